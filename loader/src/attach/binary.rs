@@ -1,9 +1,11 @@
 //! User-space binaries and the file offsets of their functions.
 
 use super::{
-    elf_file::{ElfFile, RawSection, Segment, Symbol},
+    elf_file::{ElfFile, RawSection, Segment, Symbol, SymbolFilter, SymbolKind, SymbolTable},
     error::AttachError,
     file_range::FileRange,
+    function_search::{FunctionMatch, FunctionSearch, WantedFunction},
+    missing_function::{indirect_function, missing_function},
     names::{Glob, GlobError},
 };
 use crate::limits::BINARY_MATCHES;
@@ -81,83 +83,90 @@ impl Binary {
     ///
     /// libbpf always takes the global entry point.
     pub(super) fn find_function(&self, name: &str, entry: EntryPoint) -> Result<u64, AttachError> {
-        let (base, version) = match name.split_once('@') {
-            Some((base, version)) => (base, Some(version.strip_prefix('@').unwrap_or(version))),
-            None => (name, None),
-        };
-        for dynamic in [true, false] {
-            let mut found = FunctionMatch::default();
-            self.symbols(dynamic, version.is_some(), &mut |s: &Symbol<'_>| {
-                if is_named(s, dynamic, name, base, version) {
-                    found.add(s);
-                }
-                Ok(())
-            })?;
-            match found {
-                FunctionMatch { is_ambiguous: true, .. } => {
-                    return Err(self.error(format!("has several functions `{name}`, at different places")));
-                }
-                FunctionMatch { offset: Some(offset), local_entry, .. } => {
-                    let distance = if entry == EntryPoint::Local { local_entry } else { 0 };
-                    return self.file_offset(name, offset.wrapping_add(distance));
-                }
-                FunctionMatch { .. } => {}
-            }
-        }
-        Err(self.missing_function(name))
+        let mut search = FunctionSearch::new([name]);
+        self.search(&mut search)?;
+        let found = search.matches().next();
+        let (wanted, found) =
+            found.ok_or_else(|| self.error("internal error: a search for a function has no result"))?;
+        self.match_offset(wanted, found, entry)
     }
 
-    /// Returns the file offsets of functions by their plain names (libbpf: `elf_resolve_syms_offsets`).
+    /// Returns the file offsets of functions by their names, as [`find_function`](Self::find_function) (libbpf:
+    /// `elf_resolve_syms_offsets`).
     pub(super) fn find_functions(&self, names: &[&str]) -> Result<Vec<u64>, AttachError> {
-        let mut found: Vec<FunctionMatch> = vec![FunctionMatch::default(); names.len()];
-        let mut index: Vec<(&[u8], usize)> = names.iter().map(|n| n.as_bytes()).zip(0..).collect();
-        sort(&mut index);
-        for dynamic in [true, false] {
-            self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
-                let first = index.partition_point(|(name, _)| *name < s.name);
-                for (_, at) in index.iter().skip(first).take_while(|(name, _)| *name == s.name) {
-                    if let Some(found) = found.get_mut(*at) {
-                        found.add(s);
-                    }
-                }
-                Ok(())
-            })?;
-        }
-        let to_offset = |(name, found): (&&str, &FunctionMatch)| match *found {
-            FunctionMatch { is_ambiguous: true, .. } => {
-                Err(self.error(format!("has several functions `{name}`, at different places")))
-            }
-            FunctionMatch { offset: Some(offset), local_entry, .. } => {
-                self.file_offset(name, offset.wrapping_add(local_entry))
-            }
-            FunctionMatch { .. } => Err(self.missing_function(name)),
-        };
-        names.iter().zip(&found).map(to_offset).collect()
+        let mut search = FunctionSearch::new(names.iter().copied());
+        self.search(&mut search)?;
+        let matches = search.matches();
+        matches.map(|(wanted, found)| self.match_offset(wanted, found, EntryPoint::Local)).collect()
     }
 
-    /// Returns the file offsets of the functions that match a pattern (libbpf: `elf_resolve_pattern_offsets`).
+    /// Searches the symbol tables. A function in the dynamic symbol table takes precedence: other binaries call that one.
+    fn search(&self, search: &mut FunctionSearch<'_>) -> Result<(), AttachError> {
+        for table in [SymbolTable::Dynamic, SymbolTable::Full] {
+            self.symbols(table, SymbolFilter::Functions, &mut |symbol| {
+                search.add(symbol);
+                Ok(())
+            })?;
+            if search.finish_table() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn match_offset(
+        &self,
+        wanted: &WantedFunction<'_>,
+        found: &FunctionMatch,
+        entry: EntryPoint,
+    ) -> Result<u64, AttachError> {
+        let name = wanted.name;
+        let Some(place) = found.place else { return Err(missing_function(self, wanted)) };
+        if found.is_ambiguous {
+            return Err(self.error(format!("has several functions `{name}`, at different places")));
+        }
+        if place.is_indirect {
+            return Err(indirect_function(self, wanted));
+        }
+        let distance = if entry == EntryPoint::Local { place.local_entry } else { 0 };
+        self.file_offset(name, place.offset.wrapping_add(distance))
+    }
+
+    /// Returns the file offsets of the functions that match a pattern, each once although it may have several names (libbpf:
+    /// `elf_resolve_pattern_offsets`).
     pub(super) fn find_matching_functions(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
         let glob_error = |e: GlobError| self.error(format!("`{pattern}`: {e}"));
         let mut glob = Glob::new(pattern).map_err(glob_error)?;
-        for dynamic in [false, true] {
+        let mut has_indirect = false;
+        for table in [SymbolTable::Full, SymbolTable::Dynamic] {
             let mut found = Vec::new();
-            self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
-                if glob.matches(s.name).map_err(glob_error)? {
-                    if found.len() == BINARY_MATCHES {
-                        let problem = format!(
-                            "too many functions match `{pattern}`, expected at most {BINARY_MATCHES}"
-                        );
-                        return Err(self.error(problem));
-                    }
-                    found.push(s.offset.wrapping_add(s.local_entry));
+            self.symbols(table, SymbolFilter::Functions, &mut |s: &Symbol<'_>| {
+                if !glob.matches(s.name).map_err(glob_error)? {
+                    return Ok(());
                 }
+                if s.kind == SymbolKind::Indirect {
+                    has_indirect = true;
+                    return Ok(());
+                }
+                if found.len() == BINARY_MATCHES {
+                    let problem =
+                        format!("too many functions match `{pattern}`, expected at most {BINARY_MATCHES}");
+                    return Err(self.error(problem));
+                }
+                found.push(s.offset.wrapping_add(s.local_entry));
                 Ok(())
             })?;
             if !found.is_empty() {
+                sort(&mut found);
+                found.dedup();
                 return Ok(found);
             }
         }
-        Err(self.error(format!("has no function that `{pattern}` matches")))
+        Err(self.error(if has_indirect {
+            format!("only indirect functions (IFUNC) match `{pattern}`: probe their implementations by name")
+        } else {
+            format!("has no function that `{pattern}` matches")
+        }))
     }
 
     pub(super) fn kind(&self) -> ElfKind {
@@ -182,12 +191,8 @@ impl Binary {
         self.range().error(problem)
     }
 
-    fn range(&self) -> &FileRange {
+    pub(super) fn range(&self) -> &FileRange {
         with_elf!(self, file => &file.range)
-    }
-
-    fn missing_function(&self, name: &str) -> AttachError {
-        self.error(format!("has no function `{name}` in its symbol tables (stripped? then give an offset)"))
     }
 
     /// Converts a function's offset in the binary to the offset in the file, which may be an archive. A function outside of the binary
@@ -203,51 +208,18 @@ impl Binary {
         })
     }
 
-    fn symbols(
+    pub(super) fn has_symbol_table(&self, table: SymbolTable) -> bool {
+        with_elf!(self, file => file.has_symbol_table(table))
+    }
+
+    /// Calls `each` for the symbols of a table that the filter lets through.
+    pub(super) fn symbols(
         &self,
-        dynamic: bool,
-        with_versions: bool,
+        table: SymbolTable,
+        filter: SymbolFilter,
         each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
     ) -> Result<(), AttachError> {
-        with_elf!(self, file => file.symbols(dynamic, with_versions, each))
-    }
-}
-
-/// The function found for a name. A strong symbol takes precedence over weak symbols.
-#[derive(Clone, Copy, Debug, Default)]
-struct FunctionMatch {
-    offset: Option<u64>,
-    local_entry: u64,
-    is_weak: bool,
-    is_ambiguous: bool,
-}
-
-impl FunctionMatch {
-    fn add(&mut self, symbol: &Symbol<'_>) {
-        match self.offset {
-            Some(offset) if offset == symbol.offset => {}
-            Some(_) if !self.is_weak && !symbol.is_weak => self.is_ambiguous = true,
-            Some(_) if symbol.is_weak => {}
-            _ => {
-                (self.offset, self.local_entry) = (Some(symbol.offset), symbol.local_entry);
-                self.is_weak = symbol.is_weak;
-            }
-        }
-    }
-}
-
-/// Returns whether a symbol has the wanted name and version. The version of a dynamic symbol is in a table, that of other symbols in
-/// the name (libbpf: `symbol_match`).
-///
-/// `wanted` is the whole name, `base` the name without the version.
-fn is_named(symbol: &Symbol<'_>, dynamic: bool, wanted: &str, base: &str, version: Option<&str>) -> bool {
-    match symbol.name.strip_prefix(base.as_bytes()) {
-        Some([] | [b'@', ..]) => match version {
-            None => true,
-            Some(version) if dynamic => symbol.version == Some(version.as_bytes()),
-            Some(_) => symbol.name == wanted.as_bytes(),
-        },
-        _ => false,
+        with_elf!(self, file => file.symbols(table, filter, each))
     }
 }
 
@@ -305,31 +277,6 @@ mod tests {
     }
 
     #[test]
-    fn weak_and_versioned_symbols() {
-        let symbol = |offset, is_weak| Symbol { name: b"f", version: None, offset, local_entry: 0, is_weak };
-        let find = |symbols: &[Symbol<'_>]| {
-            let mut found = FunctionMatch::default();
-            for s in symbols {
-                found.add(s);
-            }
-            (found.offset, found.is_ambiguous)
-        };
-        assert_eq!(find(&[symbol(1, true), symbol(2, false)]), (Some(2), false));
-        assert_eq!(find(&[symbol(1, false), symbol(2, true)]), (Some(1), false));
-        assert_eq!(find(&[symbol(1, false), symbol(1, false)]), (Some(1), false));
-        assert!(find(&[symbol(1, false), symbol(2, false)]).1);
-        let dynamic = Symbol { version: Some(b"V_1"), ..symbol(1, false) };
-        assert!(is_named(&dynamic, true, "f", "f", None));
-        assert!(is_named(&dynamic, true, "f@V_1", "f", Some("V_1")));
-        assert!(!is_named(&dynamic, true, "f@V_2", "f", Some("V_2")));
-        let plain = Symbol { name: b"f@@V_1", ..symbol(1, false) };
-        assert!(is_named(&plain, false, "f", "f", None));
-        assert!(is_named(&plain, false, "f@@V_1", "f", Some("V_1")));
-        assert!(!is_named(&plain, false, "f@V_1", "f", Some("V_1")));
-        assert!(!is_named(&Symbol { name: b"f2", ..symbol(1, false) }, false, "f", "f", None));
-    }
-
-    #[test]
     fn a_function_of_the_c_library_has_its_version() {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let libc =
@@ -341,6 +288,18 @@ mod tests {
         if cfg!(target_arch = "x86_64") {
             assert_eq!(libc.find_function("getppid@GLIBC_2.2.5", EntryPoint::Local), Ok(plain));
             assert_eq!(libc.find_function("getppid@@GLIBC_2.2.5", EntryPoint::Local), Ok(plain));
+            let find = |name: &str| libc.find_function(name, EntryPoint::Local).unwrap();
+            let [plain, new, old] = ["", "@@GLIBC_2.3.2", "@GLIBC_2.2.5"]
+                .map(|version| find(&format!("pthread_cond_wait{version}")));
+            assert_eq!(plain, new);
+            assert_ne!(plain, old);
+            let unknown = libc.find_function("getppid@NO_SUCH", EntryPoint::Local).unwrap_err().to_string();
+            assert!(
+                unknown.ends_with("has no version `NO_SUCH` of `getppid`: found `GLIBC_2.2.5`"),
+                "{unknown}"
+            );
+            let memcpy = libc.find_function("memcpy", EntryPoint::Local).unwrap_err().to_string();
+            assert!(memcpy.contains("`memcpy` is an indirect function (IFUNC)"), "{memcpy}");
         }
     }
 

@@ -30,16 +30,57 @@ pub(super) struct RawSection {
     pub(super) data: Vec<u8>,
 }
 
-/// A function that a symbol table defines.
+/// A symbol of a symbol table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Symbol<'b> {
     pub(super) name: &'b [u8],
-    pub(super) version: Option<&'b [u8]>,
+    pub(super) version: Option<SymbolVersion<'b>>,
+    pub(super) kind: SymbolKind,
     /// The file offset of the global entry point. On most architectures, a function has one entry point.
     pub(super) offset: u64,
     /// The distance in bytes from the global to the local entry point.
     pub(super) local_entry: u64,
     pub(super) is_weak: bool,
+}
+
+/// The version of a symbol that the file defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SymbolVersion<'b> {
+    pub(super) name: &'b [u8],
+    /// Whether the linker binds references without a version to this symbol (`f@@V2`). Other versions exist for programs that were
+    /// linked before (`f@V1`).
+    pub(super) is_default: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SymbolKind {
+    Function,
+    /// A function whose address is that of its resolver, which returns the address of the implementation (`STT_GNU_IFUNC`).
+    Indirect,
+    /// Code without a type, such as a label of assembly code.
+    Untyped,
+    /// A variable.
+    Data,
+    /// A symbol that another file defines.
+    Imported,
+}
+
+/// A symbol table of an ELF file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SymbolTable {
+    /// The symbols that the dynamic linker uses.
+    Dynamic,
+    /// All symbols (`.symtab`), which stripped files lack.
+    Full,
+}
+
+/// The symbols that a search visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SymbolFilter {
+    /// Functions and indirect functions that the file defines.
+    Functions,
+    /// Symbols of every kind. Their names are all read.
+    All,
 }
 
 /// An ELF file with parsed headers.
@@ -127,11 +168,23 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         Ok(Some(RawSection { sh_type, address, data }))
     }
 
-    /// Calls `each` for every function that a symbol table defines. With `with_versions`, dynamic symbols carry their version.
+    pub(super) fn has_symbol_table(&self, table: SymbolTable) -> bool {
+        self.symbol_table(table).is_some()
+    }
+
+    fn symbol_table(&self, table: SymbolTable) -> Option<&H::SectionHeader> {
+        let kind = match table {
+            SymbolTable::Dynamic => elf::SHT_DYNSYM,
+            SymbolTable::Full => elf::SHT_SYMTAB,
+        };
+        self.sections.iter().find(|s| s.sh_type(self.e) == kind)
+    }
+
+    /// Calls `each` for the symbols of a table that the filter lets through. Dynamic symbols carry their version.
     pub(super) fn symbols(
         &self,
-        dynamic: bool,
-        with_versions: bool,
+        table: SymbolTable,
+        filter: SymbolFilter,
         each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
     ) -> Result<(), AttachError> {
         // A multiple of the size of a symbol of either class, 16 and 24 bytes.
@@ -139,18 +192,19 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         let e = self.e;
         let has_local_entries =
             self.header.e_machine(e) == elf::EM_PPC64 && self.header.e_flags(e).0 & EF_PPC64_ABI == 2;
-        let (kind, what) = if dynamic {
-            (elf::SHT_DYNSYM, "dynamic symbol table")
-        } else {
-            (elf::SHT_SYMTAB, "symbol table")
+        let what = match table {
+            SymbolTable::Dynamic => "dynamic symbol table",
+            SymbolTable::Full => "symbol table",
         };
-        let Some(symbols) = self.sections.iter().find(|s| s.sh_type(e) == kind) else { return Ok(()) };
+        let Some(symbols) = self.symbol_table(table) else { return Ok(()) };
         let missing = || self.range.error(format!("the names of its {what} are missing"));
         let link = usize::try_from(symbols.sh_link(e)).ok().filter(|link| *link != 0);
         let strings = link.and_then(|link| self.sections.get(link)).ok_or_else(missing)?;
         let mut names = Names::new(&self.range, strings.sh_offset(e).into(), strings.sh_size(e).into())?;
-        let versions =
-            if dynamic && with_versions { Versions::read(self, &mut names)? } else { Versions::default() };
+        let versions = match table {
+            SymbolTable::Dynamic => Versions::read(self, &mut names)?,
+            SymbolTable::Full => Versions::default(),
+        };
         let (offset, bytes): (u64, u64) = (symbols.sh_offset(e).into(), symbols.sh_size(e).into());
         let size = to_u64(size_of::<H::Sym>());
         if !bytes.is_multiple_of(size) {
@@ -172,24 +226,46 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
             rest = rest.checked_sub(len).ok_or_else(broken)?;
             at = at.checked_add(len).ok_or_else(broken)?;
             for (symbol, nth) in records::<H::Sym>(&self.range, what, &chunk)?.iter().zip(&mut indices) {
-                if symbol.st_type() != elf::STT_FUNC {
-                    continue;
-                }
                 let section = symbol.st_shndx(e).index().and_then(|at| self.sections.get(usize::from(at)));
-                let Some(section) = section else { continue };
-                let (value, address): (u64, u64) = (symbol.st_value(e).into(), section.sh_addr(e).into());
-                let start: u64 = section.sh_offset(e).into();
+                let Some(kind) = self.symbol_kind(symbol, section, filter) else { continue };
+                let address: u64 = symbol.st_value(e).into();
+                let offset = section.map_or(0, |section| {
+                    let (start, offset): (u64, u64) =
+                        (section.sh_addr(e).into(), section.sh_offset(e).into());
+                    address.wrapping_sub(start).wrapping_add(offset)
+                });
                 let Some(name) = names.get(symbol.st_name(e))? else { continue };
                 each(&Symbol {
                     name,
                     version: versions.version(nth),
-                    offset: value.wrapping_sub(address).wrapping_add(start),
+                    kind,
+                    offset,
                     local_entry: if has_local_entries { local_entry(symbol.st_other().0) } else { 0 },
                     is_weak: symbol.st_bind() == elf::STB_WEAK,
                 })?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the kind of a symbol. Returns `None` if the filter excludes the symbol.
+    fn symbol_kind(
+        &self,
+        symbol: &H::Sym,
+        section: Option<&H::SectionHeader>,
+        filter: SymbolFilter,
+    ) -> Option<SymbolKind> {
+        let e = self.e;
+        let is_code = |section: &H::SectionHeader| section.sh_flags(e).contains(elf::SHF_EXECINSTR);
+        match (symbol.st_type(), section) {
+            (elf::STT_FUNC, Some(_)) => Some(SymbolKind::Function),
+            (elf::STT_GNU_IFUNC, Some(_)) => Some(SymbolKind::Indirect),
+            _ if filter == SymbolFilter::Functions => None,
+            (elf::STT_SECTION | elf::STT_FILE, _) => None,
+            _ if symbol.is_undefined(e) => Some(SymbolKind::Imported),
+            (elf::STT_NOTYPE, Some(section)) if is_code(section) => Some(SymbolKind::Untyped),
+            _ => Some(SymbolKind::Data),
+        }
     }
 
     fn data(&self, section: &H::SectionHeader, what: &str) -> Result<Vec<u8>, AttachError> {
@@ -363,9 +439,12 @@ impl Versions {
         Ok(versions)
     }
 
-    fn version(&self, symbol: usize) -> Option<&[u8]> {
+    fn version(&self, symbol: usize) -> Option<SymbolVersion<'_>> {
+        const HIDDEN: u16 = 0x8000;
+        let number = *self.numbers.get(symbol)?;
         // 0 and 1 stand for symbols without a version.
-        let number = self.numbers.get(symbol).map(|n| n & 0x7fff).filter(|n| *n > 1)?;
-        self.names.get(&number).map(Vec::as_slice)
+        let index = Some(number & !HIDDEN).filter(|index| *index > 1)?;
+        let name = self.names.get(&index)?;
+        Some(SymbolVersion { name, is_default: number & HIDDEN == 0 })
     }
 }

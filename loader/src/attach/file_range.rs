@@ -44,6 +44,10 @@ impl FileRange {
         Some(Self { start: self.start.checked_add(start)?, len, ..self })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns the offset of the range in the file.
     pub(super) const fn start(&self) -> u64 {
         self.start

@@ -35,6 +35,7 @@ mod elf_file;
 mod error;
 mod file_range;
 mod function_list;
+mod function_search;
 #[cfg(feature = "usdt")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -51,6 +52,7 @@ mod link;
 mod lirc;
 #[cfg(feature = "netlink")]
 mod lwt;
+mod missing_function;
 mod names;
 mod netfilter;
 #[cfg(feature = "netlink")]

@@ -11,6 +11,7 @@ use super::{
     uprobe::NO_PROBE,
 };
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
+use core_relo::sort::sort;
 use core_relo_object::object::{AttachType, MultiKind};
 use std::{
     os::{
@@ -26,7 +27,7 @@ use std::{
 pub enum UprobeSet<'a> {
     /// The functions that match a pattern of `*` (any characters) and `?` (one character).
     Pattern(&'a str),
-    /// The functions with these names.
+    /// The functions with these names. Names of the same function are one probe, unless there are cookies or semaphores.
     Symbols(&'a [&'a str]),
     /// The instructions at these file offsets.
     Offsets(&'a [u64]),
@@ -91,7 +92,15 @@ fn attach_at(
             return Err(AttachError::target(label, "a pattern takes no cookies and no semaphores"));
         }
         UprobeSet::Pattern(pattern) => Binary::open(path)?.find_matching_functions(pattern)?,
-        UprobeSet::Symbols(names) => Binary::open(path)?.find_functions(names)?,
+        UprobeSet::Symbols(names) => {
+            let mut offsets = Binary::open(path)?.find_functions(names)?;
+            // A function with several names has one probe, unless each name has its own cookie or semaphore.
+            if options.cookies.is_empty() && options.ref_ctr_offsets.is_empty() {
+                sort(&mut offsets);
+                offsets.dedup();
+            }
+            offsets
+        }
         UprobeSet::Offsets(offsets) => offsets.to_vec(),
     };
     let fits = |list: &[u64]| list.is_empty() || list.len() == offsets.len();
@@ -197,6 +206,13 @@ mod tests {
         for (locations, options, fires) in [
             (UprobeSet::Pattern("f?"), UprobeMultiOptions::default(), 1),
             (UprobeSet::Symbols(&["f1"]), UprobeMultiOptions::default(), 1),
+            // One function by two names runs the program once, unless each name has its own cookie.
+            (UprobeSet::Symbols(&["f1", "f1"]), UprobeMultiOptions::default(), 1),
+            (
+                UprobeSet::Symbols(&["f1", "f1"]),
+                UprobeMultiOptions { cookies: &[7, 7], ..Default::default() },
+                2,
+            ),
             (UprobeSet::Offsets(&[F1, F1 + 1]), UprobeMultiOptions::default(), 2),
             (
                 UprobeSet::Offsets(&[F1]),

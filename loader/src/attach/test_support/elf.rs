@@ -17,6 +17,17 @@ const DATA_BASE: u64 = 0x60_0000;
 /// The file offset of `f1`.
 pub(in crate::attach) const F1: u64 = TEXT + 25;
 
+/// A further symbol of the test program.
+pub(in crate::attach) struct TestSymbol<'n> {
+    pub(in crate::attach) name: &'n str,
+    /// The file offset.
+    pub(in crate::attach) offset: u64,
+    /// The type and the binding (`st_info`).
+    pub(in crate::attach) info: u8,
+    /// The section: 1 is the code, 3 is data, 0 stands for another file.
+    pub(in crate::attach) section: u16,
+}
+
 /// A file that is removed when it is dropped.
 pub(in crate::attach) struct TempFile(PathBuf);
 
@@ -74,11 +85,20 @@ impl TestElf {
     }
 
     pub(in crate::attach) fn bytes() -> Vec<u8> {
-        Self::with_notes(&[("test", "probe", "-4@%edi 8@$-7 2@-16(%rsp)")])
+        Self::with_symbols(&[])
+    }
+
+    /// Returns the program with further symbols.
+    pub(in crate::attach) fn with_symbols(further: &[TestSymbol<'_>]) -> Vec<u8> {
+        Self::build(&[("test", "probe", "-4@%edi 8@$-7 2@-16(%rsp)")], further)
     }
 
     /// Returns the program with other probe notes, all for `f1`.
     pub(in crate::attach) fn with_notes(notes: &[(&str, &str, &str)]) -> Vec<u8> {
+        Self::build(notes, &[])
+    }
+
+    fn build(notes: &[(&str, &str, &str)], further: &[TestSymbol<'_>]) -> Vec<u8> {
         let e = Endian::Little;
         let mut text = vec![0xbf, 5, 0, 0, 0, 0xe8, 15, 0, 0, 0, 0x0f, 0xb7, 0x3c, 0x25];
         e.put_u32(&mut text, u32::try_from(DATA_BASE + DATA).unwrap());
@@ -98,7 +118,15 @@ impl TestElf {
             e.put_u64(&mut symbols, address);
             e.put_u64(&mut symbols, 0);
         }
-        let strings = b"\0entry\0f1\0label\0taken\0".to_vec();
+        let mut strings = b"\0entry\0f1\0label\0taken\0".to_vec();
+        for symbol in further {
+            e.put_u32(&mut symbols, u32::try_from(strings.len()).unwrap());
+            strings.extend([symbol.name.as_bytes(), b"\0"].concat());
+            symbols.extend([symbol.info, 0]);
+            e.put_u16(&mut symbols, symbol.section);
+            e.put_u64(&mut symbols, BASE.checked_add(symbol.offset).unwrap());
+            e.put_u64(&mut symbols, 0);
+        }
         let names = b"\0.text\0.note.stapsdt\0.stapsdt.base\0.symtab\0.strtab\0.shstrtab\0".to_vec();
         let mut out = Vec::new();
         // The name, type, flags, address, alignment and bytes. The offsets follow from the order.

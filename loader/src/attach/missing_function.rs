@@ -1,0 +1,279 @@
+//! The reason why a function cannot be probed by its name: symbols of other kinds, other versions, and similar names.
+
+use super::{
+    binary::Binary,
+    elf_file::{Symbol, SymbolFilter, SymbolKind, SymbolTable},
+    error::AttachError,
+    function_search::{WantedFunction, split_version},
+};
+use core_relo::{Escaped, explain::nearest_names};
+
+/// The number of names that are compared at once, which limits the memory.
+const BATCH: usize = 4096;
+
+/// The number of names in a message.
+const LISTED: usize = 5;
+
+/// Returns the error of a name that no symbol table defines as a function.
+pub(super) fn missing_function(binary: &Binary, wanted: &WantedFunction<'_>) -> AttachError {
+    explain(binary, wanted).unwrap_or_else(|damaged| damaged)
+}
+
+/// Returns the error of a function whose address is that of its resolver.
+pub(super) fn indirect_function(binary: &Binary, wanted: &WantedFunction<'_>) -> AttachError {
+    let base = wanted.base;
+    let advice = match implementations(binary, base) {
+        Ok(names) if !names.is_empty() => format!("probe an implementation: {}", list(&names)),
+        Ok(_) | Err(_) => format!("probe the implementation, {}", offset_advice(binary, "0xOFFSET")),
+    };
+    binary.error(format!(
+        "`{base}` is an indirect function (IFUNC): its symbol is the resolver, which chooses the code that calls reach: {advice}"
+    ))
+}
+
+fn explain(binary: &Binary, wanted: &WantedFunction<'_>) -> Result<AttachError, AttachError> {
+    let base = wanted.base;
+    let mut other = OtherSymbols::default();
+    let mut similar = SimilarNames::new(base);
+    for table in [SymbolTable::Dynamic, SymbolTable::Full] {
+        binary.symbols(table, SymbolFilter::All, &mut |symbol| {
+            let (name, _) = split_version(symbol);
+            if name == base.as_bytes() {
+                other.add(symbol);
+            } else if symbol.kind == SymbolKind::Function {
+                similar.add(name);
+            }
+            Ok(())
+        })?;
+    }
+    let problem =
+        other.describe(binary, wanted).unwrap_or_else(|| unknown_name(binary, wanted, &similar.finish()));
+    Ok(binary.error(problem))
+}
+
+/// Returns the message for a name that no symbol has.
+fn unknown_name(binary: &Binary, wanted: &WantedFunction<'_>, similar: &[String]) -> String {
+    let problem = format!("has no function `{}` in its symbol tables", wanted.name);
+    if !similar.is_empty() {
+        return format!("{problem}, similar: {}", list(similar));
+    }
+    let advice = offset_advice(binary, "0xOFFSET");
+    if binary.has_symbol_table(SymbolTable::Full) {
+        format!("{problem}: a function without a symbol is probed {advice}")
+    } else {
+        format!("{problem}, and is stripped: probe it {advice}")
+    }
+}
+
+/// Returns the syntax of a probe at an offset.
+fn offset_advice(binary: &Binary, offset: &str) -> String {
+    let path = binary.range().path().display();
+    format!(
+        "by its offset in the file: `uprobe/{path}:{offset}`, or `--attach-to PROG=uprobe:{path}:{offset}`"
+    )
+}
+
+fn list(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().take(LISTED).map(|name| format!("`{}`", Escaped(name))).collect();
+    match names.len().checked_sub(LISTED) {
+        Some(more @ 1..) => format!("{} and {more} more", quoted.join(", ")),
+        _ => quoted.join(", "),
+    }
+}
+
+/// The symbols that have the wanted name, and are no function of the wanted version.
+#[derive(Debug, Default)]
+struct OtherSymbols {
+    /// The versions in which the function exists.
+    versions: Vec<String>,
+    /// The file offset of code without a type.
+    untyped: Option<u64>,
+    is_data: bool,
+    is_imported: bool,
+}
+
+impl OtherSymbols {
+    fn add(&mut self, symbol: &Symbol<'_>) {
+        match symbol.kind {
+            SymbolKind::Function | SymbolKind::Indirect => {
+                let (_, version) = split_version(symbol);
+                if let Some(version) = version.filter(|_| self.versions.len() <= LISTED) {
+                    let name = String::from_utf8_lossy(version.name).into_owned();
+                    if !self.versions.contains(&name) {
+                        self.versions.push(name);
+                    }
+                }
+            }
+            SymbolKind::Untyped => self.untyped = Some(symbol.offset),
+            SymbolKind::Data => self.is_data = true,
+            SymbolKind::Imported => self.is_imported = true,
+        }
+    }
+
+    fn describe(&self, binary: &Binary, wanted: &WantedFunction<'_>) -> Option<String> {
+        let base = wanted.base;
+        if let (false, Some(version)) = (self.versions.is_empty(), wanted.version) {
+            return Some(format!("has no version `{version}` of `{base}`: found {}", list(&self.versions)));
+        }
+        if let Some(offset) = self.untyped {
+            let offset = format!("{:#x}", binary.range().start().checked_add(offset)?);
+            let advice = offset_advice(binary, &offset);
+            let problem = "has no type in the symbol table, so nothing says that it is a function";
+            return Some(format!("`{base}` {problem}: if it is one, probe it {advice}"));
+        }
+        if self.is_data {
+            return Some(format!("`{base}` is data, expected a function"));
+        }
+        self.is_imported.then(|| {
+            format!("imports `{base}` from another library: probe the library that defines the function")
+        })
+    }
+}
+
+/// The names that are similar to a name, found in batches.
+#[derive(Debug)]
+struct SimilarNames<'n> {
+    wanted: &'n str,
+    batch: Vec<Vec<u8>>,
+}
+
+impl<'n> SimilarNames<'n> {
+    const fn new(wanted: &'n str) -> Self {
+        Self { wanted, batch: Vec::new() }
+    }
+
+    fn add(&mut self, name: &[u8]) {
+        self.batch.push(name.to_vec());
+        if self.batch.len() >= BATCH {
+            // The nearest names of each batch take part in the next one.
+            self.batch = self.nearest().into_iter().map(String::into_bytes).collect();
+        }
+    }
+
+    fn nearest(&self) -> Vec<String> {
+        nearest_names(self.wanted.as_bytes(), self.batch.iter().map(Vec::as_slice))
+    }
+
+    fn finish(self) -> Vec<String> {
+        self.nearest()
+    }
+}
+
+/// Returns the names of functions that implement an indirect function, by the usual naming: `__memcpy_avx_unaligned` for `memcpy`.
+fn implementations(binary: &Binary, base: &str) -> Result<Vec<String>, AttachError> {
+    let mut names = Vec::new();
+    for table in [SymbolTable::Dynamic, SymbolTable::Full] {
+        binary.symbols(table, SymbolFilter::Functions, &mut |symbol| {
+            if symbol.kind == SymbolKind::Function
+                && is_implementation(symbol.name, base)
+                && names.len() < BATCH
+            {
+                names.push(String::from_utf8_lossy(symbol.name).into_owned());
+            }
+            Ok(())
+        })?;
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+fn is_implementation(name: &[u8], base: &str) -> bool {
+    let underscores = name.iter().take_while(|byte| **byte == b'_').count();
+    let bare =
+        name.get(underscores..).and_then(|bare| bare.strip_prefix(base.trim_start_matches('_').as_bytes()));
+    matches!(bare, Some([b'_' | b'.', ..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{
+            binary::EntryPoint,
+            test_support::elf::{F1, TempFile, TestElf, TestSymbol},
+        },
+        *,
+    };
+
+    fn symbol(name: &str, info: u8, section: u16) -> TestSymbol<'_> {
+        TestSymbol { name, offset: F1, info, section }
+    }
+
+    /// Returns the message for a function of the test program with further symbols, without the file.
+    fn message(function: &str, further: &[TestSymbol<'_>]) -> String {
+        let file = TempFile::new("missing", &TestElf::with_symbols(further));
+        let binary = Binary::open(file.path()).unwrap();
+        let error = binary.find_function(function, EntryPoint::Local).unwrap_err().to_string();
+        assert_eq!(binary.find_functions(&[function]).unwrap_err().to_string(), error);
+        let path = file.path().to_str().unwrap();
+        error.strip_prefix(&format!("{path}: ")).unwrap().replace(path, "FILE")
+    }
+
+    #[test]
+    fn symbols_of_each_kind_have_their_message() {
+        assert_eq!(
+            message("taken", &[]),
+            "imports `taken` from another library: probe the library that defines the function"
+        );
+        assert_eq!(
+            message("counter", &[symbol("counter", 0x11, 3)]),
+            "`counter` is data, expected a function"
+        );
+        assert_eq!(message("thread", &[symbol("thread", 0x16, 3)]), "`thread` is data, expected a function");
+        let untyped = message("label", &[]);
+        assert!(untyped.starts_with("`label` has no type in the symbol table"), "{untyped}");
+        let advice =
+            "by its offset in the file: `uprobe/FILE:0x100`, or `--attach-to PROG=uprobe:FILE:0x100`";
+        assert!(untyped.ends_with(advice), "{untyped}");
+    }
+
+    #[test]
+    fn a_misspelt_function_has_similar_names() {
+        let further = [symbol("handle_request", 0x12, 1), symbol("handle_\u{1b}", 0x12, 1)];
+        assert_eq!(
+            message("handle_reqest", &further),
+            "has no function `handle_reqest` in its symbol tables, similar: `handle_request`"
+        );
+        assert!(!message("handle_2", &further).contains('\u{1b}'));
+        let unlike = message("something_else", &further);
+        assert!(
+            unlike.contains("a function without a symbol is probed by its offset in the file"),
+            "{unlike}"
+        );
+    }
+
+    #[test]
+    fn the_similar_name_may_be_in_any_batch() {
+        let names: Vec<_> = (0..3 * BATCH).map(|n| format!("other{n}")).collect();
+        for at in [0, BATCH, 2 * BATCH + 7] {
+            let mut search = SimilarNames::new("wantd");
+            for (nth, name) in names.iter().enumerate() {
+                search.add(if nth == at { b"wanted" } else { name.as_bytes() });
+            }
+            assert_eq!(search.finish(), ["wanted"], "{at}");
+        }
+    }
+
+    #[test]
+    fn an_indirect_function_is_named_with_its_implementations() {
+        let ifunc = || symbol("copy", 0x1a, 1);
+        let alone = message("copy", &[ifunc()]);
+        assert!(
+            alone.starts_with("`copy` is an indirect function (IFUNC): its symbol is the resolver"),
+            "{alone}"
+        );
+        assert!(alone.contains("`uprobe/FILE:0xOFFSET`"), "{alone}");
+        let further =
+            [ifunc(), symbol("__copy_avx", 2, 1), symbol("__copy_sse2", 2, 1), symbol("copying", 2, 1)];
+        let listed = message("copy", &further);
+        assert!(listed.ends_with(": probe an implementation: `__copy_avx`, `__copy_sse2`"), "{listed}");
+        // A pattern leaves out indirect functions.
+        let file = TempFile::new("indirect", &TestElf::with_symbols(&[ifunc(), symbol("copy2", 2, 1)]));
+        let binary = Binary::open(file.path()).unwrap();
+        assert_eq!(binary.find_matching_functions("copy*"), Ok(vec![F1]));
+        let none = binary.find_matching_functions("copy").unwrap_err().to_string();
+        assert!(none.contains("only indirect functions (IFUNC) match `copy`"), "{none}");
+        // Two names of one function are one probe.
+        assert_eq!(binary.find_matching_functions("?*").map(|found| found.len()), Ok(2));
+    }
+}
