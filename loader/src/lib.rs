@@ -78,6 +78,7 @@
 //! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
 //! | `usdt` | yes | attaching to USDT probes |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |
+//! | `stripped-binaries` | no | uprobes on functions of stripped binaries: debug files, mini debug info, Go's function table |
 //! | `sys` | no | the module `sys`: raw system calls, without a stable API |
 //!
 //! # Hostile input

@@ -11,6 +11,13 @@ pub const BINARY_SYMBOLS_BYTES: u64 = 1 << 30;
 pub const BINARY_NAMES_BYTES: u64 = 512 * 1024 * 1024;
 /// Bytes of any other table of a user-space binary: headers, versions, USDT notes. Own limit, as [`BINARY_SYMBOLS_BYTES`].
 pub const BINARY_TABLE_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of the build id of a user-space binary. Own limit; linkers write 8 to 32 bytes.
+pub const BUILD_ID_BYTES: usize = 64;
+/// Bytes of the mini debug info of a user-space binary when unpacked. Own limit, since a packed file may claim any size. Real ones have
+/// some megabytes.
+pub const MINI_DEBUG_INFO_BYTES: u64 = 256 * 1024 * 1024;
+/// Bytes of a debug file whose checksum is computed, because it has no build id. Own limit, as [`BINARY_SYMBOLS_BYTES`].
+pub const DEBUG_FILE_BYTES: u64 = 1 << 30;
 /// Loadable segments of a user-space binary. Own limit, since each USDT probe is searched in all segments. Real binaries have a
 /// dozen.
 pub const BINARY_SEGMENTS: usize = 4096;

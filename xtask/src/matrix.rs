@@ -33,7 +33,10 @@ const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
 /// The packages with features, and their features.
 const FEATURES: [(&str, &[&str]); 3] = [
     ("core-relo-object", &["static-link", "test-support"]),
-    ("core-relo-loader", &["adaptive", "kconfig-gz", "netlink", "static-link", "sys", "usdt"]),
+    (
+        "core-relo-loader",
+        &["adaptive", "kconfig-gz", "netlink", "static-link", "stripped-binaries", "sys", "usdt"],
+    ),
     ("core-relo-cli", &["completions", "man", "sign"]),
 ];
 

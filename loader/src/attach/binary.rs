@@ -1,15 +1,15 @@
 //! User-space binaries and the file offsets of their functions.
 
 use super::{
-    elf_file::{ElfFile, RawSection, Segment, Symbol, SymbolFilter, SymbolKind, SymbolTable},
+    elf_file::{ElfFile, RawSection, Segment, Symbol, SymbolFilter, SymbolTable},
     error::AttachError,
     file_range::FileRange,
     function_search::{FunctionMatch, FunctionSearch, WantedFunction},
     missing_function::{indirect_function, missing_function},
-    names::{Glob, GlobError},
+    pattern_search::PatternSearch,
+    stripped::SymbolSource,
 };
-use crate::limits::BINARY_MATCHES;
-use core_relo::{Endian, Text, sort::sort};
+use core_relo::{Endian, Text};
 use object::{
     Endianness,
     elf::{self, ELFCLASS32, ELFCLASS64, ELFMAG, FileHeader32, FileHeader64},
@@ -108,6 +108,16 @@ impl Binary {
                 Ok(())
             })?;
             if search.finish_table() {
+                return Ok(());
+            }
+        }
+        for source in SymbolSource::ALL {
+            // If the function is in no other source, `missing_function` reports the errors of the sources.
+            let _error = source.symbols(self, SymbolFilter::Functions, &mut |symbol| {
+                search.add(symbol);
+                Ok(())
+            });
+            if search.finish_table() {
                 break;
             }
         }
@@ -135,38 +145,20 @@ impl Binary {
     /// Returns the file offsets of the functions that match a pattern, each once although it may have several names (libbpf:
     /// `elf_resolve_pattern_offsets`).
     pub(super) fn find_matching_functions(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
-        let glob_error = |e: GlobError| self.error(format!("`{pattern}`: {e}"));
-        let mut glob = Glob::new(pattern).map_err(glob_error)?;
-        let mut has_indirect = false;
+        let mut search = PatternSearch::new(self, pattern)?;
         for table in [SymbolTable::Full, SymbolTable::Dynamic] {
-            let mut found = Vec::new();
-            self.symbols(table, SymbolFilter::Functions, &mut |s: &Symbol<'_>| {
-                if !glob.matches(s.name).map_err(glob_error)? {
-                    return Ok(());
-                }
-                if s.kind == SymbolKind::Indirect {
-                    has_indirect = true;
-                    return Ok(());
-                }
-                if found.len() == BINARY_MATCHES {
-                    let problem =
-                        format!("too many functions match `{pattern}`, expected at most {BINARY_MATCHES}");
-                    return Err(self.error(problem));
-                }
-                found.push(s.offset.wrapping_add(s.local_entry));
-                Ok(())
-            })?;
-            if !found.is_empty() {
-                sort(&mut found);
-                found.dedup();
-                return Ok(found);
+            self.symbols(table, SymbolFilter::Functions, &mut |symbol| search.add(symbol))?;
+            if search.has_matches() {
+                return search.finish();
             }
         }
-        Err(self.error(if has_indirect {
-            format!("only indirect functions (IFUNC) match `{pattern}`: probe their implementations by name")
-        } else {
-            format!("has no function that `{pattern}` matches")
-        }))
+        for source in SymbolSource::ALL {
+            source.symbols(self, SymbolFilter::Functions, &mut |symbol| search.add(symbol))?;
+            if search.has_matches() {
+                break;
+            }
+        }
+        search.finish()
     }
 
     pub(super) fn kind(&self) -> ElfKind {

@@ -36,6 +36,9 @@ pub(super) struct Symbol<'b> {
     pub(super) name: &'b [u8],
     pub(super) version: Option<SymbolVersion<'b>>,
     pub(super) kind: SymbolKind,
+    /// The value: an address in the binary.
+    #[cfg(feature = "stripped-binaries")]
+    pub(super) address: u64,
     /// The file offset of the global entry point. On most architectures, a function has one entry point.
     pub(super) offset: u64,
     /// The distance in bytes from the global to the local entry point.
@@ -239,6 +242,8 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
                     name,
                     version: versions.version(nth),
                     kind,
+                    #[cfg(feature = "stripped-binaries")]
+                    address,
                     offset,
                     local_entry: if has_local_entries { local_entry(symbol.st_other().0) } else { 0 },
                     is_weak: symbol.st_bind() == elf::STB_WEAK,

@@ -20,9 +20,17 @@ use std::{
 #[derive(Debug)]
 pub(super) struct FileRange {
     path: PathBuf,
-    file: File,
+    contents: Contents,
     start: u64,
     len: u64,
+}
+
+#[derive(Debug)]
+enum Contents {
+    File(File),
+    /// A file that was unpacked.
+    #[cfg(feature = "stripped-binaries")]
+    Bytes(Vec<u8>),
 }
 
 impl FileRange {
@@ -35,7 +43,14 @@ impl FileRange {
             let problem = "is not a regular file: expected a program, a library or an archive";
             AttachError::target(path.display().to_string(), problem)
         })?;
-        Ok(Self { path: path.to_path_buf(), file, start: 0, len: meta.len() })
+        Ok(Self { path: path.to_path_buf(), contents: Contents::File(file), start: 0, len: meta.len() })
+    }
+
+    /// Returns the range of a file that was unpacked. The label is its name in errors.
+    #[cfg(feature = "stripped-binaries")]
+    pub(super) fn from_bytes(label: String, bytes: Vec<u8>) -> Self {
+        let len = to_u64(bytes.len());
+        Self { path: PathBuf::from(label), contents: Contents::Bytes(bytes), start: 0, len }
     }
 
     /// Returns a range inside this range. Returns `None` if it would reach past the end.
@@ -67,9 +82,18 @@ impl FileRange {
         let len = to_u64(buffer.len());
         self.check_within(part, offset, len)?;
         let file_offset = self.start.checked_add(offset).ok_or_else(|| self.outside(part, offset, len))?;
-        self.file
-            .read_exact_at(buffer, file_offset)
-            .map_err(|e| self.error(format!("its {part} cannot be read: {}", Errno::from_io_error(&e))))
+        match &self.contents {
+            Contents::File(file) => file
+                .read_exact_at(buffer, file_offset)
+                .map_err(|e| self.error(format!("its {part} cannot be read: {}", Errno::from_io_error(&e)))),
+            #[cfg(feature = "stripped-binaries")]
+            Contents::Bytes(bytes) => {
+                let from = usize::try_from(file_offset).ok().and_then(|from| bytes.get(from..));
+                let source = from.and_then(|rest| rest.get(..buffer.len()));
+                buffer.copy_from_slice(source.ok_or_else(|| self.outside(part, offset, len))?);
+                Ok(())
+            }
+        }
     }
 
     /// Checks that a part lies within the range.

@@ -145,6 +145,8 @@ mod tests {
         name: b"f",
         version: None,
         kind: SymbolKind::Function,
+        #[cfg(feature = "stripped-binaries")]
+        address: 0,
         offset: 1,
         local_entry: 0,
         is_weak: false,

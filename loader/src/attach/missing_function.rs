@@ -5,6 +5,7 @@ use super::{
     elf_file::{Symbol, SymbolFilter, SymbolKind, SymbolTable},
     error::AttachError,
     function_search::{WantedFunction, split_version},
+    stripped::SymbolSource,
 };
 use core_relo::{Escaped, explain::nearest_names};
 
@@ -35,20 +36,34 @@ fn explain(binary: &Binary, wanted: &WantedFunction<'_>) -> Result<AttachError, 
     let base = wanted.base;
     let mut other = OtherSymbols::default();
     let mut similar = SimilarNames::new(base);
-    for table in [SymbolTable::Dynamic, SymbolTable::Full] {
-        binary.symbols(table, SymbolFilter::All, &mut |symbol| {
-            let (name, _) = split_version(symbol);
-            if name == base.as_bytes() {
-                other.add(symbol);
-            } else if symbol.kind == SymbolKind::Function {
-                similar.add(name);
-            }
-            Ok(())
-        })?;
-    }
+    let problems = every_symbol(binary, SymbolFilter::All, &mut |symbol| {
+        let (name, _) = split_version(symbol);
+        if name == base.as_bytes() {
+            other.add(symbol);
+        } else if symbol.kind == SymbolKind::Function {
+            similar.add(name);
+        }
+    })?;
     let problem =
         other.describe(binary, wanted).unwrap_or_else(|| unknown_name(binary, wanted, &similar.finish()));
-    Ok(binary.error(problem))
+    let parts: Vec<_> = core::iter::once(problem).chain(problems.iter().map(ToString::to_string)).collect();
+    Ok(binary.error(parts.join("; ")))
+}
+
+/// Calls `each` for the symbols of all tables and sources. Returns the errors of sources outside of the symbol tables.
+fn every_symbol(
+    binary: &Binary,
+    filter: SymbolFilter,
+    each: &mut dyn FnMut(&Symbol<'_>),
+) -> Result<Vec<AttachError>, AttachError> {
+    let each = &mut |symbol: &Symbol<'_>| {
+        each(symbol);
+        Ok(())
+    };
+    for table in [SymbolTable::Dynamic, SymbolTable::Full] {
+        binary.symbols(table, filter, each)?;
+    }
+    Ok(SymbolSource::ALL.iter().filter_map(|source| source.symbols(binary, filter, each).err()).collect())
 }
 
 /// Returns the message for a name that no symbol has.
@@ -162,17 +177,12 @@ impl<'n> SimilarNames<'n> {
 /// Returns the names of functions that implement an indirect function, by the usual naming: `__memcpy_avx_unaligned` for `memcpy`.
 fn implementations(binary: &Binary, base: &str) -> Result<Vec<String>, AttachError> {
     let mut names = Vec::new();
-    for table in [SymbolTable::Dynamic, SymbolTable::Full] {
-        binary.symbols(table, SymbolFilter::Functions, &mut |symbol| {
-            if symbol.kind == SymbolKind::Function
-                && is_implementation(symbol.name, base)
-                && names.len() < BATCH
-            {
-                names.push(String::from_utf8_lossy(symbol.name).into_owned());
-            }
-            Ok(())
-        })?;
-    }
+    every_symbol(binary, SymbolFilter::Functions, &mut |symbol| {
+        if symbol.kind == SymbolKind::Function && is_implementation(symbol.name, base) && names.len() < BATCH
+        {
+            names.push(String::from_utf8_lossy(symbol.name).into_owned());
+        }
+    })?;
     names.sort_unstable();
     names.dedup();
     Ok(names)

@@ -58,6 +58,7 @@ mod netfilter;
 #[cfg(feature = "netlink")]
 mod netlink;
 mod netns;
+mod pattern_search;
 mod perf_event;
 mod placement;
 mod pmu;
@@ -67,6 +68,8 @@ mod query;
 #[cfg(feature = "netlink")]
 mod rtnetlink;
 mod sockmap;
+#[cfg_attr(not(feature = "stripped-binaries"), path = "stripped_disabled.rs")]
+mod stripped;
 mod struct_ops;
 mod target;
 #[cfg(feature = "netlink")]

@@ -11,7 +11,8 @@ use std::{
 };
 
 const TEXT: u64 = 0x100;
-const BASE: u64 = 0x40_0000;
+/// The address of the start of the file.
+pub(in crate::attach) const BASE: u64 = 0x40_0000;
 const DATA: u64 = 0x1000;
 const DATA_BASE: u64 = 0x60_0000;
 /// The file offset of `f1`.
@@ -26,6 +27,13 @@ pub(in crate::attach) struct TestSymbol<'n> {
     pub(in crate::attach) info: u8,
     /// The section: 1 is the code, 3 is data, 0 stands for another file.
     pub(in crate::attach) section: u16,
+}
+
+/// A further section of the test program.
+pub(in crate::attach) struct TestSection<'n> {
+    pub(in crate::attach) name: &'n str,
+    pub(in crate::attach) address: u64,
+    pub(in crate::attach) bytes: &'n [u8],
 }
 
 /// A file that is removed when it is dropped.
@@ -89,16 +97,29 @@ impl TestElf {
     }
 
     /// Returns the program with further symbols.
-    pub(in crate::attach) fn with_symbols(further: &[TestSymbol<'_>]) -> Vec<u8> {
-        Self::build(&[("test", "probe", "-4@%edi 8@$-7 2@-16(%rsp)")], further)
+    pub(in crate::attach) fn with_symbols(symbols: &[TestSymbol<'_>]) -> Vec<u8> {
+        Self::with_sections(symbols, &[])
+    }
+
+    /// Returns the program with further symbols and sections.
+    pub(in crate::attach) fn with_sections(
+        symbols: &[TestSymbol<'_>],
+        sections: &[TestSection<'_>],
+    ) -> Vec<u8> {
+        let notes = &[("test", "probe", "-4@%edi 8@$-7 2@-16(%rsp)")];
+        Self::build(notes, symbols, sections)
     }
 
     /// Returns the program with other probe notes, all for `f1`.
     pub(in crate::attach) fn with_notes(notes: &[(&str, &str, &str)]) -> Vec<u8> {
-        Self::build(notes, &[])
+        Self::build(notes, &[], &[])
     }
 
-    fn build(notes: &[(&str, &str, &str)], further: &[TestSymbol<'_>]) -> Vec<u8> {
+    fn build(
+        notes: &[(&str, &str, &str)],
+        further: &[TestSymbol<'_>],
+        further_sections: &[TestSection<'_>],
+    ) -> Vec<u8> {
         let e = Endian::Little;
         let mut text = vec![0xbf, 5, 0, 0, 0, 0xe8, 15, 0, 0, 0, 0x0f, 0xb7, 0x3c, 0x25];
         e.put_u32(&mut text, u32::try_from(DATA_BASE + DATA).unwrap());
@@ -127,7 +148,12 @@ impl TestElf {
             e.put_u64(&mut symbols, BASE.checked_add(symbol.offset).unwrap());
             e.put_u64(&mut symbols, 0);
         }
-        let names = b"\0.text\0.note.stapsdt\0.stapsdt.base\0.symtab\0.strtab\0.shstrtab\0".to_vec();
+        let mut names = b"\0.text\0.note.stapsdt\0.stapsdt.base\0.symtab\0.strtab\0.shstrtab\0".to_vec();
+        let mut further_names = Vec::new();
+        for section in further_sections {
+            further_names.push(u32::try_from(names.len()).unwrap());
+            names.extend([section.name.as_bytes(), b"\0"].concat());
+        }
         let mut out = Vec::new();
         // The name, type, flags, address, alignment and bytes. The offsets follow from the order.
         let sections = [
@@ -138,9 +164,13 @@ impl TestElf {
             (43, 3, 0, 0, 1, &strings),
             (51, 3, 0, 0, 1, &names),
         ];
+        let further = further_names.into_iter().zip(further_sections);
+        let further = further.map(|(name, section)| (name, 1, 0, section.address, 8, section.bytes));
         out.resize(usize::try_from(TEXT).unwrap(), 0);
         let mut headers = vec![0; 64];
-        for (number, (name, kind, flags, address, align, bytes)) in sections.into_iter().enumerate() {
+        for (number, (name, kind, flags, address, align, bytes)) in
+            sections.into_iter().chain(further).enumerate()
+        {
             out.resize(out.len().next_multiple_of(8), 0);
             if number == 1 {
                 out.resize(usize::try_from(DATA + 8).unwrap(), 0);
@@ -160,7 +190,7 @@ impl TestElf {
         }
         let headers_at = u64::try_from(out.len()).unwrap();
         out.extend(headers);
-        let head = head(headers_at);
+        let head = head(headers_at, u16::try_from(further_sections.len()).unwrap());
         out[..head.len()].copy_from_slice(&head);
         out
     }
@@ -183,7 +213,7 @@ fn note(provider: &str, name: &str, args: &str) -> Vec<u8> {
     out
 }
 
-fn head(section_headers: u64) -> Vec<u8> {
+fn head(section_headers: u64, further_sections: u16) -> Vec<u8> {
     let e = Endian::Little;
     let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     e.put_u16(&mut out, 2);
@@ -193,7 +223,7 @@ fn head(section_headers: u64) -> Vec<u8> {
         e.put_u64(&mut out, v);
     }
     e.put_u32(&mut out, 0);
-    for v in [64, 56, 2, 64, 7, 6] {
+    for v in [64, 56, 2, 64, 7u16.checked_add(further_sections).unwrap(), 6] {
         e.put_u16(&mut out, v);
     }
     for (flags, offset, address, size) in [(5, 0, BASE, 0x1000), (6, DATA, DATA_BASE + DATA, 8)] {

@@ -1,0 +1,69 @@
+//! Functions of stripped binaries: symbols that are outside of the binary's symbol tables.
+
+mod build_id;
+mod debug_file;
+mod mini_debug_info;
+
+use super::{
+    binary::Binary,
+    elf_file::{Segment, Symbol, SymbolFilter, SymbolKind, SymbolTable},
+    error::AttachError,
+};
+use core_relo::sort::sort_by_key;
+
+/// A source of symbols outside of the binary's symbol tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SymbolSource {
+    /// A file with debug information: that of the build id, or of the section `.gnu_debuglink`.
+    DebugFile,
+    /// A packed ELF file in the section `.gnu_debugdata`.
+    MiniDebugInfo,
+}
+
+impl SymbolSource {
+    /// All sources, the fullest first.
+    pub(super) const ALL: &[Self] = &[Self::DebugFile, Self::MiniDebugInfo];
+
+    /// Calls `each` for the symbols that the filter lets through, with their offsets in the binary. A binary without this source has no
+    /// symbols.
+    pub(super) fn symbols(
+        self,
+        binary: &Binary,
+        filter: SymbolFilter,
+        each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
+    ) -> Result<(), AttachError> {
+        let symbols = match self {
+            Self::DebugFile => debug_file::open(binary)?,
+            Self::MiniDebugInfo => mini_debug_info::unpack(binary)?,
+        };
+        let Some(symbols) = symbols else { return Ok(()) };
+        let code = CodeSegments::of(binary)?;
+        symbols.symbols(SymbolTable::Full, filter, &mut |symbol| {
+            let offset = match (symbol.kind, code.file_offset(symbol.address)) {
+                (_, Some(offset)) => offset,
+                (SymbolKind::Data | SymbolKind::Imported, None) => 0,
+                // The address is not one of this binary.
+                (SymbolKind::Function | SymbolKind::Indirect | SymbolKind::Untyped, None) => return Ok(()),
+            };
+            each(&Symbol { offset, ..*symbol })
+        })
+    }
+}
+
+/// The segments of code, sorted by address. Other files know addresses, not offsets in this file.
+struct CodeSegments(Vec<Segment>);
+
+impl CodeSegments {
+    fn of(binary: &Binary) -> Result<Self, AttachError> {
+        let mut segments = binary.segments()?;
+        segments.retain(|segment| segment.is_code);
+        sort_by_key(&mut segments, |segment| segment.start);
+        Ok(Self(segments))
+    }
+
+    fn file_offset(&self, address: u64) -> Option<u64> {
+        let next = self.0.partition_point(|segment| segment.start <= address);
+        let segment = self.0.get(next.checked_sub(1)?).filter(|segment| address < segment.end)?;
+        address.checked_sub(segment.start)?.checked_add(segment.offset)
+    }
+}

@@ -1,0 +1,24 @@
+//! Without the feature `stripped-binaries`, the symbols of a binary are those of its symbol tables.
+
+use super::{
+    binary::Binary,
+    elf_file::{Symbol, SymbolFilter},
+    error::AttachError,
+};
+
+/// No source of symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SymbolSource {}
+
+impl SymbolSource {
+    pub(super) const ALL: &[Self] = &[];
+
+    pub(super) fn symbols(
+        self,
+        _binary: &Binary,
+        _filter: SymbolFilter,
+        _each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
+    ) -> Result<(), AttachError> {
+        match self {}
+    }
+}
