@@ -18,6 +18,8 @@ pub const BUILD_ID_BYTES: usize = 64;
 pub const MINI_DEBUG_INFO_BYTES: u64 = 256 * 1024 * 1024;
 /// Bytes of a debug file whose checksum is computed, because it has no build id. Own limit, as [`BINARY_SYMBOLS_BYTES`].
 pub const DEBUG_FILE_BYTES: u64 = 1 << 30;
+/// Functions in the function table of a Go program. Own limit, since names may overlap; large programs have some hundred thousand.
+pub const GO_FUNCTIONS: usize = 1 << 20;
 /// Loadable segments of a user-space binary. Own limit, since each USDT probe is searched in all segments. Real binaries have a
 /// dozen.
 pub const BINARY_SEGMENTS: usize = 4096;

@@ -2,6 +2,8 @@
 
 mod build_id;
 mod debug_file;
+mod go_functions;
+mod go_table;
 mod mini_debug_info;
 
 use super::{
@@ -18,11 +20,13 @@ pub(super) enum SymbolSource {
     DebugFile,
     /// A packed ELF file in the section `.gnu_debugdata`.
     MiniDebugInfo,
+    /// The function table of Go programs.
+    GoFunctions,
 }
 
 impl SymbolSource {
     /// All sources, the fullest first.
-    pub(super) const ALL: &[Self] = &[Self::DebugFile, Self::MiniDebugInfo];
+    pub(super) const ALL: &[Self] = &[Self::DebugFile, Self::MiniDebugInfo, Self::GoFunctions];
 
     /// Calls `each` for the symbols that the filter lets through, with their offsets in the binary. A binary without this source has no
     /// symbols.
@@ -35,6 +39,7 @@ impl SymbolSource {
         let symbols = match self {
             Self::DebugFile => debug_file::open(binary)?,
             Self::MiniDebugInfo => mini_debug_info::unpack(binary)?,
+            Self::GoFunctions => return go_functions::symbols(binary, each),
         };
         let Some(symbols) = symbols else { return Ok(()) };
         let code = CodeSegments::of(binary)?;
