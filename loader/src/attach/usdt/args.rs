@@ -50,6 +50,8 @@ pub(super) enum ArgLocation {
     Memory { register: u16, offset: i64 },
     /// The value in memory at `register + (index << shift) + offset`.
     Indexed { register: u16, index: u16, shift: u8, offset: i64 },
+    /// A location that BPF programs cannot read: a floating-point register, an address of the linker, a struct by value.
+    Unreadable,
 }
 
 /// An argument of a probe.
@@ -61,28 +63,50 @@ pub(super) struct Arg {
     pub(super) bytes: u8,
 }
 
-/// Parses all arguments. The error quotes the text from the first argument that cannot be parsed or exceeds [`MAX_ARGS`].
-pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Vec<Arg>, String> {
+impl Arg {
+    pub(super) const UNREADABLE: Self =
+        Self { location: ArgLocation::Unreadable, is_signed: false, bytes: 8 };
+
+    /// Returns whether the location has an index register.
+    pub(super) const fn has_index(&self) -> bool {
+        matches!(self.location, ArgLocation::Indexed { .. })
+    }
+}
+
+/// The arguments of a probe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Args {
+    pub(super) list: Vec<Arg>,
+    /// The number and the text of the first argument that is not readable.
+    pub(super) first_unreadable: Option<String>,
+}
+
+/// Parses all arguments. An argument that cannot be read is an error for the program that reads it, not for the probe. More than
+/// [`MAX_ARGS`] arguments are an error, which quotes the first one in excess.
+pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Args, String> {
     let mut cursor = Cursor(text);
-    let mut args = Vec::new();
+    let mut args = Args::default();
     loop {
         cursor.skip_space();
         if cursor.0.is_empty() {
             return Ok(args);
         }
         let here = cursor.0;
-        let excerpt = || String::from_utf8_lossy(here.get(..64).unwrap_or(here)).into_owned();
-        if args.len() == MAX_ARGS {
+        let excerpt = |text: &[u8]| String::from_utf8_lossy(text.get(..64).unwrap_or(text)).into_owned();
+        if args.list.len() == MAX_ARGS {
             return Err(format!(
                 "too many arguments: expected at most {MAX_ARGS}, more from `{}`",
-                excerpt()
+                excerpt(here)
             ));
         }
-        args.push(
-            cursor
-                .arg(arch)
-                .ok_or_else(|| format!("argument {} at `{}` cannot be read", args.len(), excerpt()))?,
-        );
+        let arg = cursor.arg(arch).unwrap_or_else(|| {
+            let number = args.list.len();
+            let text = Cursor(here).take_arg();
+            args.first_unreadable.get_or_insert_with(|| format!("{number}, `{}`,", excerpt(text)));
+            cursor = Cursor(here.get(text.len()..).unwrap_or_default());
+            Arg::UNREADABLE
+        });
+        args.list.push(arg);
     }
 }
 
@@ -252,6 +276,21 @@ impl<'t> Cursor<'t> {
         self.eat(byte).then_some(())
     }
 
+    /// Returns an argument of any syntax: the text up to a space that is not in brackets.
+    fn take_arg(&self) -> &'t [u8] {
+        let mut is_inside = false;
+        let is_part = |byte: &&u8| {
+            match byte {
+                b'[' | b'(' => is_inside = true,
+                b']' | b')' => is_inside = false,
+                _ => {}
+            }
+            is_inside || !byte.is_ascii_whitespace()
+        };
+        let len = self.0.iter().take_while(is_part).count();
+        self.0.get(..len).unwrap_or(self.0)
+    }
+
     fn skip_space(&mut self) {
         self.0 = self.0.trim_ascii_start();
     }
@@ -333,8 +372,11 @@ mod tests {
     use super::*;
 
     fn parse_single(arch: Arch, text: &str) -> Option<(i8, ArgLocation)> {
-        let args = parse(arch, text.as_bytes()).ok()?;
+        let args = parse(arch, text.as_bytes()).ok()?.list;
         let [arg] = args[..] else { return None };
+        if arg.location == ArgLocation::Unreadable {
+            return None;
+        }
         let bytes = i8::try_from(arg.bytes).unwrap();
         Some((if arg.is_signed { bytes.checked_neg()? } else { bytes }, arg.location))
     }
@@ -417,14 +459,34 @@ mod tests {
     #[test]
     fn up_to_12_arguments_are_parsed() {
         let args = parse(Arch::X86_64, b"-4@%esi -4@-24(%rbp)  2@%ax 8@$1 ").unwrap();
-        assert_eq!(args.len(), 4);
-        assert_eq!(parse(Arch::X86_64, b""), Ok(vec![]));
-        assert_eq!(parse(Arch::Aarch64, b"4@[sp, 4] 4@[sp, 8]").map(|a| a.len()), Ok(2));
+        assert_eq!((args.list.len(), args.first_unreadable), (4, None));
+        assert_eq!(parse(Arch::X86_64, b""), Ok(Args::default()));
+        assert_eq!(parse(Arch::Aarch64, b"4@[sp, 4] 4@[sp, 8]").map(|a| a.list.len()), Ok(2));
         assert!(parse(Arch::X86_64, "4@$1 ".repeat(12).as_bytes()).is_ok());
         assert!(
             parse(Arch::X86_64, "4@$1 ".repeat(13).as_bytes()).unwrap_err().contains("expected at most 12")
         );
-        let e = parse(Arch::X86_64, b"4@$1 4@%xmm0").unwrap_err();
-        assert_eq!(e, "argument 1 at `4@%xmm0` cannot be read");
+    }
+
+    #[test]
+    fn an_argument_that_cannot_be_read_leaves_the_others_readable() {
+        for (arch, text, unreadable) in [
+            (Arch::X86_64, "4@$1 4@%xmm0 4@$2", "4@%xmm0"),
+            (Arch::X86_64, "4@$1 16@-16(%rbp) 4@$2", "16@-16(%rbp)"),
+            (Arch::X86_64, "4@$1 8@counter(%rip) 4@$2", "8@counter(%rip)"),
+            (Arch::X86_64, "4@$1 8@$symbol 4@$2", "8@$symbol"),
+            (Arch::X86_64, "4@$1 -8@-8( %rbp, %xmm0 ) 4@$2", "-8@-8( %rbp, %xmm0 )"),
+            (Arch::Aarch64, "4@1 8@d0 4@2", "8@d0"),
+            (Arch::Aarch64, "4@1 8@[x0, x1] 4@2", "8@[x0, x1]"),
+            (Arch::X86_64, "4@$1 x 4@$2", "x"),
+        ] {
+            let args = parse(arch, text.as_bytes()).unwrap();
+            let locations: Vec<_> = args.list.iter().map(|arg| arg.location).collect();
+            let expected = [ArgLocation::Const(1), ArgLocation::Unreadable, ArgLocation::Const(2)];
+            assert_eq!(locations, expected, "{text}");
+            assert_eq!(args.first_unreadable.unwrap(), format!("1, `{unreadable}`,"));
+        }
+        // A bracket without its end takes the rest.
+        assert_eq!(parse(Arch::Aarch64, b"8@[x0, 4@1 4@2").map(|args| args.list.len()), Ok(1));
     }
 }

@@ -125,9 +125,12 @@ impl SpecLease {
     /// Writes a specification of a probe's arguments and cookie to the map. Returns the id.
     pub(super) fn add(&mut self, args: &[Arg], cookie: u64, label: &str) -> Result<u32, AttachError> {
         let shared = &self.manager.0;
+        if shared.layout == Layout::Plain && args.iter().any(Arg::has_index) {
+            let reason = "the program's usdt.bpf.h (libbpf before 1.7) does not support index registers";
+            log::warn!("{label}: an argument cannot be read: {reason}: programs get EINVAL for it");
+        }
         let value = spec::encode(shared.layout, Endian::native(), args, cookie).ok_or_else(|| {
-            let problem = "an argument uses an index register, which the program's usdt.bpf.h (libbpf before 1.7) does not support";
-            AttachError::target(label, problem)
+            AttachError::target(label, "internal error: the arguments of the probe do not fit the map")
         })?;
         let id = self.manager.ids().allocate().ok_or_else(|| {
             let problem = "the map of specifications is full: raise BPF_USDT_MAX_SPEC_CNT in the program";

@@ -28,5 +28,5 @@ pub(super) fn count_arguments(text: &[u8]) -> usize {
     let all =
         [args::Arch::X86_64, args::Arch::Aarch64, args::Arch::S390x, args::Arch::Riscv64, args::Arch::Arm];
     let parsed = all.into_iter().filter_map(|arch| args::parse(arch, text).ok());
-    parsed.map(|arguments| arguments.len()).max().unwrap_or(0)
+    parsed.map(|arguments| arguments.list.len()).max().unwrap_or(0)
 }

@@ -31,11 +31,13 @@ impl Layout {
     }
 }
 
-/// Encodes a map value. `None` if the layout has no index register and an argument needs one.
+/// Encodes a map value. If the layout has no index register, an argument that needs one is not readable. Returns `None` for more
+/// arguments or larger ones than a layout has.
 pub(super) fn encode(layout: Layout, endian: Endian, args: &[Arg], cookie: u64) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for arg in args.iter().take(MAX_ARGS) {
-        put_arg(&mut out, layout, endian, arg)?;
+        let is_readable = layout == Layout::Indexed || !arg.has_index();
+        put_arg(&mut out, layout, endian, if is_readable { arg } else { &Arg::UNREADABLE })?;
     }
     out.resize(layout.arg_bytes().checked_mul(MAX_ARGS)?, 0);
     endian.put_u64(&mut out, cookie);
@@ -44,6 +46,9 @@ pub(super) fn encode(layout: Layout, endian: Endian, args: &[Arg], cookie: u64) 
     Some(out)
 }
 
+/// A kind of argument that no `usdt.bpf.h` knows.
+const UNKNOWN_KIND: u8 = 0xff;
+
 fn put_arg(out: &mut Vec<u8>, layout: Layout, endian: Endian, arg: &Arg) -> Option<()> {
     // The value or offset, the kind (`enum __bpf_usdt_arg_type`), and the register.
     let (value, kind, register) = match arg.location {
@@ -51,11 +56,16 @@ fn put_arg(out: &mut Vec<u8>, layout: Layout, endian: Endian, arg: &Arg) -> Opti
         ArgLocation::Register(register) => (0, 1, register),
         ArgLocation::Memory { register, offset } => (offset, 2, register),
         ArgLocation::Indexed { register, offset, .. } => (offset, 3, register),
+        // No header knows this kind: programs that read the argument get `-EINVAL`.
+        ArgLocation::Unreadable => (0, UNKNOWN_KIND, 0),
     };
     // The index register with its shift.
     let index = match arg.location {
         ArgLocation::Indexed { index, shift, .. } => Some((index & 0xfff, u16::from(shift))),
-        ArgLocation::Const(_) | ArgLocation::Register(_) | ArgLocation::Memory { .. } => None,
+        ArgLocation::Const(_)
+        | ArgLocation::Register(_)
+        | ArgLocation::Memory { .. }
+        | ArgLocation::Unreadable => None,
     };
     endian.put_u64(out, value.cast_unsigned());
     match (layout, index) {
@@ -113,7 +123,19 @@ mod tests {
         assert_eq!(bytes[..16], [0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0x98, 0, 1, 32]);
         let bytes = encode(Layout::Plain, Endian::Big, &[SIGNED], 0).unwrap();
         assert_eq!(bytes[..16], [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 2, 0, 0x98, 1, 32]);
-        assert_eq!(encode(Layout::Plain, Endian::Little, &[Arg { location: INDEXED, ..SIGNED }], 0), None);
+        let indexed = [Arg { location: INDEXED, ..SIGNED }];
+        let unreadable = encode(Layout::Plain, Endian::Little, &[Arg::UNREADABLE], 0);
+        assert_eq!(encode(Layout::Plain, Endian::Little, &indexed, 0), unreadable);
+    }
+
+    /// `bpf_usdt_arg` returns `-EINVAL` for a kind of argument that it does not know.
+    #[test]
+    fn unreadable_arguments_have_a_kind_that_no_header_knows() {
+        let bytes = encode(Layout::Plain, Endian::Little, &[Arg::UNREADABLE], 0).unwrap();
+        assert_eq!(bytes[..16], [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]);
+        let bytes = encode(Layout::Indexed, Endian::Little, &[Arg::UNREADABLE, SIGNED], 0).unwrap();
+        assert_eq!((bytes[8], bytes[32]), (0xff, 2));
+        assert_eq!(Endian::Little.u16(&bytes, 304 - 8), Some(2));
     }
 
     /// The expected bytes are those of clang's layouts for bpfel and bpfeb.
