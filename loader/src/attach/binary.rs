@@ -5,6 +5,7 @@ use super::{
     error::AttachError,
     file_range::FileRange,
     function_search::{FunctionMatch, FunctionSearch, WantedFunction},
+    indirect_function::implementation,
     missing_function::{indirect_function, missing_function},
     pattern_search::PatternSearch,
     stripped::SymbolSource,
@@ -83,21 +84,41 @@ impl Binary {
     ///
     /// libbpf always takes the global entry point.
     pub(super) fn find_function(&self, name: &str, entry: EntryPoint) -> Result<u64, AttachError> {
+        self.find_function_of(None, name, entry)
+    }
+
+    /// Returns the file offset of a function, as [`find_function`](Self::find_function). Of an indirect function, returns the
+    /// implementation that a process uses.
+    pub(super) fn find_function_of(
+        &self,
+        process: Option<u32>,
+        name: &str,
+        entry: EntryPoint,
+    ) -> Result<u64, AttachError> {
         let mut search = FunctionSearch::new([name]);
         self.search(&mut search)?;
         let found = search.matches().next();
         let (wanted, found) =
             found.ok_or_else(|| self.error("internal error: a search for a function has no result"))?;
-        self.match_offset(wanted, found, entry)
+        self.match_offset(process, wanted, found, entry)
     }
 
     /// Returns the file offsets of functions by their names, as [`find_function`](Self::find_function) (libbpf:
     /// `elf_resolve_syms_offsets`).
     pub(super) fn find_functions(&self, names: &[&str]) -> Result<Vec<u64>, AttachError> {
+        self.find_functions_of(None, names)
+    }
+
+    /// Returns the file offsets of functions by their names, as [`find_function_of`](Self::find_function_of).
+    pub(super) fn find_functions_of(
+        &self,
+        process: Option<u32>,
+        names: &[&str],
+    ) -> Result<Vec<u64>, AttachError> {
         let mut search = FunctionSearch::new(names.iter().copied());
         self.search(&mut search)?;
         let matches = search.matches();
-        matches.map(|(wanted, found)| self.match_offset(wanted, found, EntryPoint::Local)).collect()
+        matches.map(|(wanted, found)| self.match_offset(process, wanted, found, EntryPoint::Local)).collect()
     }
 
     /// Searches the symbol tables. A function in the dynamic symbol table takes precedence: other binaries call that one.
@@ -126,6 +147,7 @@ impl Binary {
 
     fn match_offset(
         &self,
+        process: Option<u32>,
         wanted: &WantedFunction<'_>,
         found: &FunctionMatch,
         entry: EntryPoint,
@@ -135,8 +157,9 @@ impl Binary {
         if found.is_ambiguous {
             return Err(self.error(format!("has several functions `{name}`, at different places")));
         }
-        if place.is_indirect {
-            return Err(indirect_function(self, wanted));
+        if let Some(resolver) = place.resolver {
+            let found = process.map(|pid| implementation(self, resolver, pid)).transpose()?.flatten();
+            return found.ok_or_else(|| indirect_function(self, wanted, process));
         }
         let distance = if entry == EntryPoint::Local { place.local_entry } else { 0 };
         self.file_offset(name, place.offset.wrapping_add(distance))
@@ -169,6 +192,10 @@ impl Binary {
             is_shared: kind == elf::ET_DYN,
             is_linked: kind == elf::ET_DYN || kind == elf::ET_EXEC,
         }
+    }
+
+    pub(super) fn machine(&self) -> elf::Machine {
+        with_elf!(self, file => file.machine())
     }
 
     pub(super) fn segments(&self) -> Result<Vec<Segment>, AttachError> {

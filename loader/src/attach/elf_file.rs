@@ -37,7 +37,6 @@ pub(super) struct Symbol<'b> {
     pub(super) version: Option<SymbolVersion<'b>>,
     pub(super) kind: SymbolKind,
     /// The value: an address in the binary.
-    #[cfg(feature = "stripped-binaries")]
     pub(super) address: u64,
     /// The file offset of the global entry point. On most architectures, a function has one entry point.
     pub(super) offset: u64,
@@ -171,6 +170,10 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         Ok(Some(RawSection { sh_type, address, data }))
     }
 
+    pub(super) fn machine(&self) -> elf::Machine {
+        self.header.e_machine(self.e)
+    }
+
     pub(super) fn has_symbol_table(&self, table: SymbolTable) -> bool {
         self.symbol_table(table).is_some()
     }
@@ -242,7 +245,6 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
                     name,
                     version: versions.version(nth),
                     kind,
-                    #[cfg(feature = "stripped-binaries")]
                     address,
                     offset,
                     local_entry: if has_local_entries { local_entry(symbol.st_other().0) } else { 0 },

@@ -102,7 +102,8 @@ pub(super) struct FunctionMatch {
 pub(super) struct FunctionPlace {
     pub(super) offset: u64,
     pub(super) local_entry: u64,
-    pub(super) is_indirect: bool,
+    /// The address of the resolver of an indirect function.
+    pub(super) resolver: Option<u64>,
 }
 
 /// The precedence of a symbol. The order of the fields is that of the comparison.
@@ -124,7 +125,7 @@ impl FunctionMatch {
         let place = FunctionPlace {
             offset: symbol.offset,
             local_entry: symbol.local_entry,
-            is_indirect: symbol.kind == SymbolKind::Indirect,
+            resolver: (symbol.kind == SymbolKind::Indirect).then_some(symbol.address),
         };
         match self.place {
             Some(known) if known == place => self.precedence = self.precedence.max(precedence),
@@ -145,7 +146,6 @@ mod tests {
         name: b"f",
         version: None,
         kind: SymbolKind::Function,
-        #[cfg(feature = "stripped-binaries")]
         address: 0,
         offset: 1,
         local_entry: 0,

@@ -20,15 +20,23 @@ pub(super) fn missing_function(binary: &Binary, wanted: &WantedFunction<'_>) -> 
     explain(binary, wanted).unwrap_or_else(|damaged| damaged)
 }
 
-/// Returns the error of a function whose address is that of its resolver.
-pub(super) fn indirect_function(binary: &Binary, wanted: &WantedFunction<'_>) -> AttachError {
+/// Returns the error of a function whose address is that of its resolver. With a process, the result of the resolver was not found.
+pub(super) fn indirect_function(
+    binary: &Binary,
+    wanted: &WantedFunction<'_>,
+    process: Option<u32>,
+) -> AttachError {
     let base = wanted.base;
+    let reason = match process {
+        None => "which chooses the code for each process: name a process, or".to_owned(),
+        Some(pid) => format!("and the code that process {pid} uses is not found in the binary:"),
+    };
     let advice = match implementations(binary, base) {
         Ok(names) if !names.is_empty() => format!("probe an implementation: {}", list(&names)),
-        Ok(_) | Err(_) => format!("probe the implementation, {}", offset_advice(binary, "0xOFFSET")),
+        Ok(_) | Err(_) => format!("probe the implementation {}", offset_advice(binary, "0xOFFSET")),
     };
     binary.error(format!(
-        "`{base}` is an indirect function (IFUNC): its symbol is the resolver, which chooses the code that calls reach: {advice}"
+        "`{base}` is an indirect function (IFUNC): its symbol is the resolver, {reason} {advice}"
     ))
 }
 
@@ -276,7 +284,7 @@ mod tests {
         let further =
             [ifunc(), symbol("__copy_avx", 2, 1), symbol("__copy_sse2", 2, 1), symbol("copying", 2, 1)];
         let listed = message("copy", &further);
-        assert!(listed.ends_with(": probe an implementation: `__copy_avx`, `__copy_sse2`"), "{listed}");
+        assert!(listed.ends_with("or probe an implementation: `__copy_avx`, `__copy_sse2`"), "{listed}");
         // A pattern leaves out indirect functions.
         let file = TempFile::new("indirect", &TestElf::with_symbols(&[ifunc(), symbol("copy2", 2, 1)]));
         let binary = Binary::open(file.path()).unwrap();

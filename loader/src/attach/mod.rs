@@ -39,6 +39,7 @@ mod function_search;
 #[cfg(feature = "usdt")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod indirect_function;
 #[cfg(feature = "netlink")]
 mod interface;
 #[cfg(feature = "netlink")]
@@ -62,6 +63,7 @@ mod pattern_search;
 mod perf_event;
 mod placement;
 mod pmu;
+mod process_maps;
 mod prog_attach;
 mod program_type;
 mod query;

@@ -27,7 +27,8 @@ use std::{
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct UprobeOptions<'a> {
     /// The function: `name`, `name+offset`, or `name@VERSION` with a symbol version; or an offset from the start of the file: `0x1115`.
-    /// Without a function, `offset` counts from the start of the file.
+    /// Without a function, `offset` counts from the start of the file. Of an indirect function (IFUNC), the implementation that the
+    /// process uses is probed; without a process, an indirect function is an error.
     pub function: Option<&'a str>,
     /// The offset from the start of the function or, without a function, of the file, in bytes.
     pub offset: u64,
@@ -95,7 +96,7 @@ fn resolve_location(
     let is_entry = options.offset == 0 && name_offset == 0;
     let entry = if is_entry { EntryPoint::Local } else { EntryPoint::Global };
     let offset = elf
-        .find_function(name, entry)?
+        .find_function_of(resolve_pid(options.pid), name, entry)?
         .checked_add(options.offset)
         .and_then(|sum| sum.checked_add_signed(name_offset));
     Ok((path, offset.ok_or_else(outside)?))

@@ -93,7 +93,7 @@ fn attach_at(
         }
         UprobeSet::Pattern(pattern) => Binary::open(path)?.find_matching_functions(pattern)?,
         UprobeSet::Symbols(names) => {
-            let mut offsets = Binary::open(path)?.find_functions(names)?;
+            let mut offsets = Binary::open(path)?.find_functions_of(resolve_pid(options.pid), names)?;
             // A function with several names has one probe, unless each name has its own cookie or semaphore.
             if options.cookies.is_empty() && options.ref_ctr_offsets.is_empty() {
                 sort(&mut offsets);

@@ -1,15 +1,17 @@
 //! The search for the probes of a provider and name in a binary.
 
 use super::{
-    super::{binary::Binary, elf_file::Segment, error::AttachError},
+    super::{
+        binary::Binary,
+        elf_file::Segment,
+        error::AttachError,
+        process_maps::{find_address, mappings},
+    },
     args::{Arch, Arg, parse},
     note::{Note, notes},
 };
 use core_relo::Endian;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 const NOTES: &[u8] = b".note.stapsdt";
 const BASE: &[u8] = b".stapsdt.base";
@@ -69,7 +71,7 @@ pub(super) fn find_probes(
         let mut location = ProbeLocation::resolve(&note, shift, &segments).map_err(invalid)?;
         if kind.is_shared && !features.cookies {
             if mapped.is_none() {
-                mapped = Some(mappings(path, pid, &binary)?);
+                mapped = Some(code_mappings(pid, &binary)?);
             }
             let address = mapped.as_deref().and_then(|mappings| find_address(location.offset, mappings));
             location.address = address.ok_or_else(|| invalid("the process does not map it"))?;
@@ -140,48 +142,18 @@ fn is_nop_combo(binary: &Binary, offset: u64) -> bool {
 }
 
 /// Returns the parts of a library that a process maps as code (libbpf: `parse_vma_segs`).
-fn mappings(path: &Path, pid: Option<u32>, binary: &Binary) -> Result<Vec<Segment>, AttachError> {
+fn code_mappings(pid: Option<u32>, binary: &Binary) -> Result<Vec<Segment>, AttachError> {
     let Some(pid) = pid else {
         let problem =
             "this kernel has no cookies (needs 5.15): name a process to probe a shared library or PIE";
         return Err(binary.error(problem));
     };
-    // The maps of a process in a container show paths below the container's root.
-    let inside = path.strip_prefix(format!("/proc/{pid}/root")).map(|inside| Path::new("/").join(inside));
-    let path = inside.or_else(|_outside| fs::canonicalize(path)).unwrap_or_else(|_e| PathBuf::from(path));
-    let maps = fs::read(format!("/proc/{pid}/maps"));
-    let maps = maps.map_err(|e| binary.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
-    let found = parse_code_mappings(&String::from_utf8_lossy(&maps), &path.to_string_lossy());
+    let mut found = mappings(binary, pid)?;
+    found.retain(|mapping| mapping.is_code);
     if found.is_empty() {
         return Err(binary.error(format!("is not mapped by process {pid}")));
     }
     Ok(found)
-}
-
-fn parse_code_mappings(maps: &str, path: &str) -> Vec<Segment> {
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    let parse_line = |line: &str| {
-        let mut fields = line.splitn(6, ' ');
-        let (start, end) = fields.next()?.split_once('-')?;
-        let (mode, offset) = (fields.next()?, fields.next()?);
-        let mapped = fields.nth(2)?.trim_start();
-        let is_code = mode.as_bytes().get(2) == Some(&b'x');
-        (is_code && mapped == path).then_some(Segment {
-            start: hex(start)?,
-            end: hex(end)?,
-            offset: hex(offset)?,
-            is_code,
-        })
-    };
-    maps.lines().filter_map(parse_line).collect()
-}
-
-/// Returns the address at which a process maps a file offset.
-fn find_address(offset: u64, mappings: &[Segment]) -> Option<u64> {
-    mappings.iter().find_map(|mapping| {
-        let address = offset.checked_sub(mapping.offset)?.checked_add(mapping.start)?;
-        (address < mapping.end).then_some(address)
-    })
 }
 
 #[cfg(test)]
@@ -254,18 +226,5 @@ mod tests {
         assert!(ProbeLocation::resolve(&Note { location: 0x3000, ..note }, 0, &segments).is_err());
         assert!(ProbeLocation::resolve(&Note { semaphore: 0x1000, ..note }, 0xb00, &segments).is_err());
         assert!(ProbeLocation::resolve(&Note { semaphore: 0x9000, ..note }, 0xb00, &segments).is_err());
-    }
-
-    #[test]
-    fn the_mapping_of_a_librarys_code_is_found() {
-        let maps = "7f0000001000-7f0000003000 r-xp 00001000 08:04 21238613      /usr/lib/my lib.so\n\
-            7f0000003000-7f0000004000 rw-p 00003000 08:04 21238613      /usr/lib/my lib.so\n\
-            7f0000008000-7f0000009000 rw-p 00000000 00:00 0\n\
-            7f000000a000-7f000000b000 r-xp 00000000 08:04 1 /usr/lib/other.so\n";
-        let found = parse_code_mappings(maps, "/usr/lib/my lib.so");
-        assert_eq!(found.len(), 1);
-        assert_eq!(find_address(0x1234, &found), Some(0x7f00_0000_1234));
-        assert_eq!(find_address(0x3000, &found), None);
-        assert_eq!(find_address(0x10, &found), None);
     }
 }

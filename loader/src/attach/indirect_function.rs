@@ -1,0 +1,178 @@
+//! The implementation of an indirect function (IFUNC) in a process.
+//!
+//! The dynamic linker of the process ran the resolver and stored its result for calls within the binary, at the place of a relocation.
+//! That word is read. Nothing is executed.
+
+use super::{binary::Binary, elf_file::Segment, error::AttachError, process_maps::mappings};
+use object::elf;
+use std::{fs::File, os::unix::fs::FileExt as _};
+
+/// The sections with relocations.
+const RELOCATION_SECTIONS: [&[u8]; 3] = [b".rela.dyn", b".rela.plt", b".rela.iplt"];
+
+/// Returns the file offset of the code that the resolver at an address chose in a process. Returns `None` if the process has no such
+/// result: the binary does not call the function itself, or the code is not in the binary.
+pub(super) fn implementation(binary: &Binary, resolver: u64, pid: u32) -> Result<Option<u64>, AttachError> {
+    let Some(place) = result_address(binary, resolver)? else { return Ok(None) };
+    let mapped = mappings(binary, pid)?;
+    let Some(shift) = load_address(binary, &mapped)? else {
+        return Err(binary.error(format!("is not mapped by process {pid}")));
+    };
+    let unreadable =
+        |e: std::io::Error| binary.error(format!("the memory of process {pid} cannot be read: {e}"));
+    let mut word = [0; 8];
+    let memory = File::open(format!("/proc/{pid}/mem")).map_err(unreadable)?;
+    memory.read_exact_at(&mut word, shift.wrapping_add(place)).map_err(unreadable)?;
+    let address = binary.kind().endian.u64(&word, 0);
+    // Before the dynamic linker has stored the result, the word is no address of code, or that of the resolver.
+    let result = address.filter(|address| *address != shift.wrapping_add(resolver));
+    Ok(result.and_then(|address| {
+        let code = mapped.iter().find(|m| m.is_code && (m.start..m.end).contains(&address))?;
+        address.checked_sub(code.start)?.checked_add(code.offset)
+    }))
+}
+
+/// Returns the address of the word with the result of a resolver, before the binary is loaded.
+fn result_address(binary: &Binary, resolver: u64) -> Result<Option<u64>, AttachError> {
+    let kind = binary.kind();
+    let (true, Some(wanted)) = (kind.is_64, relocation_type(binary.machine())) else { return Ok(None) };
+    for name in RELOCATION_SECTIONS {
+        let Some(section) = binary.section(name)? else { continue };
+        for record in section.data.chunks_exact(24) {
+            let [place, info, addend] = [0, 8, 16].map(|at| kind.endian.u64(record, at));
+            if addend == Some(resolver) && info == Some(wanted) {
+                return Ok(place);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the type of the relocation that stores the result of a resolver (`R_*_IRELATIVE`).
+const fn relocation_type(machine: elf::Machine) -> Option<u64> {
+    match machine {
+        elf::EM_X86_64 => Some(37),
+        elf::EM_AARCH64 => Some(1032),
+        elf::EM_RISCV => Some(58),
+        elf::EM_S390 => Some(61),
+        _ => None,
+    }
+}
+
+/// Returns the distance between the addresses in a process and in the file. Returns `None` if the process does not map the code.
+fn load_address(binary: &Binary, mapped: &[Segment]) -> Result<Option<u64>, AttachError> {
+    let segments = binary.segments()?;
+    Ok(mapped.iter().filter(|mapping| mapping.is_code).find_map(|mapping| {
+        // A mapping begins at the page in which the segment begins.
+        let end = mapping.end.checked_sub(mapping.start)?.checked_add(mapping.offset)?;
+        let segment = segments.iter().find(|s| s.is_code && (mapping.offset..end).contains(&s.offset))?;
+        let start = segment.offset.checked_sub(mapping.offset)?.checked_add(mapping.start)?;
+        Some(start.wrapping_sub(segment.start))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{
+            binary::EntryPoint,
+            test_support::{
+                elf::{BASE, F1, TempFile, TestElf, TestSection, TestSymbol},
+                trace::{Counter, Program},
+            },
+            uprobe::{UprobeOptions, uprobe},
+        },
+        *,
+    };
+    use core::ffi::c_char;
+    use core_relo::Endian;
+    use core_relo_object::object::ProgramType;
+    use std::path::PathBuf;
+
+    /// Returns the C library of this process, and the file offset of the implementation of `strlen` that this process calls.
+    fn own_strlen() -> Option<(PathBuf, u64)> {
+        let strlen: unsafe extern "C" fn(*const c_char) -> usize = libc::strlen;
+        let address = format!("{strlen:p}");
+        let address = u64::from_str_radix(address.trim_start_matches("0x"), 16).unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let path =
+            maps.lines().filter_map(|l| l.split_ascii_whitespace().nth(5)).find(|p| p.contains("/libc.so"));
+        let Some(path) = path.map(PathBuf::from) else {
+            println!("SKIP: no shared C library here");
+            return None;
+        };
+        let binary = Binary::open(&path).unwrap();
+        let mapped = mappings(&binary, std::process::id()).unwrap();
+        let code = mapped.iter().find(|m| (m.start..m.end).contains(&address));
+        let Some(code) = code else {
+            println!("SKIP: the address of strlen is not in the C library");
+            return None;
+        };
+        let offset = address.checked_sub(code.start).and_then(|within| within.checked_add(code.offset))?;
+        Some((path, offset))
+    }
+
+    #[test]
+    fn the_implementation_that_a_process_calls_is_found() {
+        let Some((path, expected)) = own_strlen() else { return };
+        let binary = Binary::open(&path).unwrap();
+        let own = Some(std::process::id());
+        if binary.find_function("strlen", EntryPoint::Local).is_ok() {
+            return println!("SKIP: strlen is no indirect function here");
+        }
+        assert_eq!(binary.find_function_of(own, "strlen", EntryPoint::Local), Ok(expected));
+        assert_eq!(binary.find_functions_of(own, &["strlen"]), Ok(vec![expected]));
+    }
+
+    #[test]
+    fn an_indirect_function_is_probed_in_a_process() {
+        let Some((path, _)) = own_strlen() else { return };
+        let Some(counter) = Counter::new() else { return };
+        let Some(prog) = Program::counting(ProgramType::Kprobe, 0, &counter) else { return };
+        let options = UprobeOptions { function: Some("strlen"), pid: Some(0), ..UprobeOptions::default() };
+        let link = match uprobe(prog.fd(), &path, &options) {
+            Err(e @ AttachError::Kernel { .. }) => return println!("SKIP: {e}"),
+            link => link.unwrap(),
+        };
+        // The standard library measures the value with `strlen`.
+        assert!(std::env::var_os("PATH").is_some());
+        assert!(counter.count() > 0);
+        link.detach().unwrap();
+    }
+
+    #[test]
+    fn a_result_is_at_the_relocation_of_its_resolver() {
+        let resolver = BASE + F1;
+        let record = |info: u64, addend: u64, place: u64| {
+            [place, info, addend].iter().flat_map(|word| Endian::Little.u64_bytes(*word)).collect::<Vec<_>>()
+        };
+        let symbol = TestSymbol { name: "copy", offset: F1, info: 0x1a, section: 1 };
+        let records = [record(8, resolver, 1), record(37, resolver + 1, 2), record(37, resolver, 3)].concat();
+        for (bytes, expected) in [(&records[..], Some(3)), (&records[..48], None), (&records[..50], None)] {
+            let section = TestSection { name: ".rela.plt", address: 0, bytes };
+            let file =
+                TempFile::new("indirect", &TestElf::with_sections(&[TestSymbol { ..symbol }], &[section]));
+            let binary = Binary::open(file.path()).unwrap();
+            assert_eq!(result_address(&binary, resolver), Ok(expected));
+            let found = binary.find_function_of(Some(std::process::id()), "copy", EntryPoint::Local);
+            let error = found.unwrap_err().to_string();
+            let problem = if expected.is_some() {
+                "is not mapped by process"
+            } else {
+                "is an indirect function (IFUNC)"
+            };
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_load_address_is_that_of_the_code() {
+        let file = TempFile::new("shift", &TestElf::bytes());
+        let binary = Binary::open(file.path()).unwrap();
+        let mapping = |start, offset, is_code| Segment { start, end: start + 0x1000, offset, is_code };
+        let shift = |mapped: &[Segment]| load_address(&binary, mapped).unwrap();
+        assert_eq!(shift(&[mapping(BASE + 0x7000, 0, true)]), Some(0x7000));
+        assert_eq!(shift(&[mapping(0x9000, 0x1000, false), mapping(BASE, 0, true)]), Some(0));
+        assert_eq!(shift(&[mapping(0x9000, 0x1000, true)]), None, "the file was mapped for another purpose");
+    }
+}
