@@ -200,7 +200,8 @@ fn is_implementation(name: &[u8], base: &str) -> bool {
     let underscores = name.iter().take_while(|byte| **byte == b'_').count();
     let bare =
         name.get(underscores..).and_then(|bare| bare.strip_prefix(base.trim_start_matches('_').as_bytes()));
-    matches!(bare, Some([b'_' | b'.', ..]))
+    // Checked variants, and the resolvers of some architectures, are named alike.
+    matches!(bare, Some([b'_' | b'.', suffix @ ..]) if !matches!(suffix, b"chk" | b"ifunc"))
 }
 
 #[cfg(test)]
@@ -281,8 +282,13 @@ mod tests {
             "{alone}"
         );
         assert!(alone.contains("`uprobe/FILE:0xOFFSET`"), "{alone}");
-        let further =
-            [ifunc(), symbol("__copy_avx", 2, 1), symbol("__copy_sse2", 2, 1), symbol("copying", 2, 1)];
+        let further = [
+            ifunc(),
+            symbol("__copy_avx", 2, 1),
+            symbol("__copy_sse2", 2, 1),
+            symbol("copying", 2, 1),
+            symbol("__copy_chk", 2, 1),
+        ];
         let listed = message("copy", &further);
         assert!(listed.ends_with("or probe an implementation: `__copy_avx`, `__copy_sse2`"), "{listed}");
         // A pattern leaves out indirect functions.
