@@ -37,7 +37,9 @@ pub fn count_arguments(text: &[u8]) -> usize {
 }
 
 fn functions(binary: &Binary, name: &str) -> Offsets {
-    let single = binary.find_function(name, EntryPoint::Local).into_iter();
+    // A function of the seeds of stripped binaries, so that all sources of symbols are read.
+    let names = [name, "main.f"];
+    let single = names.into_iter().filter_map(|name| binary.find_function(name, EntryPoint::Local).ok());
     // One lookup of several names. `f1` is a function of the seeds.
     let several = binary.find_functions(&[name, "f1", name]).into_iter().flatten();
     // These offsets are not returned: a pattern's matches may be outside the file, where the kernel refuses a probe.
