@@ -2,7 +2,7 @@
 //! valid.
 
 use core_relo::{Plan, Relocs, Target, btf::Btf, explain::explain, plan::Objects};
-use core_relo_loader::object::Object;
+use core_relo_loader::object::{CoreRecords, Object};
 use std::sync::Arc;
 
 /// Plans an object for a target.
@@ -43,7 +43,7 @@ fn patch(object: &Object<'_>, plan: &Plan<'_>) {
     let Ok(patched) = plan.patched() else { return };
     let names = plan.relocs().code().iter().map(|section| section.name);
     let sections = names.zip(patched.sections.iter().map(Vec::as_slice));
-    let Ok(bytes) = object.rewrite(sections) else { return };
+    let Ok(bytes) = object.rewrite(sections, CoreRecords::Keep) else { return };
     let again = Object::parse(&bytes).expect("a patched object is an object");
     let code: Vec<_> = again.code_sections().iter().map(|section| section.code).collect();
     assert_eq!(code, patched.sections);
