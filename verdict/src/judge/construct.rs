@@ -5,6 +5,7 @@ use crate::SourceLine;
 use crate::kernel::Evidence;
 use crate::loaders::{Loader, Stance};
 use core_relo::sort::sort_by_key;
+use std::collections::HashSet;
 
 impl ObjectVerdict {
     /// Creates the verdict on an object whose maps and externs are no reason for another verdict than that of the programs.
@@ -25,10 +26,12 @@ impl ObjectVerdict {
 
     /// Returns the reasons of the object that no program repeats. They decide on the object beside the verdicts on its programs.
     pub fn own_reasons(&self) -> impl Iterator<Item = &Reason> {
-        self.reasons.iter().filter(|own| {
-            let is_same = |reason: &Reason| reason.kind == own.kind && reason.text == own.text;
-            !self.programs.iter().any(|program| program.reasons.iter().any(is_same))
-        })
+        let mut repeated = HashSet::new();
+        if !self.reasons.is_empty() {
+            let of_programs = self.programs.iter().flat_map(|program| &program.reasons);
+            repeated.extend(of_programs.map(|reason| (reason.kind, &*reason.text)));
+        }
+        self.reasons.iter().filter(move |own| !repeated.contains(&(own.kind, &*own.text)))
     }
 }
 

@@ -45,6 +45,8 @@ pub struct KernelFacts<'k> {
     pub(super) instruction_sets: OnceLock<Vec<Answer>>,
     /// The place among the observed kernels.
     pub(super) place: OnceLock<Place>,
+    /// Whether the kernel hides the addresses of its symbols.
+    pub(super) hides_addresses: OnceLock<bool>,
     /// The newest release of which the kernel's BTF has a mark.
     pub(super) marked_release: OnceLock<Option<Change>>,
     /// The values of the configuration.
@@ -117,6 +119,7 @@ impl<'k> KernelFacts<'k> {
             contexts,
             instruction_sets: OnceLock::new(),
             place: OnceLock::new(),
+            hides_addresses: OnceLock::new(),
             marked_release: OnceLock::new(),
             kconfig: OnceLock::new(),
             kallsyms: OnceLock::new(),

@@ -183,7 +183,10 @@ impl<'k> KernelFacts<'k> {
         let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
             return false;
         };
-        text.lines().all(|line| line.trim_start_matches('0').starts_with(' '))
+        let is_hidden = |line: &str| line.trim_start_matches('0').starts_with(' ');
+        // A symbol table of an image hides none.
+        let is_running = self.inputs.symbol_scope != SymbolScope::Linked;
+        *self.hides_addresses.get_or_init(|| is_running && text.lines().all(is_hidden))
     }
 
     /// Returns the addresses of two symbols of this name, if several have it. `name` is one of the query.
