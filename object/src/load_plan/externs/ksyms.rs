@@ -175,16 +175,6 @@ fn find_addresses<'e>(
         }
     };
     let Symbols { addresses: symbols, are_hidden } = symbols;
-    if are_hidden {
-        for extern_ in untyped.iter().filter(|extern_| symbols.contains_key(extern_.name)) {
-            if extern_.is_weak {
-                log::warn!("{}: {HIDDEN}: it is weak, and stays 0", text(extern_.name));
-            } else {
-                refused.add(extern_.name, HIDDEN);
-            }
-        }
-        return HashMap::new();
-    }
     let addresses_of = |name: &[u8]| symbols.get(name).cloned().unwrap_or_default();
     let mut addresses = HashMap::new();
     for extern_ in untyped {
@@ -198,6 +188,10 @@ fn find_addresses<'e>(
         }
         match symbols.get(name).map(Vec::as_slice) {
             None | Some([]) => {}
+            Some(_) if are_hidden && extern_.is_weak => {
+                log::warn!("{}: weak, and its address stays 0: {HIDDEN}", text(name));
+            }
+            Some(_) if are_hidden => refused.add(name, HIDDEN),
             Some([address]) => drop(addresses.insert(name, *address)),
             Some([first, second, ..]) => {
                 let addresses = [first, second].map(|address| format!("{address:#x}"));
@@ -209,7 +203,7 @@ fn find_addresses<'e>(
 }
 
 /// The problem of a symbol whose address `/proc/kallsyms` does not show.
-const HIDDEN: &str = "its address is hidden: /proc/kallsyms shows 0 for every symbol: set kernel.kptr_restrict to 0 or 1, and load with CAP_SYSLOG";
+const HIDDEN: &str = "its address is hidden (kernel.kptr_restrict is 2, or the loader has no CAP_SYSLOG): /proc/kallsyms shows 0 for every symbol";
 
 /// The kernel's symbols of some names.
 struct Symbols<'n> {

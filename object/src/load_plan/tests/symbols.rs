@@ -64,6 +64,16 @@ fn hidden_addresses_are_refused_and_name_the_setting() {
     let error = line(&plan_with_symbols(&format!("{zero} T strong\n{zero} T weak\n")).unwrap_err());
     assert!(error.starts_with("unresolved extern: strong: its address is hidden"), "{error}");
     assert!(error.contains("kernel.kptr_restrict"), "{error}");
+    // A chosen address needs no other.
+    let chosen = |kallsyms: &str| {
+        let externs = [("strong", TypeId::VOID, false)];
+        let mut kernel = kernel(|_| {});
+        kernel.kallsyms = Some(kallsyms.into());
+        with_externs(".ksyms", &externs, TestObject::new()).plan_on(kernel, |settings| {
+            settings.ksyms.insert("strong".to_owned(), "0xffffffff81000040".parse().unwrap());
+        })
+    };
+    assert!(chosen(&format!("{zero} T strong\n{zero} T weak\n")).is_ok());
     // The first symbol of a kernel may have this address.
     let plan = plan_with_symbols(&format!("{zero} A weak\nffffffff81000010 T strong\n"));
     assert_eq!(addresses(&plan.unwrap()), [0xffff_ffff_8100_0010, 0]);
