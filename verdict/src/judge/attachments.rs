@@ -6,11 +6,12 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
+    loaders::Loader,
     mismatch::{Mismatch, MismatchKind},
     requirements::{AttachPointKind, Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, explain::text};
-use core_relo_object::object::{AttachType, SectionTarget, SectionTargetError};
+use core_relo_object::object::{AttachType, SectionTarget, SectionTargetError, file_offset};
 
 /// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events, links or
 /// place of its section.
@@ -43,7 +44,7 @@ fn warning(
         }
         _ => None,
     });
-    let absent = absent.or_else(|| ambiguous(answers, program)).or_else(|| misread(section));
+    let absent = absent.or_else(|| ambiguous(answers, program)).or_else(|| misread(needs.loader, section));
     let (problem, evidence, source) = absent?;
     let section = text(Name::new(section).shortened());
     let declarations = (&*format!("SEC(\"{section}\")"), &*format!("{evidence} ({source})"));
@@ -79,11 +80,23 @@ fn ambiguous(
     Some((warning, format!("symbols {shown} at 0x{first} and 0x{second}"), EvidenceSource::Kallsyms))
 }
 
-/// Returns the warning, the evidence and its source for a section whose name has no place that is understood to its end. libbpf ignores the
-/// end of some, and attaches the program to another place.
-fn misread(section: &[u8]) -> Option<(String, String, EvidenceSource)> {
+/// Returns the warning, the evidence and its source for a section whose whole name its loader does not understand. libbpf ignores the end of
+/// some names, and attaches the program to another place. aya and cilium attach no program by its section.
+fn misread(loader: Loader, section: &[u8]) -> Option<(String, String, EvidenceSource)> {
     let section = core::str::from_utf8(section).ok()?;
-    let SectionTargetError { problem, .. } = SectionTarget::parse(section).err()?;
-    let warning = format!("cannot be attached by its section: {problem}");
-    Some((warning, "the name of the section".to_owned(), EvidenceSource::Object))
+    let problem = match (loader, SectionTarget::parse(section)) {
+        (Loader::Libbpf | Loader::CoreRelo, Err(SectionTargetError { problem, .. })) => {
+            format!("cannot be attached by its section: {problem}")
+        }
+        (Loader::Libbpf, Ok(Some(SectionTarget::Kprobe { module: Some(module), .. }))) => {
+            format!(
+                "libbpf takes `{module}` for the function; core-relo attaches to the function of the module"
+            )
+        }
+        (Loader::Libbpf, Ok(Some(SectionTarget::Uprobe { place, .. }))) if file_offset(place).is_some() => {
+            format!("libbpf takes `{place}` for a function; core-relo attaches to the offset in the file")
+        }
+        _ => return None,
+    };
+    Some((problem, "the name of the section".to_owned(), EvidenceSource::Object))
 }

@@ -152,7 +152,6 @@ fn symbols_tell_whether_a_function_can_be_probed() {
         "kprobe/static_function+4",
         "kprobe/of_module",
         "kprobe/with_lto",
-        "kprobe/veth:of_module",
         "kprobe/0xffffffff81000000",
     ] {
         assert_eq!(warnings(section, Some(symbols), SymbolScope::Kallsyms), [], "{section}");
@@ -277,9 +276,21 @@ fn sections_that_are_not_understood_to_their_end_are_warnings() {
         ("kprobe/vfs_read xyz", "expected `kprobe/[module:]function[+offset]`"),
         ("kprobe/vfs_rea*", "expected one function; kprobe.multi and kretprobe.multi take a pattern"),
         ("usdt/bin:provider:name:zz", "expected `usdt/binary:provider:name`"),
+        ("kprobe/veth:open", ""),
+        ("uprobe/bin:0x4000", ""),
     ] {
         let found = warnings_with(section, |_| {}, &KernelInputs::default());
-        let expected = format!("cannot be attached by its section: {problem}");
+        let expected = match section {
+            "kprobe/veth:open" => {
+                "libbpf takes `veth` for the function; core-relo attaches to the function of the module"
+                    .to_owned()
+            }
+            "uprobe/bin:0x4000" => {
+                "libbpf takes `0x4000` for a function; core-relo attaches to the offset in the file"
+                    .to_owned()
+            }
+            _ => format!("cannot be attached by its section: {problem}"),
+        };
         assert_eq!(found, [(expected, "the name of the section (object)".to_owned())], "{section}");
     }
 }
