@@ -67,7 +67,8 @@ pub(super) fn misfit_reason(
     other: ProgramIndex,
 ) -> Option<Reason> {
     // The first of those that refer to the map owns it, before those that it holds.
-    let rank = |program| (!map.users.contains(&program), program);
+    // The users are in the order of their indices.
+    let rank = |program| (map.users.binary_search(&program).is_err(), program);
     let (first, other) = if rank(program) < rank(other) { (program, other) } else { (other, program) };
     Comparison { needs, answers, map, first: needs.program(first)? }.reason(needs.program(other)?)
 }

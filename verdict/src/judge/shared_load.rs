@@ -7,7 +7,7 @@ use super::{
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
     reasons::{distinct, limit_reasons},
 };
-use crate::requirements::{ObjectNeeds, ProgramNeeds};
+use crate::requirements::{ObjectNeeds, OwnedMap, ProgramNeeds};
 use core_relo_object::object::ProgramType;
 use std::collections::{HashMap, HashSet};
 
@@ -125,12 +125,17 @@ fn add_struct_ops_map_reasons(
         return;
     }
     let shared = map_reasons(needs, answers, is_created);
+    let first_created = |map: &OwnedMap| {
+        let mut users = map.users.iter().copied();
+        users.find(|user| needs.program(*user).is_some_and(is_created))
+    };
+    let created: HashMap<_, _> =
+        needs.owned_maps.maps.iter().filter_map(|map| Some((map.index, first_created(map)?))).collect();
     for (program, judged) in needs.programs.iter().zip(programs) {
         add(judged, shared.iter().cloned());
         for map in needs.owned_maps.maps_of(program.index).filter(|_| !is_created(program)) {
-            let mut users = map.users.iter().copied();
-            let created = users.find(|user| needs.program(*user).is_some_and(is_created));
-            add(judged, created.and_then(|other| misfit_reason(needs, answers, map, program.index, other)));
+            let created = created.get(&map.index);
+            add(judged, created.and_then(|other| misfit_reason(needs, answers, map, program.index, *other)));
         }
     }
 }

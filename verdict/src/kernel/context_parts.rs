@@ -51,6 +51,9 @@ const ATOMIC: u8 = 0xc0;
 /// The immediate of an atomic instruction that loads (kernel: `BPF_LOAD_ACQ`).
 pub(crate) const LOAD_ACQUIRE: i32 = 0x100;
 
+/// The immediate of an atomic instruction that only stores (kernel: `BPF_STORE_REL`).
+pub(crate) const STORE_RELEASE: i32 = 0x110;
+
 impl AccessKind {
     /// Returns what an instruction does with memory, and the register that has the address.
     pub(crate) fn of(insn: Insn) -> Option<(Self, u8)> {

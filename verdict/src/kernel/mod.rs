@@ -69,7 +69,7 @@ mod version;
 pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use context_parts::AccessKind;
-pub(crate) use context_parts::{ContextPart, LOAD_ACQUIRE};
+pub(crate) use context_parts::{ContextPart, LOAD_ACQUIRE, STORE_RELEASE};
 pub use facts::KernelFacts;
 pub use features::feature_release;
 pub use first_observed::KernelNumber;

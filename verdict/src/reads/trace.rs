@@ -7,7 +7,7 @@ use super::{
     state::{State, Value},
 };
 use crate::{
-    kernel::{AccessKind, LOAD_ACQUIRE, SpecialField},
+    kernel::{AccessKind, LOAD_ACQUIRE, STORE_RELEASE, SpecialField},
     limits,
     requirements::usize_of,
 };
@@ -216,8 +216,11 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                     state.store(frame.saturating_add(insn.off.into()), insn.access_bytes(), value);
                 }
                 if !is_store {
-                    let read = if insn.imm == LOAD_ACQUIRE { insn.src } else { insn.dst };
-                    self.use_element(at, state.get(read), MapAccess::Load);
+                    match insn.imm {
+                        LOAD_ACQUIRE => self.use_element(at, state.get(insn.src), MapAccess::Load),
+                        STORE_RELEASE => {}
+                        _ => self.use_element(at, state.get(insn.dst), MapAccess::Load),
+                    }
                     state.set(insn.src, Value::Unknown);
                     state.set(0, Value::Unknown);
                 }

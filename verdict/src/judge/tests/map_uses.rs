@@ -170,6 +170,9 @@ fn programs_do_not_read_write_only_maps() {
         assert_eq!(reasons(with_map("xdp", &map(0), &access), Age::Newest, None), []);
     }
     assert_eq!(reasons(with_map("xdp", &map(0x100), &access(write)), Age::Oldest, None), []);
+    // store_release((u64 *)(r0 + 0), r10).
+    let release = insn(0xdb, 0, 10, 0, 0x110);
+    assert_eq!(reasons(with_map("xdp", &map(0x100), &access(release)), Age::Newest, None), []);
 }
 
 #[test]
