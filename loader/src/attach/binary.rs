@@ -175,13 +175,22 @@ impl Binary {
                 return search.finish();
             }
         }
+        let mut failed = None;
         for source in SymbolSource::ALL {
-            source.symbols(self, SymbolFilter::Functions, &mut |symbol| search.add(symbol))?;
+            match source.symbols(self, SymbolFilter::Functions, &mut |symbol| search.add(symbol)) {
+                Ok(()) => {}
+                // Some of the matches are missing.
+                Err(error) if search.has_matches() => return Err(error),
+                Err(error) => failed = failed.or(Some(error)),
+            }
             if search.has_matches() {
                 break;
             }
         }
-        search.finish()
+        match failed.filter(|_| !search.has_matches()) {
+            Some(error) => Err(error),
+            None => search.finish(),
+        }
     }
 
     pub(super) fn kind(&self) -> ElfKind {

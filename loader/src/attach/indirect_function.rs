@@ -62,11 +62,16 @@ const fn relocation_type(machine: elf::Machine) -> Option<u64> {
 /// Returns the distance between the addresses in a process and in the file. Returns `None` if the process does not map the code.
 fn load_address(binary: &Binary, mapped: &[Segment]) -> Result<Option<u64>, AttachError> {
     let segments = binary.segments()?;
+    // The offsets of segments are those in the binary, which may be a member of an archive.
+    let member = binary.range().start();
     Ok(mapped.iter().filter(|mapping| mapping.is_code).find_map(|mapping| {
         // A mapping begins at the page in which the segment begins.
         let end = mapping.end.checked_sub(mapping.start)?.checked_add(mapping.offset)?;
-        let segment = segments.iter().find(|s| s.is_code && (mapping.offset..end).contains(&s.offset))?;
-        let start = segment.offset.checked_sub(mapping.offset)?.checked_add(mapping.start)?;
+        let in_file = |segment: &Segment| segment.offset.checked_add(member);
+        let is_mapped =
+            |s: &&Segment| s.is_code && in_file(s).is_some_and(|at| (mapping.offset..end).contains(&at));
+        let segment = segments.iter().find(is_mapped)?;
+        let start = in_file(segment)?.checked_sub(mapping.offset)?.checked_add(mapping.start)?;
         Some(start.wrapping_sub(segment.start))
     }))
 }

@@ -7,8 +7,8 @@ use std::io::Read as _;
 /// The section with the packed file.
 const SECTION: &str = ".gnu_debugdata";
 
-/// The maximum dictionary of the stream, in KiB: that of `xz -9`.
-const DICTIONARY_KIB: u32 = 64 * 1024;
+/// The maximum memory of the reader, in KiB: that for the dictionary of `xz -9`, which has 64 MiB, and for its own state.
+const MEMORY_KIB: u32 = 65 * 1024;
 
 /// Unpacks the mini debug info of a binary. Returns `None` if the binary has none.
 pub(super) fn unpack(binary: &Binary) -> Result<Option<Binary>, AttachError> {
@@ -20,7 +20,7 @@ pub(super) fn unpack(binary: &Binary) -> Result<Option<Binary>, AttachError> {
 
 fn unpack_bytes(binary: &Binary, packed: &[u8], max_len: u64) -> Result<Vec<u8>, AttachError> {
     let mut unpacked = Vec::new();
-    let reader = lzma_rust2::XzReader::new_mem_limit(packed, false, DICTIONARY_KIB);
+    let reader = lzma_rust2::XzReader::new_mem_limit(packed, false, MEMORY_KIB);
     let read = reader.take(max_len.saturating_add(1)).read_to_end(&mut unpacked);
     read.map_err(|e| binary.error(format!("section {SECTION} cannot be unpacked: {e}")))?;
     if to_u64(unpacked.len()) > max_len {
