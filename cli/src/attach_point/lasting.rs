@@ -4,7 +4,7 @@ use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     attach_type::{attach_types_of, attach_types_of_cgroups, shortest_word},
     fit::interface_hook,
-    link::{netns_attach_type, open},
+    link::{errno_name, netns_attach_type, open},
     occupants::XdpHolder,
 };
 use crate::words::list;
@@ -131,7 +131,12 @@ impl LastingAttachment<'_> {
 
     /// Checks that no other program is attached at a place where the kernel replaces it without a question.
     fn check_free(&self, target: QueryTarget<'_>, of: AttachType, replace: bool) -> Result<(), AttachError> {
-        let other = attach::query(target, of).ok().and_then(|found| found.prog_ids.first().copied());
+        let other = match attach::query(target, of) {
+            Ok(found) => found.prog_ids.first().copied(),
+            // Older kernels do not tell.
+            Err(e) if matches!(errno_name(&e), Some("EINVAL" | "EOPNOTSUPP")) => None,
+            Err(e) => return Err(e),
+        };
         match other.filter(|other| !replace && *other != self.id) {
             Some(other) => Err(self.bad(format!("program {other} is attached there: --replace replaces it"))),
             None => Ok(()),
