@@ -128,7 +128,12 @@ impl ProbeKernel for RunningKernel {
     fn probe(&self, feature: Feature) -> Result<bool, Errno> {
         // The test below finds features without a probe.
         let (_, probe) = PROBES.iter().find(|(known, _)| *known == feature).ok_or(Errno(libc::ENOSYS))?;
-        probe(self.token.as_ref().map(|t| t.as_fd()))
+        match probe(self.token.as_ref().map(|t| t.as_fd())) {
+            Err(errno) if answer::is_undecided(errno) => Err(errno),
+            // The kernel lacks something else that the feature needs, such as kprobes for wrappers of system calls.
+            Err(_) => Ok(false),
+            decided => decided,
+        }
     }
 
     fn check_permission(&self, charges_locked_memory: bool) -> Result<(), Errno> {
