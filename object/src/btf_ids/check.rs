@@ -9,7 +9,7 @@ use core_relo::{
     Name, TypeId,
     btf::{Btf, Kind},
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// A list or set that does not contain what its symbols name.
 #[derive(Clone, Debug, PartialEq, Eq)]

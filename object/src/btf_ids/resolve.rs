@@ -12,7 +12,7 @@ use core_relo::{
     btf::{Btf, Kind, Type},
     sort::sort_by_key,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A type that is not in the BTF, or several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

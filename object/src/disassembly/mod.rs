@@ -18,8 +18,8 @@ pub use section::SectionDisassembly;
 
 use crate::object::{Object, ObjectError, Program, calls::functions_starting_at};
 use core_relo::{Record, Relocs, SourceLines, insn::InsnDefect};
+use hashbrown::HashMap;
 use reference::References;
-use std::collections::HashMap;
 
 /// The disassembly of an object.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use core_relo::{
     insn::{Insn, Slot, helper_name},
     sort::sort,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The source register of a call of a kernel function by its type id (`BPF_PSEUDO_KFUNC_CALL`).
 const PSEUDO_KFUNC_CALL: u8 = 2;

@@ -2,7 +2,7 @@
 
 use crate::{limits, object::Object};
 use core_relo::{TypeId, btf::Kind, sort::sort_by_key};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The variables of data sections by section and name. Variables of the same name are sorted by offset.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use super::{Global, GlobalError, path::ambiguous};
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 use core_relo::sort::{sort, sort_by_key};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The variables of an object with an index of their names.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use core_relo::{
     btf::{Btf, Kind, Member, Type},
     explain::CType,
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Finds a variable by name or by `section/name`, since sections may each have a static variable of the same name. `.member` and
 /// `[index]` after the name select a part of the variable.
@@ -124,7 +124,7 @@ fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
 fn member<'b>(btf: &'b Btf<'_>, ty: Type<'b>, name: &str) -> Option<(usize, Member<'b>)> {
     let mut pending = vec![(0usize, ty)];
     // Each type is searched once.
-    let mut seen = HashSet::from([ty.id()]);
+    let mut seen = HashSet::<_>::from([ty.id()]);
     while let Some((start, ty)) = pending.pop() {
         for m in ty.members() {
             let byte = start.checked_add(to_usize(m.bit_offset.0 / 8))?;

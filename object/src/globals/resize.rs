@@ -3,7 +3,7 @@
 use super::Global;
 use alloc::sync::Arc;
 use core_relo::btf::Btf;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Resizes the array at the end of each resized section to fill the section (libbpf: `map_btf_datasec_resize`).
 ///

@@ -13,7 +13,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Type},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A variable that user space can read or set, or a part of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::{
     object::{Linkage, Object, Program, calls::EXCEPTION_CALLBACK},
 };
 use core_relo::btf::{Btf, Kind, Type};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The exception callbacks of an object, by the function that has the tag.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use core_relo::{
     btf::Btf,
     ext::{BtfExt, ExtRecord, FuncInfo, LineInfo, Section, Sections},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A record: an instruction index, and the record's other words.
 pub(crate) type InfoRecord<const WORDS: usize> = (u32, [u32; WORDS]);

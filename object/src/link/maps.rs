@@ -12,7 +12,7 @@ use core_relo::{
     btf::{Btf, Kind},
     sort::sort_by_key,
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The name of the section and map of configuration values.
 pub(crate) const KCONFIG: &[u8] = b".kconfig";

@@ -11,7 +11,7 @@ use crate::{
 };
 use core_relo::insn::{Insn, LD_IMM64};
 use core_relo::sort::sort_by_key;
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The target of an instruction's reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

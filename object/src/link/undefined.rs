@@ -6,7 +6,7 @@ use crate::{
     object::{ExternKind, Object, calls::function_containing},
 };
 use core_relo::{StrOffset, Text, btf::Btf};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The undefined symbols that an error names. Ours: a hostile object may have thousands.
 const NAMED: usize = 16;

@@ -12,7 +12,7 @@ use crate::{
 use alloc::borrow::Cow;
 use core::fmt;
 use core_relo::Escaped;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The repairs that a dry run lists.
 const SHOWN_REPAIRS: usize = 8;

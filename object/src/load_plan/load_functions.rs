@@ -5,7 +5,7 @@ use crate::{
     internal::InternalError,
     link::{HeldPrograms, ProgramLinker, RefTarget},
 };
-use std::collections::{HashMap, HashSet, hash_map::Entry};
+use hashbrown::{HashMap, HashSet, hash_map::Entry};
 
 /// A search for the functions of loads that have a single program. Each function is read once for all loads.
 pub(super) struct LoadFunctions<'l, 'o, 'd> {
@@ -40,7 +40,8 @@ impl<'l, 'o, 'd> LoadFunctions<'l, 'o, 'd> {
     /// Returns the functions of a load of one program: the program, the functions that it calls, and the programs in its program arrays
     /// with their functions. Returns `None` if the steps are used up.
     pub(super) fn find(&mut self, program: ProgramIndex) -> Result<Option<Vec<ProgramIndex>>, InternalError> {
-        let (mut found, mut pending, mut reached) = (Vec::new(), vec![program], HashSet::from([program]));
+        let (mut found, mut pending, mut reached) =
+            (Vec::new(), vec![program], HashSet::<_>::from([program]));
         while let Some(function) = pending.pop() {
             found.push(function);
             if !self.steps.take(1) {

@@ -9,7 +9,7 @@ use crate::{
 };
 use alloc::borrow::Cow;
 use core_relo::{Plan, plan::PlannedReloc};
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The default load, which is the first of a plan's loads.
 const DEFAULT_LOAD: usize = 0;

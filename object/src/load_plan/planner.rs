@@ -27,7 +27,7 @@ use crate::{
     object::{MapDef, Object, Program},
 };
 use core_relo::{Endian, btf::Editor};
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 impl LoadPlan {
     /// Plans a load.

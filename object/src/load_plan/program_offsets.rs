@@ -5,7 +5,7 @@ use crate::{
     object::{Object, Program},
 };
 use core_relo::InsnIndex;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Programs by section and first instruction.
 #[derive(Debug)]

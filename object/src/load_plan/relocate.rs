@@ -20,7 +20,7 @@ use core_relo::{
     explain::{Explanation, explain, reason},
     plan::{Decision, PlannedReloc, RelocError},
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// A CO-RE relocation whose instruction is poisoned on this kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use core_relo::{
     btf::Kind,
     insn::{INSN_BYTES, Insn, LD_IMM64},
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The opcode `BPF_JMP | BPF_CALL`.
 pub(crate) const CALL: u8 = 0x85;

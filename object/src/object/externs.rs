@@ -8,7 +8,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Kind},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The kind of an extern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The start of the names of annotations, after two of four underscores.
 const PREFIX: &[u8] = b"__btf_map_";

@@ -17,7 +17,7 @@ use core_relo::{
     btf::{Btf, Kind, Member, Type, WalkError},
     sort::sort_by_key,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use thiserror::Error;
 
 /// The value of `pinning` for a map that is not pinned (libbpf: `LIBBPF_PIN_NONE`).

@@ -49,8 +49,9 @@ use core_relo::{
     btf::{Btf, BtfError},
     ext::BtfExt,
 };
+use hashbrown::HashMap;
 use relocs::RelocSection;
-use std::{collections::HashMap, sync::OnceLock};
+use std::sync::OnceLock;
 use symbols::Symbols;
 
 /// A parsed and validated BPF object.

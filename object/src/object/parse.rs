@@ -6,8 +6,8 @@ use super::{
 use crate::elf::{Class, Elf, Section};
 use core::ffi::CStr;
 use core_relo::{ByteSize, btf::Btf, ext::BtfExt};
+use hashbrown::HashMap;
 use object::elf;
-use std::collections::HashMap;
 
 impl<'d> Object<'d> {
     /// Parses an object.

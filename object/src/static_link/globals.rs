@@ -3,7 +3,7 @@
 use super::index::{GlobalIndex, InputIndex, OutputSectionIndex, OutputSymbolIndex, Table, VariableIndex};
 use crate::internal::InternalError;
 use core_relo::TypeId;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The global and weak symbols, extern or defined (libbpf: `glob_syms`).
 #[derive(Debug, Default)]

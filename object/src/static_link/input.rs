@@ -18,8 +18,8 @@ use core_relo::{
     btf::{Btf, Kind, Type},
     ext::BtfExt,
 };
+use hashbrown::HashMap;
 use object::elf;
-use std::collections::HashMap;
 
 const SHT_LLVM_ADDRSIG: u32 = 0x6fff_4c03;
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{internal::InternalError, object::maps::Definitions};
 use core_relo::{Endian, btf::Builder};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The linked object under construction, and its inputs.
 #[derive(Debug)]

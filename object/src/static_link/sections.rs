@@ -13,8 +13,8 @@ use crate::{
     limits,
 };
 use core_relo::TypeId;
+use hashbrown::HashMap;
 use object::elf;
-use std::collections::HashMap;
 
 /// The sections of the linked object, in the order of their first occurrence.
 #[derive(Debug)]

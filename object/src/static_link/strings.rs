@@ -5,7 +5,7 @@ use crate::{
     internal::{InternalError, Invariant as _},
     limits,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The names of sections and symbols, each once, in the order in which they are added.
 #[derive(Debug)]

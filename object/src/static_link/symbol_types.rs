@@ -5,7 +5,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The VAR or FUNC of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

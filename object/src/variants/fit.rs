@@ -24,7 +24,7 @@ use core_relo::{
     explain::nearest_names,
     sort::collect_ordered,
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The kinds of parts that can be loaded.
 const LOADED_KINDS: [PartKind; 3] = [PartKind::Group, PartKind::Program, PartKind::Map];

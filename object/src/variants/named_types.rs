@@ -7,7 +7,7 @@ use super::{
 };
 use crate::elf::text;
 use core_relo::btf::{Btf, Enumerator, Kind, Type};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The types and enumerators of a BTF that a set of values names.
 pub(super) struct NamedTypes<'b> {

@@ -7,7 +7,7 @@ use core_relo::{
     btf::{Btf, Extent, FieldPathError, Kind, Type, field_path_from},
     explain::nearest_names,
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The kinds of types that a path begins with.
 pub(super) const ROOT_KINDS: [Kind; 3] = [Kind::Struct, Kind::Union, Kind::Typedef];
@@ -106,7 +106,7 @@ fn parent_of<'b>(btf: &'b Btf<'_>, root: Type<'b>, path: &str) -> Option<Type<'b
 
 /// Returns the names of a type's members, with those of anonymous members.
 fn member_names<'b>(btf: &'b Btf<'_>, ty: Type<'b>) -> Vec<&'b [u8]> {
-    let (mut names, mut pending, mut seen) = (Vec::new(), vec![ty], HashSet::from([ty.id()]));
+    let (mut names, mut pending, mut seen) = (Vec::new(), vec![ty], HashSet::<_>::from([ty.id()]));
     while let Some(composite) = pending.pop() {
         for member in composite.members() {
             if names.len() >= COMPARED_MEMBERS {

@@ -14,7 +14,7 @@ use core_relo::{
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{ExternIndex, ProgramIndex, link::RefTarget};
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The searches for similar functions. Each takes a pass over the kernel's types.
 const SEARCHES: usize = 64;

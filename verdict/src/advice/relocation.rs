@@ -12,7 +12,7 @@ use core_relo::{
     limits,
     plan::{Decision, PlannedReloc, PoisonReason},
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The macros of libbpf that read a member through a path of members.
 const READ_MACROS: [&str; 3] = ["BPF_CORE_READ", "BPF_CORE_READ_BITFIELD_PROBED", "BPF_CORE_READ_BITFIELD"];

@@ -17,7 +17,7 @@ use core_relo::{
     explain::{declare, declare_function},
     sort::sort_by_key,
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The declarations to compare.
 #[expect(clippy::exhaustive_structs, reason = "callers create filters")]

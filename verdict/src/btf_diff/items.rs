@@ -7,7 +7,7 @@ use core_relo::{
     btf::{Btf, Enumerator, Kind, Type},
     sort::sort_by_key,
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The kind of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,7 +4,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, IntInfo, Kind, Type},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A number for the meaning of a type. Equal types of all BTFs have equal shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,7 +8,7 @@ use core_relo::{
     insn::helper_name,
     spec::Spec,
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The declarations, members and enumerators that objects use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::SourceLine;
 use crate::kernel::Evidence;
 use crate::loaders::{Loader, Stance};
 use core_relo::sort::sort_by_key;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 impl ObjectVerdict {
     /// Creates the verdict on an object whose maps and externs are no reason for another verdict than that of the programs.

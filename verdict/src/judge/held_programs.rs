@@ -9,7 +9,7 @@ use super::{
 use crate::requirements::{ObjectNeeds, OwnedMap, ProgramNeeds};
 use alloc::{collections::VecDeque, rc::Rc};
 use core_relo_object::{MapIndex, ProgramIndex};
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The programs that arrays hold, directly or through the arrays of these programs.
 pub(super) struct HeldPrograms<'n> {
@@ -78,7 +78,7 @@ impl<'n> HeldPrograms<'n> {
         for map in self.needs.owned_maps.maps_of(program.index) {
             // The first program of the map besides this one.
             let users = map.users.iter().chain(self.by_array.get(&map.index).into_iter().flatten());
-            let mut users = users.filter(|user| held.programs.contains(user) && **user != program.index);
+            let mut users = users.filter(|user| held.programs.contains(*user) && **user != program.index);
             reasons.extend(
                 users.next().and_then(|other| misfit_reason(self.needs, answers, map, program.index, *other)),
             );

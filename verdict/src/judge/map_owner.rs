@@ -21,7 +21,7 @@ use core_relo_object::{
     },
     object::{AttachType, ProgramType, SecDef},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A program that a load cannot have beside the first program of a map.
 pub(super) struct MisfitProgram {

@@ -32,7 +32,7 @@ use core_relo_object::{
     load_plan::{LoadPlanError, OBJECT_NAME_PROBLEM, PlanByLoad, accepted_object_name},
     object::{ProgramType, find_foreign_section},
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The number of `bpf_override_return`.
 const OVERRIDE_RETURN: u32 = 58;
@@ -107,8 +107,10 @@ impl ObjectContext<'_, '_> {
         }
         let reasons = distinct(reasons);
         let SkippedReasons { guarded, mut later } = skipped;
-        let known: HashSet<_> = reasons.iter().map(|reason| (reason.kind, &*reason.text)).collect();
-        later.retain(|reason| !known.contains(&(reason.kind, &*reason.text)));
+        if !later.is_empty() {
+            let known: HashSet<_> = reasons.iter().map(|reason| (reason.kind, &*reason.text)).collect();
+            later.retain(|reason| !known.contains(&(reason.kind, &*reason.text)));
+        }
         ProgramVerdict {
             name: program.name.clone(),
             autoload: program.autoload,

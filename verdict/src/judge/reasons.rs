@@ -3,7 +3,7 @@
 use super::model::Reason;
 use crate::limits::REPEATED_REASONS;
 use core_relo::sort::sort_by;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Returns the reasons, worst first. Equal reasons of several instructions are one reason, at the first instruction that has a source
 /// line.
@@ -13,8 +13,10 @@ pub(super) fn distinct(mut reasons: Vec<Reason>) -> Vec<Reason> {
         let by_rank = b.verdict.cmp(&a.verdict).then(a.kind.cmp(&b.kind));
         by_rank.then(a.source.is_none().cmp(&b.source.is_none()))
     });
-    let mut known = HashSet::new();
-    let is_new: Vec<_> = reasons.iter().map(|reason| known.insert((reason.kind, &reason.text))).collect();
+    let is_new: Vec<_> = {
+        let mut known = HashSet::with_capacity(reasons.len());
+        reasons.iter().map(|reason| known.insert((reason.kind, &reason.text))).collect()
+    };
     reasons.into_iter().zip(is_new).filter(|(_, is_new)| *is_new).map(|(reason, _)| reason).collect()
 }
 

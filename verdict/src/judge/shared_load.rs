@@ -9,7 +9,7 @@ use super::{
 };
 use crate::requirements::{ObjectNeeds, OwnedMap, ProgramNeeds};
 use core_relo_object::object::ProgramType;
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// Adds the reasons of struct_ops programs. A load of any program creates the struct_ops maps, and loads all of their programs (libbpf:
 /// `bpf_object_adjust_struct_ops_autoload`). In a load with known settings, these programs are part of the load, and each program keeps

@@ -8,7 +8,7 @@ use core_relo_object::{
     link::{ExternBinding, MapEntry, MapSource, ProgramLinker, RefTarget},
     object::{DataKind, Linkage, Map, MapDef, MapType, Object, Program},
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The section whose functions are all subprograms.
 const TEXT: &[u8] = b".text";

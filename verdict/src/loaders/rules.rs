@@ -301,7 +301,7 @@ impl LoaderRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
+    use hashbrown::HashSet;
 
     #[test]
     fn loaders_differ_in_every_rule_and_each_stance_has_its_source() {

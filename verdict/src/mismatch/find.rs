@@ -13,7 +13,7 @@ use crate::{
 };
 use core::cell::OnceCell;
 use core_relo::{Plan, btf::Type};
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Returns the mismatches of an object on a kernel. `is_reachable` tells whether the verifier reaches an instruction of a program.
 pub(crate) fn find_mismatches(

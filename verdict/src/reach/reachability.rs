@@ -1,7 +1,7 @@
 //! The result of the analysis.
 
 use crate::limits::RETURNED_VALUES;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Whether the verifier reaches an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

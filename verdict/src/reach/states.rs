@@ -5,7 +5,7 @@ use super::state::State;
 use crate::limits;
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The states at a join point, for one call chain.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use super::value::Value;
 use crate::kernel::AccessKind;
 use crate::limits;
 use core_relo::insn::Insn;
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The verifier may refuse the program at the instruction: a path ends without leaving the function.
 const REFUSED: u8 = 1;

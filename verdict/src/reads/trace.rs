@@ -18,7 +18,7 @@ use core_relo_object::{
     helper_maps::map_argument,
     link::{LinkedProgram, RefTarget},
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
 const PROBE_READS: [i32; 2] = [4, 113];

@@ -11,10 +11,8 @@ use core_relo_object::{
     link::{LinkError, ProgramLinker, SentTypes},
     load_plan::SentBtf,
 };
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use hashbrown::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 /// The object's BTF, and what kernels say about it. Threads may share it.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use core_relo::{
     ext::RelocKind,
     spec::{Accessor, Spec},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The existence checks of a program, such as `bpf_core_field_exists()`, with those of its subprograms.
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use core_relo_object::{
     load_plan::{MapSettings, Settings},
     object::{AttachType, DataKind, MapDef, MapType, ProgramType, SecDef},
 };
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// `BPF_F_NO_PREALLOC`, `BPF_F_RDONLY_PROG`, and `BPF_F_WRONLY_PROG`.
 const NO_PREALLOC: u32 = 1 << 0;

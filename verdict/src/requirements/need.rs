@@ -5,7 +5,7 @@ use crate::kernel::{FieldPlace, InsnFeature, InsnRule, MapUse, ProgramFeature, S
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A requirement that a kernel meets or not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use core_relo_object::{
     map_owner::{CgroupStorages, has_owner},
     object::MapType,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The maps of an object that have an owner in the kernel, with the programs that may own them.
 #[derive(Clone, Debug, Default)]

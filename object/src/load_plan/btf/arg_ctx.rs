@@ -13,7 +13,7 @@ use core_relo::{
     btf::{Btf, Editor, Kind, Type},
     sort::sort,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 const TAG: &[u8] = b"arg:ctx";
 /// `BTF_FUNC_GLOBAL`.

@@ -17,7 +17,7 @@ use core_relo::{
     btf::{Btf, Editor, Kind, Type},
     sort::sort_by_key,
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 const KSYMS: &[u8] = b".ksyms";
 const KCONFIG: &[u8] = b".kconfig";

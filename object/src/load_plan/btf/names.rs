@@ -9,7 +9,7 @@ use core_relo::{
     Endian, StrOffset,
     btf::{Editor, KernelBtfRules, NameError, NameUse},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The bytes that tell invalid names apart. Ours: the names of a hostile BTF overlap.
 const COMPARED_BYTES: usize = 1024;

@@ -17,7 +17,7 @@ use core_relo::{
     btf::{Editor, KernelBtfRules, Kind, NameUse},
     sort::sort_by_key,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Declaration tags in which the kernel finds names of types, members or functions.
 const TAGS_WITH_NAMES: [&[u8]; 2] = [b"contains:", b"exception_callback:"];

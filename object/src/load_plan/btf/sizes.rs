@@ -15,7 +15,7 @@ use core_relo::{
     StrOffset, TypeId,
     btf::{Editor, Kind},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The longest chain of types that the kernel follows (kernel: `MAX_RESOLVE_DEPTH`).
 const RESOLVE_DEPTH: usize = 32;

@@ -5,7 +5,7 @@ use core_relo::{
     btf::{Btf, Kind, Type},
     resolve::{MatchError, TypeComparer},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A comparer of externs with the kernel's variables and functions. Many externs can share a type, so each pair of types is compared
 /// once.

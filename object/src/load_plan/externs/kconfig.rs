@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use core_relo::{ByteOffset, ByteSize, Endian, sort::sort_by};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Returns the contents of `.kconfig`. Values in `extra` take precedence over the kernel's own configuration.
 ///

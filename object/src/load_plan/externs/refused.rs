@@ -9,7 +9,7 @@ use crate::{
     target::KernelBtfError,
 };
 use core_relo::Text;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The refused externs. Several errors of one extern count as a single refusal.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Editor, Kind, Type},
 };
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// `BPF_F_RDONLY_PROG`.
 const READ_ONLY_PROG: u32 = 1 << 7;

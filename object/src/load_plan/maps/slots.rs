@@ -15,7 +15,7 @@ use crate::{
 };
 use core_relo::btf::Kind;
 use core_relo::sort::sort;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The initial content of an element of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::{
     object::{DataKind, DataSection, Object},
 };
 use core_relo::Endian;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The size of a target in the section `.jumptables`, in bytes.
 const TARGET_BYTES: u64 = 8;

@@ -12,7 +12,7 @@ use core_relo::{
     Name,
     btf::{Btf, Kind, Member, Type},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The kernel's types of a struct_ops map.
 pub(super) struct KernelStruct<'h> {

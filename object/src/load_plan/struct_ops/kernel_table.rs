@@ -16,7 +16,7 @@ use core_relo::{
     ByteSize, TypeId,
     btf::{Btf, Kind, Member, Type},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// The size of a pointer in the kernel's struct, in bytes.
 const POINTER_BYTES: usize = 8;

@@ -19,7 +19,7 @@ use core_relo::{
     btf::{Btf, Type},
     sort::sort_by_key,
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A struct_ops table of an object, in the object's layout.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use crate::{
     link::{ProgramLinker, maps::MapEntry},
     load_plan::{error::LoadPlanError, externs::Modules, settings::MapSettings, target_kernel::TargetKernel},
 };
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// All tables of an object.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use crate::reach::{Function, ITERATOR_NEXT, LoadedValue, Program, Reach, Reachab
 use core::ops::Range;
 use core_relo::Endian;
 use core_relo::insn::{Insn, LD_IMM64};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// A program in text: one instruction, label (`name:`) or function (`fn name:`, `global name:`) a line.
 #[derive(Debug)]

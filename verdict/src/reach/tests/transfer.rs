@@ -17,7 +17,7 @@ use crate::reach::{
 use crate::test_support::{compute, holds};
 use core_relo::Endian;
 use core_relo::insn::Insn;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The trials of each instruction.
 const TRIALS: usize = 400;
