@@ -33,7 +33,7 @@ use crate::{
     limits,
     object::{
         Object, Program, TEXT,
-        calls::{call_target, functions_starting_at},
+        calls::{CALL, call_target, functions_starting_at},
     },
 };
 use core_relo::{
@@ -42,11 +42,11 @@ use core_relo::{
     insn::{INSN_BYTES, Insn, LD_IMM64},
 };
 use exception::ExceptionCallbacks;
+use hashbrown::HashMap;
 use info::InfoTable;
 use info_lookup::SortedInfo;
 use maps::MapTable;
 use refs::RefTable;
-use std::collections::HashMap;
 
 /// The source register of a 64-bit load of a function's address (kernel: `BPF_PSEUDO_FUNC`).
 const PSEUDO_FUNC: u8 = 4;
@@ -312,6 +312,10 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
 
     /// Returns the section and index of the instruction that an instruction calls, or whose address it loads.
     fn target(&self, p: &Program<'_>, insn_index: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
+        // Only these have a reference that leads to a function, and most instructions are others.
+        if !matches!(insn.code, CALL | LD_IMM64) {
+            return None;
+        }
         let position = (p.section_index, p.start().0.checked_add(insn_index)?);
         match self.refs.find(position.0, position.1) {
             None => call_target(insn, position, None),
