@@ -81,13 +81,13 @@ impl Value {
 
     /// Returns a value that stands for both values.
     fn join(self, other: Self) -> Self {
-        if let (Some((min, max)), Some((other_min, other_max))) = (self.constants(), other.constants())
-            && self != other
-        {
+        if self == other {
+            return self;
+        }
+        if let (Some((min, max)), Some((other_min, other_max))) = (self.constants(), other.constants()) {
             return Self::ConstantRange(min.min(other_min), max.max(other_max));
         }
         match (self.on_some_path(), other.on_some_path()) {
-            _ if self == other => self,
             (Self::Unknown, other) => other,
             (value, _) => value,
         }
