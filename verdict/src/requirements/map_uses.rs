@@ -95,10 +95,11 @@ impl UsedMap {
         if let (Some(map_type), Some(btf), Some(_), Some(value)) =
             (self.map_type, btf, def.key_type, def.value_type)
         {
+            self.missing_fields = missing_fields(btf, value);
+            let is_missing = |field: &SpecialField| self.missing_fields.contains(field);
             let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
-            self.fields = SpecialField::ALL.into_iter().filter(fits).collect();
-            let missing = |field: &SpecialField| lacks_field(btf, value, *field);
-            self.missing_fields = SpecialField::ALL.into_iter().filter(missing).collect();
+            self.fields =
+                SpecialField::ALL.into_iter().filter(|field| !is_missing(field) && fits(field)).collect();
         } else {
             self.missing_fields = SpecialField::ALL.to_vec();
         }
@@ -156,19 +157,24 @@ fn has_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
     first.is_some_and(|bit| bit.is_multiple_of(alignment)) && places.next().is_none()
 }
 
-/// Returns whether values of a type have no field of a kind anywhere. A member that is an aggregate itself may have the field.
-fn lacks_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
-    let Ok(value) = btf.strip(value) else { return false };
+/// Returns the special fields that values of a type do not have anywhere. A member that is an aggregate itself may have every field.
+fn missing_fields(btf: &Btf<'_>, value: TypeId) -> Vec<SpecialField> {
+    let Ok(value) = btf.strip(value) else { return Vec::new() };
+    let mut has_pointer = false;
     match value.kind() {
-        Kind::Struct if field == SpecialField::KernelPointer => {
-            let may_be =
-                |ty: TypeId| btf.strip(ty).map_or(true, |ty| is_aggregate(ty) || ty.kind() == Kind::Ptr);
-            !value.members().any(|member| may_be(member.ty))
+        Kind::Struct => {
+            for member in value.members() {
+                match btf.strip(member.ty) {
+                    Ok(ty) if !is_aggregate(ty) => has_pointer |= ty.kind() == Kind::Ptr,
+                    _ => return Vec::new(),
+                }
+            }
         }
-        Kind::Struct => !value.members().any(|member| btf.strip(member.ty).map_or(true, is_aggregate)),
-        Kind::Int | Kind::Enum | Kind::Enum64 | Kind::Float | Kind::Ptr => true,
-        _ => false,
+        Kind::Int | Kind::Enum | Kind::Enum64 | Kind::Float | Kind::Ptr => {}
+        _ => return Vec::new(),
     }
+    let is_missing = |field: &SpecialField| !has_pointer || *field != SpecialField::KernelPointer;
+    SpecialField::ALL.into_iter().filter(is_missing).collect()
 }
 
 fn is_aggregate(ty: Type<'_>) -> bool {
