@@ -3,11 +3,15 @@
 use crate::{
     features, kconfig_file,
     kernel_version::running_version,
+    lockdown,
     sys::{self, Errno},
     target::{release, running_kernel_btf},
 };
 use alloc::sync::Arc;
-use core_relo_object::load_plan::{ReadSystem, RefusedAttachType, TargetKernel};
+use core_relo_object::{
+    load_plan::{ReadSystem, RefusedAttachType, TargetKernel},
+    lockdown::Lockdown,
+};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
@@ -49,6 +53,10 @@ impl ReadSystem for RunningSystem {
 
     fn refused_attach_types(&self) -> Vec<RefusedAttachType> {
         features::refused_attach_types().to_vec()
+    }
+
+    fn lockdown(&self) -> Option<Lockdown> {
+        lockdown::active()
     }
 }
 

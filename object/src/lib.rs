@@ -15,6 +15,7 @@
 //! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
 //! | [`target`] | finds BTF in kernel images; the BTF of a kernel and its modules |
 //! | [`features`] | kernel features |
+//! | [`lockdown`] | the helpers that the kernel's lockdown closes |
 //! | [`helper_maps`] | the types of maps that each helper accepts |
 //! | [`variants`] | alternatives of programs, optional parts, constants from a kernel's types |
 //!
@@ -47,6 +48,7 @@ pub mod limits;
 pub mod link;
 pub mod load_plan;
 pub mod loader_program;
+pub mod lockdown;
 pub mod map_owner;
 pub mod map_rules;
 pub mod object;

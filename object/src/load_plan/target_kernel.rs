@@ -1,7 +1,7 @@
 //! The kernel and the machine that a load is planned for.
 
 use super::late_binding::LateBinding;
-use crate::{errno::Errno, features::Features, object::AttachType, target::KernelBtf};
+use crate::{errno::Errno, features::Features, lockdown::Lockdown, object::AttachType, target::KernelBtf};
 use alloc::sync::Arc;
 use core::fmt;
 use std::{
@@ -34,6 +34,11 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
     /// Returns the attach types of functions and LSM hooks whose programs the machine refuses by a policy. By default, none is known.
     fn refused_attach_types(&self) -> Vec<RefusedAttachType> {
         Vec::new()
+    }
+
+    /// Returns the mode of the machine's lockdown. By default, it is not known to be active.
+    fn lockdown(&self) -> Option<Lockdown> {
+        None
     }
 }
 

@@ -53,6 +53,10 @@ pub(super) fn fixes(answers: &KernelAnswers<'_, '_>, call: HelperCall, reason: &
     });
     let line = reason.source.as_ref().and_then(|source| CLine::new(&source.text));
     let called = line.and_then(|line| Some((line, line.find_call(&format!("bpf_{name}"))?)));
+    if answers.facts.lockdown_of_helper(number).is_some() {
+        // A condition on the kernel's enum is true here, too.
+        return vec![Fix::without_code("boot the machine with lockdown=none, or leave out the program")];
+    }
     if answers.facts.helper(number).is_present() {
         // A condition on the kernel's enum is true here.
         let fix = older_fix(name, older, called.as_ref()).unwrap_or_else(|| {

@@ -91,6 +91,9 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
     /// Returns what is wrong with a requirement that the kernel does not meet.
     fn refusal(&self, need: &Need) -> String {
         match need {
+            Need::Helper { number, .. } if self.facts.lockdown_of_helper(*number).is_some() => {
+                format!("lockdown closes {} to all programs", need.text())
+            }
             Need::Helper { number, program_type: Some(program_type), .. }
                 if self.facts.helper(*number).is_present() =>
             {

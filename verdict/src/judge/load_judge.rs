@@ -127,10 +127,11 @@ impl<'o> Evidence<'o> {
             return Err(LoadJudgeError::MinimalBtf);
         }
         let mut inputs = inputs(kernel, needs.has_symbols() || needs.probes_untyped_function(vmlinux));
-        if let Some(system) =
-            kernel.system.as_ref().filter(|_| kernel.btf.is_live() && needs.traces_functions())
-        {
-            inputs.refused_attach_types = system.refused_attach_types();
+        if let Some(system) = kernel.system.as_ref().filter(|_| kernel.btf.is_live()) {
+            inputs.lockdown = system.lockdown();
+            if needs.traces_functions() {
+                inputs.refused_attach_types = system.refused_attach_types();
+            }
         }
         let plan = Plan::new(&relocs, &types);
         let facts = KernelFacts::new(&target, &names, &inputs);

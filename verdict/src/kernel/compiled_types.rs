@@ -12,7 +12,10 @@ use super::{
     query::MODULE_BTF_STRUCT,
 };
 use core_relo::{Name, btf::Kind};
-use core_relo_object::object::{MapType, ProgramType};
+use core_relo_object::{
+    lockdown::Lockdown,
+    object::{MapType, ProgramType},
+};
 
 /// The question about program types that only BTF of a whole kernel answers.
 const COMPILED_TYPES_UNKNOWN: &str =
@@ -21,6 +24,22 @@ const COMPILED_TYPES_UNKNOWN: &str =
 impl KernelFacts<'_> {
     /// Answers whether the kernel has a helper and was compiled with it. A helper may still be closed to a program type.
     pub fn helper(&self, number: u32) -> Answer {
+        let compiled = self.compiled_helper(number);
+        match self.lockdown_of_helper(number).filter(|_| compiled.is_present()) {
+            Some(closed) => Answer::Absent(closed),
+            None => compiled,
+        }
+    }
+
+    /// Returns the evidence that lockdown closes a helper to all programs on the machine.
+    pub fn lockdown_of_helper(&self, number: u32) -> Option<Evidence> {
+        let mode = self.inputs.lockdown.filter(|mode| mode.closes(number))?;
+        let text = format!("{} is `{}`", Lockdown::FILE, mode.word());
+        Some(Evidence { source: EvidenceSource::System, text })
+    }
+
+    /// Answers whether the kernel was compiled with a helper.
+    pub(super) fn compiled_helper(&self, number: u32) -> Answer {
         let in_enum = match number {
             0 => return Answer::from_btf(false, "helper 0 is none"),
             _ => self.answer_number(KernelNumber::Helper(number)),

@@ -98,7 +98,7 @@ fn replaced_helper(facts: &KernelFacts<'_>, helper: u32) -> u32 {
         PROBE_READ_USER_STR | PROBE_READ_KERNEL_STR => PROBE_READ_STR,
         _ => return helper,
     };
-    if matches!(facts.helper(PROBE_READ_KERNEL), Answer::Absent(_)) { replacement } else { helper }
+    if matches!(facts.compiled_helper(PROBE_READ_KERNEL), Answer::Absent(_)) { replacement } else { helper }
 }
 
 /// Returns whether a program type had the helpers of tracing before other types.

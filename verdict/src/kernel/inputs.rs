@@ -2,7 +2,7 @@
 
 use super::version::KernelVersion;
 use alloc::sync::Arc;
-use core_relo_object::load_plan::RefusedAttachType;
+use core_relo_object::{load_plan::RefusedAttachType, lockdown::Lockdown};
 
 /// The facts about a kernel beside its BTF. Each may be missing. An empty text counts as missing.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct KernelInputs {
     pub modules: ModuleCoverage,
     /// The attach types whose programs the machine of the kernel refuses by a policy, of the running kernel.
     pub refused_attach_types: Vec<RefusedAttachType>,
+    /// The mode of the machine's lockdown, of the running kernel.
+    pub lockdown: Option<Lockdown>,
 }
 
 /// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`, or the file that the user gives.

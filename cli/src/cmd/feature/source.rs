@@ -122,8 +122,11 @@ impl<'k> AnswerSource<'k> {
             })
         });
         match self.facts {
-            // A helper that the kernel lacks, whatever the program types.
-            Some(facts) if !self.is_running && !facts.helper(number).is_present() => {
+            // A helper that the kernel lacks, or that lockdown closes, whatever the program types.
+            Some(facts)
+                if !facts.helper(number).is_present()
+                    && (!self.is_running || facts.lockdown_of_helper(number).is_some()) =>
+            {
                 FeatureAnswer { callers: answer.callers, ..facts.helper(number).into() }
             }
             _ => answer,

@@ -189,6 +189,7 @@ impl Kernel {
         }
         inputs.perf_event_max_stack = inputs.perf_event_max_stack.or_else(read_perf_event_max_stack);
         if let Some(system) = running_kernel().system {
+            inputs.lockdown = system.lockdown();
             if inputs.kconfig.is_none() && wanted.version_and_kconfig {
                 inputs.kconfig = system.read_kconfig().ok();
             }

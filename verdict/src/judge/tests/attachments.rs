@@ -2,12 +2,18 @@
 
 use super::*;
 use crate::{kernel::SymbolScope, mismatch::MismatchKind};
-use core_relo_object::{load_plan::RefusedAttachType, object::AttachType};
+use core_relo_object::{load_plan::RefusedAttachType, lockdown::Lockdown, object::AttachType};
 
 /// Adds the types of a kernel with programs of several types, with or without kprobe events.
 fn kprobe_kernel(b: &mut Builder, has_events: bool) {
     let int = b.int("int", 4, Builder::SIGNED);
-    b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0)]);
+    let helpers = [
+        ("BPF_FUNC_unspec", 0),
+        ("BPF_FUNC_probe_read", 4),
+        ("BPF_FUNC_probe_read_user", 112),
+        ("BPF_FUNC_probe_read_kernel", 113),
+    ];
+    b.enumeration("bpf_func_id", 4, false, &helpers);
     let types = [
         ("BPF_PROG_TYPE_KPROBE", 2),
         ("BPF_PROG_TYPE_SCHED_CLS", 3),
@@ -223,6 +229,27 @@ fn an_attach_type_that_the_machine_refuses_is_a_reason() {
     for section in ["fexit/vfs_read", "kprobe/vfs_read", "xdp"] {
         assert_eq!(judged(section).verdict, Verdict::Loads, "{section}");
     }
+}
+
+/// Nothing in the kernel's BTF says that lockdown closes helpers, which the verifier then calls unknown.
+#[test]
+fn helpers_that_lockdown_closes_are_reasons() {
+    let judged = |number, lockdown| {
+        let code = [helper(number), insn(0xb7, 0, 0, 0, 0), exit()];
+        let inputs = KernelInputs { lockdown, ..KernelInputs::default() };
+        judge_on(program("kprobe/vfs_read", &code), |b| kprobe_kernel(b, true), &inputs)
+    };
+    for open in [None, Some(Lockdown::Integrity)] {
+        assert_eq!(judged(113, open).verdict, Verdict::Loads, "{open:?}");
+    }
+    // Lockdown leaves the memory of user space open.
+    assert_eq!(judged(112, Some(Lockdown::Confidentiality)).verdict, Verdict::Loads);
+    let verdict = judged(113, Some(Lockdown::Confidentiality));
+    let text = "lockdown closes helper bpf_probe_read_kernel to all programs";
+    assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Helper, text))));
+    let evidence = verdict.programs[0].reasons[0].evidence.as_ref().unwrap();
+    let expected = ("system", "/sys/kernel/security/lockdown is `confidentiality`");
+    assert_eq!((evidence.source.word(), &*evidence.text), expected);
 }
 
 #[test]

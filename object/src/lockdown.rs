@@ -1,0 +1,70 @@
+//! The kernel's lockdown, which closes helpers to all programs.
+
+/// A mode of lockdown, as `/sys/kernel/security/lockdown` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the kernel has these modes")]
+pub enum Lockdown {
+    /// User space cannot change the running kernel.
+    Integrity,
+    /// User space cannot read the kernel's memory, either.
+    Confidentiality,
+}
+
+/// The helpers that lockdown closes, and the first mode that does so (kernel: `LOCKDOWN_BPF_READ_KERNEL`, `LOCKDOWN_BPF_WRITE_USER`).
+const HELPERS: [(u32, Lockdown); 5] = [
+    (4, Lockdown::Confidentiality),
+    (45, Lockdown::Confidentiality),
+    (113, Lockdown::Confidentiality),
+    (115, Lockdown::Confidentiality),
+    (36, Lockdown::Integrity),
+];
+
+impl Lockdown {
+    /// The file with the modes, the active one in brackets.
+    pub const FILE: &str = "/sys/kernel/security/lockdown";
+
+    /// Returns the active mode of a text such as `none [integrity] confidentiality`. Returns `None` if lockdown is not active.
+    pub fn parse(modes: &str) -> Option<Self> {
+        let active = modes.split_whitespace().find_map(|mode| mode.strip_prefix('[')?.strip_suffix(']'))?;
+        [Self::Integrity, Self::Confidentiality].into_iter().find(|mode| mode.word() == active)
+    }
+
+    /// Returns the kernel's word for the mode.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Integrity => "integrity",
+            Self::Confidentiality => "confidentiality",
+        }
+    }
+
+    /// Returns whether the mode closes a helper to all programs.
+    pub fn closes(self, helper: u32) -> bool {
+        HELPERS.iter().any(|(number, mode)| *number == helper && self >= *mode)
+    }
+
+    /// Returns the helpers that the mode closes.
+    pub fn closed_helpers(self) -> impl Iterator<Item = u32> {
+        HELPERS.iter().filter(move |(_, mode)| self >= *mode).map(|(number, _)| *number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_active_mode_is_that_in_brackets() {
+        let modes = ["[none] integrity confidentiality\n", "none [integrity] confidentiality\n", ""];
+        assert_eq!(modes.map(Lockdown::parse), [None, Some(Lockdown::Integrity), None]);
+        assert_eq!(Lockdown::parse("none integrity [confidentiality]\n"), Some(Lockdown::Confidentiality));
+    }
+
+    #[test]
+    fn confidentiality_closes_what_integrity_closes() {
+        // bpf_probe_read_kernel, bpf_probe_write_user, bpf_probe_read_user.
+        let closed = |mode: Lockdown| [113, 36, 112].map(|helper| mode.closes(helper));
+        assert_eq!(closed(Lockdown::Integrity), [false, true, false]);
+        assert_eq!(closed(Lockdown::Confidentiality), [true, true, false]);
+        assert_eq!(Lockdown::Integrity.closed_helpers().collect::<Vec<_>>(), [36]);
+    }
+}
