@@ -27,21 +27,13 @@ pub(super) fn open(binary: &Binary) -> Result<Option<Binary>, AttachError> {
 fn open_in(directories: &Directories, binary: &Binary) -> Result<Option<Binary>, AttachError> {
     let build_id = BuildId::of(binary)?;
     let link = DebugLink::of(binary)?;
-    if let Some(id) = &build_id {
-        let path = directories.debug.join(id.debug_path());
-        if path.exists() {
-            return open_matching(&path, build_id.as_ref(), link.as_ref()).map(Some);
-        }
-    }
-    let Some(link) = link else { return Ok(None) };
-    // The first file of that name that belongs to the binary. The error of another one counts if there is no such file.
+    let by_id = build_id.as_ref().map(|id| directories.debug.join(id.debug_path()));
+    let by_link =
+        link.iter().flat_map(|link| directories.of_links().into_iter().map(|in_| in_.join(&link.name)));
+    // The first file that belongs to the binary. The error of another one counts if there is no such file.
     let mut first_error = None;
-    for directory in directories.of_links() {
-        let path = directory.join(&link.name);
-        if !path.exists() {
-            continue;
-        }
-        match open_matching(&path, build_id.as_ref(), Some(&link)) {
+    for path in by_id.into_iter().chain(by_link).filter(|path| path.exists()) {
+        match open_matching(&path, build_id.as_ref(), link.as_ref()) {
             Ok(file) => return Ok(Some(file)),
             Err(e) => first_error = first_error.or(Some(e)),
         }
@@ -275,6 +267,14 @@ mod tests {
             let error = open_in(&directories, &binary).unwrap_err().to_string();
             assert!(error.ends_with("is the debug file of another build"), "{error}");
         }
+        // The file of the link counts then.
+        let debug = debug_file(&[build_id_section(&note)]);
+        let data = link("x.debug", crc(&debug));
+        let sections = [build_id_section(&note), link_section(&data)];
+        let path = dir.write("lib/x", &TestElf::with_sections(&[], &sections));
+        dir.write("lib/x.debug", &debug);
+        let directories = Directories { binary: Some(dir.0.join("lib")), ..directories };
+        assert!(open_in(&directories, &Binary::open(&path).unwrap()).unwrap().is_some());
     }
 
     #[test]
