@@ -7,7 +7,9 @@ use crate::{
     ids::{ByteOffset, InsnIndex, StrOffset, to_u32, to_usize},
     insn::{INSN_BYTES, Slot},
     name::Name,
-    source_lines::{LineQuery, SourceLine, SourceLines, find_value_use},
+    source_lines::{
+        AccessWords, LineQuery, SourceLine, SourceLines, ValueUses, find_value_uses, is_register_struct,
+    },
     spec::{self, Spec, SpecError},
 };
 use alloc::vec::Vec;
@@ -84,16 +86,20 @@ impl Record<'_> {
         Some((self.section_index?, self.function_index?))
     }
 
-    /// Returns the names of the access: the members, the enumerator, or the type of a relocation of a whole type. `btf` is the object's
-    /// BTF.
-    fn access_names<'b>(&self, btf: &'b Btf<'_>) -> Vec<Name<'b>> {
-        let Ok(spec) = &self.spec else { return Vec::new() };
+    /// Returns the words of the access: the names of the members, the enumerator, or the type of a relocation of a whole type. `btf` is the
+    /// object's BTF.
+    fn access_words<'b>(&self, btf: &'b Btf<'_>) -> AccessWords<'b> {
+        let Ok(spec) = &self.spec else { return AccessWords::default() };
         let names: Vec<_> = if spec.kind.is_type() {
             btf.ty(spec.root).map(Type::name).into_iter().collect()
         } else {
             spec.accessors.iter().filter_map(|accessor| accessor.name(btf)).collect()
         };
-        names.into_iter().filter(|name| !name.is_empty()).collect()
+        let composite = spec.accessors.iter().last().and_then(|accessor| btf.ty(accessor.ty)).map(Type::name);
+        AccessWords {
+            names: names.into_iter().filter(|name| !name.is_empty()).collect(),
+            is_register: composite.is_some_and(|name| is_register_struct(name.essential().as_bytes())),
+        }
     }
 }
 
@@ -191,19 +197,23 @@ impl<'o> Relocs<'o> {
         let function = self.function(record).map(|function| function.start..function.end());
         // The instruction of a load or store is in the line of its access.
         let is_memory_access = self.insn(record).is_some_and(|slot| slot.first().is_memory_access());
-        let names = if is_memory_access { Vec::new() } else { record.access_names(self.btf) };
-        let value_use = if names.is_empty() { None } else { self.find_value_use(record) };
+        let words = if is_memory_access { AccessWords::default() } else { record.access_words(self.btf) };
+        let uses = if words.names.is_empty() { None } else { self.find_value_uses(record) };
+        let offset = |insn: Option<InsnIndex>| {
+            insn.and_then(|insn| insn.index().checked_mul(INSN_BYTES))
+                .map(|offset| ByteOffset(to_u32(offset)))
+        };
+        let [value_sum, value_use] = uses.map_or([None; 2], |uses| [uses.sum, uses.used]).map(offset);
         let (section, insn) = (record.section.as_bytes(), record.relo.insn_offset);
-        self.lines.find_access(&LineQuery { section, function, insn, value_use, names })
+        self.lines.find_access(&LineQuery { section, function, insn, value_sum, value_use, words })
     }
 
-    /// Returns the offset of the instruction that uses the value which a record's instruction loads.
-    fn find_value_use(&self, record: &Record<'o>) -> Option<ByteOffset> {
+    /// Finds the instructions that take the value which a record's instruction loads.
+    fn find_value_uses(&self, record: &Record<'o>) -> Option<ValueUses> {
         let code = self.code.get(record.section_index?)?.code;
         let function = self.function(record)?;
         let end = function.end().index().checked_mul(INSN_BYTES)?;
-        let insn = find_value_use(self.endian(), code.get(..end)?, record.insn?)?;
-        Some(ByteOffset(to_u32(insn.index().checked_mul(INSN_BYTES)?)))
+        Some(find_value_uses(self.endian(), code.get(..end)?, record.insn?))
     }
 }
 

@@ -55,17 +55,35 @@ enum Effect {
     Holds(Registers),
 }
 
-/// Returns the instruction that uses the value which the instruction at `start` loads into a register: the first memory access, call or
-/// comparison with the value, or with a sum of it, or the return of it. A jump ends the search, because the code behind it may be shared, and
-/// counts as the use.
-/// Returns `None` if the value is lost or not used nearby.
-pub(crate) fn find_value_use(endian: Endian, code: &[u8], start: InsnIndex) -> Option<InsnIndex> {
+/// The instructions that take a value which the compiler loads early.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ValueUses {
+    /// The first instruction that adds the value to a register, or subtracts it.
+    pub(crate) sum: Option<InsnIndex>,
+    /// The first memory access, call or comparison with the value or with a sum of it, or the return of it. `None` if the value is lost or
+    /// not used nearby.
+    pub(crate) used: Option<InsnIndex>,
+}
+
+/// Finds the instructions that take the value which the instruction at `start` loads into a register. A jump ends the search, because the
+/// code behind it may be shared, and counts as the use.
+pub(crate) fn find_value_uses(endian: Endian, code: &[u8], start: InsnIndex) -> ValueUses {
+    let mut uses = ValueUses::default();
+    uses.used = follow(endian, code, start, &mut uses.sum);
+    uses
+}
+
+/// Returns the use of the value, and notes the first sum on the way to it.
+fn follow(endian: Endian, code: &[u8], start: InsnIndex, sum: &mut Option<InsnIndex>) -> Option<InsnIndex> {
     let load = Slot::decode(endian, code.get(start.index().checked_mul(INSN_BYTES)?..)?)?;
     let mut holds = Registers::one(load.first().dst);
     let mut index = next_index(start, load)?;
     for _ in 0..FOLLOWED_INSNS {
         let slot = Slot::decode(endian, code.get(index.index().checked_mul(INSN_BYTES)?..)?)?;
         let insn = slot.first();
+        if sum.is_none() && is_pointer_sum(insn) && takes_value(insn, holds) {
+            *sum = Some(index);
+        }
         match effect(insn, holds) {
             Effect::Use => return Some(index),
             Effect::Holds(Registers::NONE) => return None,
@@ -92,10 +110,9 @@ fn effect(insn: Insn, holds: Registers) -> Effect {
     let dst = Registers::one(insn.dst);
     let is_load = matches!(insn.class(), Class::Ld | Class::Ldx);
     let is_arithmetic = matches!(insn.class(), Class::Alu | Class::Alu64);
-    let adds_value = is_arithmetic && insn.source_is_register() && holds.contains(insn.src);
     Effect::Holds(if is_call(insn) {
         holds.without(Registers::CALL)
-    } else if adds_value {
+    } else if takes_value(insn, holds) {
         holds.with(dst)
     } else if is_load || is_arithmetic && is_move(insn) {
         holds.without(dst)
@@ -116,6 +133,17 @@ fn is_use(insn: Insn, holds: Registers) -> bool {
     }
 }
 
+/// Returns whether an instruction adds a register to a pointer or subtracts it.
+fn is_pointer_sum(insn: Insn) -> bool {
+    insn.class() == Class::Alu64 && matches!(insn.code >> 4, 0 | 1)
+}
+
+/// Returns whether the result of an instruction depends on a value that it takes from its source register.
+fn takes_value(insn: Insn, holds: Registers) -> bool {
+    let is_arithmetic = matches!(insn.class(), Class::Alu | Class::Alu64);
+    is_arithmetic && insn.source_is_register() && holds.contains(insn.src)
+}
+
 fn is_move(insn: Insn) -> bool {
     insn.code >> 4 == 0xb
 }
@@ -132,6 +160,8 @@ mod tests {
     const MOV_IMM: u8 = 0xb7;
     const MOV: u8 = 0xbf;
     const ADD: u8 = 0x0f;
+    const SUB: u8 = 0x1f;
+    const OR: u8 = 0x4f;
     const CALL: u8 = 0x85;
     const GOTO: u8 = 0x05;
     const EXIT: u8 = 0x95;
@@ -141,6 +171,11 @@ mod tests {
 
     /// Returns the index of the use of a constant that instruction 0 loads into r1. Each instruction is an opcode and its registers.
     fn found(insns: &[(u8, u8, u8)]) -> Option<u32> {
+        uses(insns).used.map(|index| index.0)
+    }
+
+    /// The same for both instructions that take the constant.
+    fn uses(insns: &[(u8, u8, u8)]) -> ValueUses {
         let load = (MOV_IMM, 1, 0);
         let code: Vec<_> = core::iter::once(&load)
             .chain(insns)
@@ -148,7 +183,7 @@ mod tests {
                 Insn { code: *code, dst: *dst, src: *src, off: 0, imm: 0 }.encode(Endian::Little)
             })
             .collect();
-        find_value_use(Endian::Little, &code, InsnIndex(0)).map(|index| index.0)
+        find_value_uses(Endian::Little, &code, InsnIndex(0))
     }
 
     #[test]
@@ -170,7 +205,18 @@ mod tests {
         assert_eq!(found(&[(EXIT, 0, 0)]), None);
         assert_eq!(found(&[(MOV, 0, 1), (EXIT, 0, 0)]), Some(2), "the result");
         assert_eq!(found(&[]), None, "the end of the code");
-        assert_eq!(find_value_use(Endian::Little, &[], InsnIndex(u32::MAX)), None);
+        assert_eq!(find_value_uses(Endian::Little, &[], InsnIndex(u32::MAX)), ValueUses::default());
+    }
+
+    /// The sum may have a line of its own, as in `container_of`, and its use may be far away or missing.
+    #[test]
+    fn the_first_sum_with_the_value_is_found_with_and_without_a_use() {
+        let sum = |insns: &[(u8, u8, u8)]| uses(insns).sum.map(|index| index.0);
+        assert_eq!(sum(&[(MOV, 3, 8), (ADD, 3, 1), (ADD, 4, 3), (LOAD, 2, 3)]), Some(2));
+        assert_eq!(sum(&[(SUB, 8, 1), (MOV_IMM, 1, 0), (MOV_IMM, 8, 0)]), Some(1), "lost afterwards");
+        assert_eq!(sum(&[(MOV, 3, 1), (LOAD, 2, 3), (ADD, 4, 3)]), None, "the value itself is used");
+        assert_eq!(sum(&[(ADD, 3, 4), (LOAD, 2, 1)]), None, "another sum");
+        assert_eq!(sum(&[(OR, 3, 1), (STORE, 10, 3)]), None, "a bitfield is put together");
     }
 
     /// Calls at the end of two branches are merged into one.

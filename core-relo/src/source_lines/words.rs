@@ -1,6 +1,8 @@
 //! The names of an access in the text of a source line.
 
+use super::register_macros::has_register_macro;
 use crate::name::Name;
+use alloc::vec::Vec;
 
 /// The bytes of a line in which names are searched for.
 const SEARCHED_BYTES: usize = 512;
@@ -8,7 +10,16 @@ const SEARCHED_BYTES: usize = 512;
 /// The names before that of the member that are searched for.
 const SEARCHED_NAMES: usize = 3;
 
-/// The match of a line of C with the names of an access, from the worst to the best.
+/// What a source line has to contain to be that of an access.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AccessWords<'q> {
+    /// The names of the access, the last one that of the member. Empty if the line is that of the instruction itself.
+    pub(crate) names: Vec<Name<'q>>,
+    /// Whether the member is a register, which has a macro of its own.
+    pub(crate) is_register: bool,
+}
+
+/// The match of a line of C with the words of an access, from the worst to the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NameMatch {
     /// The line has no word that is the member's name.
@@ -19,20 +30,23 @@ pub(super) enum NameMatch {
     Words,
     /// The member's name is that of a member: after `.` or `->`, or a later argument, as in `BPF_CORE_READ(task, pid)`.
     Member,
-    /// The same, and the line has all other names of the access.
+    /// The same, and the line has all other names of the access; or a macro that hides them.
     Path,
 }
 
 impl NameMatch {
-    /// Compares a line with the names of an access, the last one that of the member.
-    pub(super) fn new(text: &[u8], names: &[Name<'_>]) -> Self {
+    /// Compares a line with the words of an access.
+    pub(super) fn new(text: &[u8], words: &AccessWords<'_>) -> Self {
         let (text, _) = text.split_at(text.len().min(SEARCHED_BYTES));
-        let Some((member, outer)) = names.split_last() else { return Self::None };
-        let mut words = find_words(text, member.as_bytes()).peekable();
-        if words.peek().is_none() {
+        let Some((member, outer)) = words.names.split_last() else { return Self::None };
+        if words.is_register && has_register_macro(text, member.as_bytes()) {
+            return Self::Path;
+        }
+        let mut positions = find_words(text, member.as_bytes()).peekable();
+        if positions.peek().is_none() {
             return Self::None;
         }
-        let is_member = words.any(|start| text.get(..start).is_some_and(precedes_member));
+        let is_member = positions.any(|start| text.get(..start).is_some_and(precedes_member));
         let is_path = outer
             .iter()
             .rev()
@@ -49,16 +63,33 @@ impl NameMatch {
 
 /// Returns the positions at which a text has a name as a whole word.
 fn find_words<'t>(text: &'t [u8], name: &'t [u8]) -> impl Iterator<Item = usize> + 't {
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let is_word = move |start: &usize| {
-        let before = start.checked_sub(1).and_then(|at| text.get(at));
+    let starts = find_starts(text, name);
+    starts.filter(move |start| {
         let after = start.checked_add(name.len()).and_then(|at| text.get(at));
-        !is_part(before) && !is_part(after)
-    };
-    let first = name.first();
+        !is_word_byte(after)
+    })
+}
+
+/// Returns the texts after a prefix of words.
+pub(super) fn find_words_with_prefix<'t>(
+    text: &'t [u8],
+    prefix: &'t [u8],
+) -> impl Iterator<Item = &'t [u8]> + 't {
+    find_starts(text, prefix).filter_map(|start| text.get(start..)?.strip_prefix(prefix))
+}
+
+/// Returns the positions of words that start with a prefix.
+fn find_starts<'t>(text: &'t [u8], prefix: &'t [u8]) -> impl Iterator<Item = usize> + 't {
+    let first = prefix.first();
     let starts = (0usize..).zip(text).filter(move |(_, byte)| Some(*byte) == first).map(|(start, _)| start);
-    let is_name = move |start: &usize| text.get(*start..).is_some_and(|rest| rest.starts_with(name));
-    starts.filter(is_name).filter(is_word)
+    let is_word_start =
+        move |start: &usize| !is_word_byte(start.checked_sub(1).and_then(|before| text.get(before)));
+    let has_prefix = move |start: &usize| text.get(*start..).is_some_and(|rest| rest.starts_with(prefix));
+    starts.filter(has_prefix).filter(is_word_start)
+}
+
+fn is_word_byte(byte: Option<&u8>) -> bool {
+    byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 /// Returns whether a word after this text is the name of a member rather than that of a variable.
@@ -70,11 +101,14 @@ fn precedes_member(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
+
+    fn words(names: &str) -> AccessWords<'_> {
+        let names = names.split('.').map(|name| Name::new(name.as_bytes())).collect();
+        AccessWords { names, ..AccessWords::default() }
+    }
 
     fn matched(text: &str, names: &str) -> NameMatch {
-        let names: Vec<_> = names.split('.').map(|name| Name::new(name.as_bytes())).collect();
-        NameMatch::new(text.as_bytes(), &names)
+        NameMatch::new(text.as_bytes(), &words(names))
     }
 
     #[test]
@@ -111,5 +145,13 @@ mod tests {
         let mut line = "x".repeat(SEARCHED_BYTES - 5);
         line.push_str("->pid ->gid");
         assert_eq!([matched(&line, "pid"), matched(&line, "gid")], [NameMatch::Path, NameMatch::None]);
+    }
+
+    #[test]
+    fn the_macro_of_a_register_counts_as_its_name() {
+        let register = AccessWords { is_register: true, ..words("di") };
+        let text = "return PT_REGS_PARM1_CORE(ctx);";
+        assert_eq!(NameMatch::new(text.as_bytes(), &register), NameMatch::Path);
+        assert_eq!(matched(text, "di"), NameMatch::None, "a member of another struct");
     }
 }
