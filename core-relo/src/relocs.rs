@@ -336,15 +336,23 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_member_that_a_macro_hides_has_the_line_of_the_instruction_that_uses_its_offset() {
-        for endian in [Endian::Little, Endian::Big] {
+    /// An access of two instructions: a load of the member's offset in line 1, and another instruction with r1 in line 2.
+    struct Access {
+        composite: &'static str,
+        member: &'static str,
+        lines: [&'static str; 2],
+        second_opcode: u8,
+    }
+
+    impl Access {
+        /// Returns the number of the access's line.
+        fn line(&self, endian: Endian) -> u32 {
             let mut b = Builder::new(endian);
             let int = b.int("int", 4, Builder::SIGNED);
-            let root = b.structure("pt_regs", 4, &[("di", int, 0)]);
+            let root = b.structure(self.composite, 4, &[(self.member, int, 0)]);
             let [text, access, file] = [".text", "0:0", "a.c"].map(|s| b.string(s));
             let mut words = Vec::new();
-            for (insn, line, source) in [(0, 1, "a = f();"), (8, 2, "g(PT_REGS_PARM1(c));")] {
+            for ((insn, line), source) in [(0, 1), (8, 2)].into_iter().zip(self.lines) {
                 words.extend([insn, file.0, b.string(source).0, line << 10]);
             }
             let bytes =
@@ -353,13 +361,34 @@ mod tests {
             ext.group(ExtPart::LineInfo, text, 16, &bytes(&words));
             ext.group(ExtPart::CoreRelo, text, 16, &bytes(&[0, root.0, access.0, 0]));
             let (btf, ext) = (Btf::parse(b.finish()).unwrap(), ext.finish());
-            let insns = [0xb7, 0x85].map(|code| Insn { code, dst: 1, ..Insn::default() }.encode(endian));
-            let (code, start) = (insns.concat(), InsnIndex(0));
+            let load = Insn { code: 0xb7, dst: 1, ..Insn::default() };
+            let second = Insn { code: self.second_opcode, dst: 2, src: 1, ..Insn::default() };
+            let (code, start) = ([load, second].map(|insn| insn.encode(endian)).concat(), InsnIndex(0));
             let functions = vec![Function { name: b"f", start, len: 2 }];
             let sections = [CodeSection { name: b".text", code: &code, functions }];
             let relocs = Relocs::collect(&btf, &BtfExt::parse(&ext).unwrap(), &sections).unwrap();
-            let line = relocs.source_line(relocs.records().first().unwrap()).unwrap();
-            assert_eq!((line.line, line.text.as_bytes()), (2, &b"g(PT_REGS_PARM1(c));"[..]));
+            relocs.source_line(relocs.records().first().unwrap()).unwrap().line
+        }
+    }
+
+    #[test]
+    fn a_member_that_a_macro_hides_has_the_line_of_the_instruction_that_uses_its_offset() {
+        let call = 0x85;
+        let lines = ["a = f();", "g(MEMBER(c));"];
+        let access = Access { composite: "s", member: "hidden", lines, second_opcode: call };
+        assert_eq!([Endian::Little, Endian::Big].map(|endian| access.line(endian)), [2; 2]);
+    }
+
+    #[test]
+    fn a_register_has_the_line_of_its_macro_and_container_of_that_of_its_sum() {
+        let (no_use, subtract) = (0xb7, 0x1f);
+        let lines = ["a = f();", "g(PT_REGS_PARM1(c));"];
+        let register = Access { composite: "pt_regs", member: "di", lines, second_opcode: no_use };
+        let other = Access { composite: "s", ..register };
+        let lines = ["v = READ(t, mnt);", "m = container_of(v, struct mount, mnt);"];
+        let sum = Access { composite: "mount", member: "mnt", lines, second_opcode: subtract };
+        for endian in [Endian::Little, Endian::Big] {
+            assert_eq!([&register, &other, &sum].map(|access| access.line(endian)), [2, 1, 2]);
         }
     }
 }
