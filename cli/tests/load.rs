@@ -6,7 +6,8 @@ mod common;
 use common::{Run, may_load, prebuilt, run, schema, text};
 use core_relo::Endian;
 use core_relo_loader::sys;
-use std::{fs, path::Path};
+use flate2::{Compression, write::GzEncoder};
+use std::{fs, io::Write as _, path::Path};
 
 fn load(args: &[&str]) -> Run {
     run([&["load"], args].concat())
@@ -111,6 +112,18 @@ fn a_dry_run_and_a_check_take_the_chosen_address_of_a_symbol() {
     assert!(wrong.contains("schedule: the chosen address 0x30 is that of no symbol of this name"), "{wrong}");
     let near = load(&[&[text(&object), "--dry-run"], &kernel[..], &["--ksym", "scheduel=0x20"]].concat());
     assert!(near.exit == 2 && near.err.contains("did you mean `schedule`?"), "{near:?}");
+}
+
+#[test]
+fn a_configuration_is_unpacked() {
+    let object = prebuilt("live/kconfig.bpf.o");
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config.gz");
+    let mut gzip = GzEncoder::new(fs::File::create(&config).unwrap(), Compression::fast());
+    gzip.write_all(b"CONFIG_HZ=many\n").unwrap();
+    gzip.finish().unwrap();
+    let planned = run(["load", text(&object), "--dry-run", "--kconfig", text(&config)]);
+    assert!(planned.out.contains("(the value in the configuration is many)"), "{planned:?}");
 }
 
 /// The error of an option that the kernel's configuration lacks says `give it with --kconfig FILE`.

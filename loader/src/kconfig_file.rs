@@ -7,23 +7,47 @@ use crate::{
 use std::{
     fs::File,
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
+/// Returns the files that may have the configuration of a kernel, of which the first that can be read counts: that of distributions, that
+/// of `CONFIG_IKCONFIG_PROC`, and that beside the modules. libbpf reads the first two.
+pub(crate) fn paths(release: &str) -> [PathBuf; 3] {
+    [
+        format!("/boot/config-{release}").into(),
+        "/proc/config.gz".into(),
+        format!("/lib/modules/{release}/config").into(),
+    ]
+}
+
+/// Reads the first file that can be read. Files that end in `.gz` are decompressed. The error has the problem of each file.
+pub(crate) fn read_first(paths: &[PathBuf]) -> io::Result<Vec<u8>> {
+    let mut problems = Vec::new();
+    for path in paths {
+        let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
+        match if is_compressed { read_gzip(path) } else { read(path) } {
+            Ok(bytes) => return Ok(bytes),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => problems.push(format!("no {}", path.display())),
+            Err(e) => problems.push(format!("{}: {e}", path.display())),
+        }
+    }
+    Err(io::Error::other(problems.join(", ")))
+}
+
 /// Reads an uncompressed file.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_bounded(open(path)?)
 }
 
 /// Reads and decompresses a gzip file.
 #[cfg(feature = "kconfig-gz")]
-pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
+fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
     read_bounded(flate2::read::GzDecoder::new(open(path)?))
 }
 
 /// Returns an error: this build has no decompressor.
 #[cfg(not(feature = "kconfig-gz"))]
-pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
+fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
     open(path)?;
     let problem = "it is compressed with gzip, which needs a build with the crate feature `kconfig-gz`";
     Err(io::Error::new(io::ErrorKind::Unsupported, problem))
@@ -48,6 +72,24 @@ fn read_bounded(source: impl Read) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
     use std::{env, fs, io::Write as _, process};
+
+    #[test]
+    fn the_first_file_that_can_be_read_counts_and_the_error_names_all() {
+        let dir = env::temp_dir().join(format!("core-relo-kconfigs-{}", process::id()));
+        fs::create_dir(&dir).unwrap();
+        let paths = ["boot", "proc.gz", "modules"].map(|name| dir.join(name));
+        let error = read_first(&paths).unwrap_err().to_string();
+        assert!(paths.iter().all(|path| error.contains(&path.display().to_string())), "{error}");
+        fs::write(&paths[2], "CONFIG_A=m\n").unwrap();
+        assert_eq!(read_first(&paths).unwrap(), b"CONFIG_A=m\n");
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(b"CONFIG_A=y\n").unwrap();
+        fs::write(&paths[1], gzip.finish().unwrap()).unwrap();
+        assert_eq!(read_first(&paths).unwrap(), b"CONFIG_A=y\n");
+        fs::remove_dir_all(&dir).unwrap();
+        let of_kernel = super::paths("6.1.0");
+        assert!(of_kernel.contains(&"/lib/modules/6.1.0/config".into()), "{of_kernel:?}");
+    }
 
     #[test]
     fn a_configuration_is_limited_in_size_and_is_a_regular_file() {

@@ -16,7 +16,6 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader},
     os::fd::BorrowedFd,
-    path::Path,
     sync::OnceLock,
 };
 
@@ -25,21 +24,14 @@ use std::{
 struct RunningSystem;
 
 impl ReadSystem for RunningSystem {
-    /// Reads `/boot/config-RELEASE` or `/proc/config.gz`, once per process.
+    /// Reads `/boot/config-RELEASE`, `/proc/config.gz` or `/lib/modules/RELEASE/config`, once per process.
     fn read_kconfig(&self) -> io::Result<Arc<str>> {
         static KCONFIG: OnceLock<Arc<str>> = OnceLock::new();
         if let Some(cached) = KCONFIG.get() {
             return Ok(Arc::clone(cached));
         }
         let release = release().map_err(io::Error::other)?;
-        let uncompressed = kconfig_file::read(Path::new(&format!("/boot/config-{release}")));
-        let bytes = match uncompressed {
-            Ok(bytes) => bytes,
-            Err(_) => kconfig_file::read_gzip(Path::new("/proc/config.gz")).map_err(|e| {
-                let problem = format!("neither /boot/config-{release} nor /proc/config.gz can be read ({e})");
-                io::Error::new(e.kind(), problem)
-            })?,
-        };
+        let bytes = kconfig_file::read_first(&kconfig_file::paths(&release))?;
         Ok(Arc::clone(KCONFIG.get_or_init(|| assignments(&bytes))))
     }
 

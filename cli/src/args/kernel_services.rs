@@ -120,7 +120,7 @@ pub(crate) struct RegisterArgs {
     /// Pin the links in this directory of a bpffs
     #[arg(value_name = "LINK_DIR", value_hint = ValueHint::DirPath)]
     pub(crate) link_dir: Option<PathBuf>,
-    /// File of CONFIG_…= lines that take precedence over the kernel's configuration
+    /// File of CONFIG_…= lines that take precedence over the kernel's configuration; a .gz is unpacked
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
     /// Output format
@@ -142,7 +142,7 @@ pub(crate) struct IterPinArgs {
     /// The iterator, if the object has several
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,
-    /// File of CONFIG_…= lines that take precedence over the kernel's configuration
+    /// File of CONFIG_…= lines that take precedence over the kernel's configuration; a .gz is unpacked
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
     /// Output format

@@ -71,7 +71,7 @@ Exit status: 0 if the program ran (whatever it returned), 1 if the kernel refuse
 /// Settings that apply before an object is loaded
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SetupArgs {
-    /// File of CONFIG_…= lines that take precedence over the kernel's configuration
+    /// File of CONFIG_…= lines that take precedence over the kernel's configuration; a .gz is unpacked
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
     #[command(flatten)]

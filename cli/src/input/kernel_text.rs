@@ -1,9 +1,6 @@
 //! Texts about a kernel: its configuration, its symbols.
 
-use super::{
-    file,
-    limits::{KERNEL_TEXT_BYTES, MAX_OBJECT_BYTES},
-};
+use super::{file, limits::KERNEL_TEXT_BYTES};
 use crate::error::BadInput;
 use flate2::read::MultiGzDecoder;
 use std::{
@@ -37,16 +34,7 @@ pub(crate) fn read(path: &Path) -> Result<String, BadInput> {
 
 /// Reads a kernel's configuration. A file without any option is an error: no option would count as set.
 pub(crate) fn read_kconfig(path: &Path) -> Result<String, BadInput> {
-    check_kconfig(path, read(path)?)
-}
-
-/// Returns the options that a user gives for a load, from a file of at most [`MAX_OBJECT_BYTES`].
-pub(crate) fn read_kconfig_options(path: &Path) -> Result<String, BadInput> {
-    let bytes = file::read(path, MAX_OBJECT_BYTES)?;
-    check_kconfig(path, String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn check_kconfig(path: &Path, text: String) -> Result<String, BadInput> {
+    let text = read(path)?;
     let is_option = |line: &str| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_");
     if text.lines().any(is_option) {
         return Ok(text);

@@ -3,7 +3,7 @@
 use super::{
     Advisor,
     c_line::{CLine, split_arguments},
-    fix::{Fix, FixPlace},
+    fix::{Fix, FixLanguage, FixPlace},
 };
 use crate::{
     judge::Reason,
@@ -39,12 +39,17 @@ pub(super) fn fixes(
     };
     let is_weak = entry.is_weak;
     if let ExternBinding::Config(_) = entry.binding {
+        let kconfig = advisor.answers.facts.unreadable_kconfig().map(|_| {
+            let text = "give the kernel's configuration; its lines count as those of the kernel";
+            Fix::new(FixLanguage::Shell, FixPlace::Command, text, "--kconfig FILE".to_owned())
+        });
         return match declaration(btf, entry, name) {
             Some(declaration) if !is_weak => {
                 let text = format!(
                     "declare `{name}` weak; its value is 0 where the kernel has no such configuration value"
                 );
-                vec![Fix { code: None, ..Fix::c(FixPlace::Extern, text, "") }.with_declaration(declaration)]
+                let weak = Fix { code: None, ..Fix::c(FixPlace::Extern, text, "") };
+                kconfig.into_iter().chain([weak.with_declaration(declaration)]).collect()
             }
             _ => vec![Fix::without_code(
                 "the value in the kernel's configuration does not fit the type of the extern: declare another type",

@@ -125,6 +125,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::MapField { place: FieldPlace::InnerMap, field } => {
                 format!("maps of maps hold no maps of values with {}", field.name())
             }
+            Need::Kconfig(name)
+                if name.starts_with("CONFIG_") && self.facts.unreadable_kconfig().is_some() =>
+            {
+                format!("{} is unknown: the kernel's configuration cannot be read", need.text())
+            }
             _ => format!("the kernel lacks {}", need.text()),
         }
     }
@@ -274,7 +279,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::InsnRule(rule) => facts.insn_rule(*rule),
         Need::MapField { place, field } => facts.map_field(*place, *field),
-        Need::Kconfig(name) => match facts.kconfig(name) {
+        Need::Kconfig(name) => match facts.loaded_kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
             KconfigAnswer::Unknown(question) => Answer::Unknown(question),

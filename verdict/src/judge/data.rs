@@ -50,7 +50,7 @@ impl<'o> FrozenData<'o> {
         for entry in needs.linker.externs() {
             let ExternBinding::Config(slot) = entry.binding else { continue };
             let name = String::from_utf8_lossy(entry.name);
-            frozen.add_value(&name, slot, facts.kconfig(&name), needs.object.endian());
+            frozen.add_value(&name, slot, facts.loaded_kconfig(&name), needs.object.endian());
         }
         frozen
     }

@@ -127,6 +127,11 @@ impl<'o> Evidence<'o> {
             return Err(LoadJudgeError::MinimalBtf);
         }
         let mut inputs = inputs(kernel, needs.has_symbols() || needs.probes_untyped_function(vmlinux));
+        if let Some(extra) = &settings.kconfig {
+            // The lines of the settings take precedence over those of the kernel.
+            let own = inputs.kconfig.as_deref().unwrap_or_default();
+            inputs.kconfig = Some(format!("{extra}\n{own}").into());
+        }
         if let Some(system) = kernel.system.as_ref().filter(|_| kernel.btf.is_live()) {
             inputs.lockdown = system.lockdown();
             if needs.traces_functions() {
@@ -176,10 +181,13 @@ impl KernelAnswers<'_, '_> {
 fn inputs(kernel: &TargetKernel, wants_symbols: bool) -> KernelInputs {
     let mut inputs =
         KernelInputs { version: KernelVersion::from_code(kernel.kernel_version), ..KernelInputs::default() };
-    // A source that cannot be read leaves the questions unknown.
-    inputs.kconfig = kernel.read_kconfig().ok();
+    match kernel.read_kconfig() {
+        Ok(kconfig) => inputs.kconfig = Some(kconfig),
+        Err(e) => inputs.kconfig_error = Some(e.to_string().into()),
+    }
     if wants_symbols {
         let mut bytes = Vec::new();
+        // Symbols that cannot be read leave the questions unknown.
         let read = kernel.open_kallsyms().and_then(|mut symbols| symbols.read_to_end(&mut bytes));
         inputs.kallsyms = read.ok().map(|_count| String::from_utf8_lossy(&bytes).into());
     }

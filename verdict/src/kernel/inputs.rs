@@ -12,6 +12,9 @@ pub struct KernelInputs {
     pub version: Option<KernelVersion>,
     /// The text of the configuration: `/proc/config.gz` or `/boot/config-…`, decompressed.
     pub kconfig: Option<Arc<str>>,
+    /// The error of reading the configuration, of a running kernel whose configuration cannot be read. A load on that kernel takes 0 for
+    /// weak externs, and refuses strong ones.
+    pub kconfig_error: Option<Arc<str>>,
     /// The text of `/proc/kallsyms`, or of `System.map`, which has the same form.
     pub kallsyms: Option<Arc<str>>,
     /// The value of the sysctl `kernel.perf_event_max_stack` on the machine: the frames of a stack trace.

@@ -43,10 +43,31 @@ impl KernelFacts<'_> {
         }
     }
 
+    /// Answers the value that a load on the kernel gives an extern of `.kconfig`. On a running kernel whose configuration cannot be read,
+    /// a load gives `CONFIG_*` none.
+    pub(crate) fn loaded_kconfig(&self, name: &str) -> KconfigAnswer {
+        let error = self.unreadable_kconfig().filter(|_| name.starts_with("CONFIG_"));
+        match error {
+            Some(error) => KconfigAnswer::NotSet(Evidence {
+                source: EvidenceSource::System,
+                text: format!("the configuration cannot be read: {error}"),
+            }),
+            None => self.kconfig(name),
+        }
+    }
+
+    /// Returns why the configuration cannot be read, of a running kernel whose configuration no file has.
+    pub(crate) fn unreadable_kconfig(&self) -> Option<&str> {
+        self.inputs.kconfig_error.as_deref().filter(|_| self.inputs.kconfig.is_none())
+    }
+
     pub(super) fn configured(&self, name: &str) -> KconfigAnswer {
         let shown = Name::new(name.as_bytes()).shortened();
         let Some(text) = self.inputs.kconfig.as_deref().filter(|text| !text.is_empty()) else {
-            return KconfigAnswer::Unknown("give the kernel's configuration (--kconfig)".into());
+            return KconfigAnswer::Unknown(match self.unreadable_kconfig() {
+                Some(error) => format!("the configuration cannot be read ({error}): give it (--kconfig)"),
+                None => "give the kernel's configuration (--kconfig)".to_owned(),
+            });
         };
         let origin = self.inputs.origins.kconfig.as_ref();
         let evidence = |text| Evidence {

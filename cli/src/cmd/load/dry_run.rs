@@ -56,7 +56,7 @@ impl DryRunKernel {
             inputs.origins.kallsyms = Some(escape_path(path).into());
         }
         if let Some(path) = &args.setup.kconfig {
-            let given = kernel_text::read_kconfig_options(path)?;
+            let given = kernel_text::read_kconfig(path)?;
             // The lines of the user take precedence over those of the kernel.
             let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
             let own = kernel.inputs(&KernelInputs::default(), wanted).kconfig;

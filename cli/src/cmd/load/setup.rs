@@ -65,7 +65,7 @@ pub(crate) fn set_up(
 /// Gives a loader the options of a file that take precedence over the kernel's configuration.
 pub(crate) fn set_kconfig(loader: &mut Loader<'_, '_>, file: Option<&Path>) -> Result<(), BadInput> {
     if let Some(path) = file {
-        loader.settings_mut().kconfig = Some(kernel_text::read_kconfig_options(path)?);
+        loader.settings_mut().kconfig = Some(kernel_text::read_kconfig(path)?);
     }
     Ok(())
 }

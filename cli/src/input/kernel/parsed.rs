@@ -191,7 +191,10 @@ impl Kernel {
         if let Some(system) = running_kernel().system {
             inputs.lockdown = system.lockdown();
             if inputs.kconfig.is_none() && wanted.version_and_kconfig {
-                inputs.kconfig = system.read_kconfig().ok();
+                match system.read_kconfig() {
+                    Ok(kconfig) => inputs.kconfig = Some(kconfig),
+                    Err(e) => inputs.kconfig_error = Some(e.to_string().into()),
+                }
             }
             if inputs.kallsyms.is_none() && wanted.symbols {
                 inputs.kallsyms = read_symbols(&*system);

@@ -11,6 +11,7 @@ use crate::{
         target_kernel::TargetKernel,
     },
 };
+use core::num::IntErrorKind;
 use core_relo::{ByteOffset, ByteSize, Endian, sort::sort_by};
 use hashbrown::HashMap;
 
@@ -62,10 +63,15 @@ pub(in crate::load_plan) fn read_values<'e>(
                 Ok(config) => {
                     resolve_from(&config);
                 }
-                // libbpf fails here even if all unresolved externs are weak.
                 Err(e) => {
                     let why = format!("the kernel's configuration cannot be read: {e}");
-                    missing.extend(unresolved.drain().map(|(name, _)| {
+                    let (weak, strong): (Vec<_>, Vec<_>) =
+                        unresolved.drain().partition(|(_, (e, _))| e.is_weak);
+                    // libbpf refuses weak externs, too.
+                    for (name, _) in weak {
+                        log::warn!("{}: weak, and its value stays 0: {why}", text(name));
+                    }
+                    missing.extend(strong.into_iter().map(|(name, _)| {
                         (name, Refusal::for_missing(text(name), why.clone(), KernelFact::Kconfig))
                     }));
                 }
@@ -119,8 +125,8 @@ pub fn write_config_value(
     value: &str,
     endian: Endian,
 ) -> Result<(), ConfigValueError> {
-    let result = match parse_u64(value) {
-        Some(number) if name.starts_with(b"LINUX_") => set_number(bytes, slot, number),
+    let result = match parse_number(value) {
+        Ok(number) if name.starts_with(b"LINUX_") => set_number(bytes, slot, number),
         _ => set(bytes, slot, value),
     };
     result.map_err(ConfigValueError)?;
@@ -167,7 +173,7 @@ fn set(bytes: &mut [u8], slot: ConfigSlot, value: &str) -> Result<(), String> {
         Some(b'"') => set_text(bytes, slot, value),
         None => Err("it has no value".into()),
         Some(_) => {
-            let number = parse_u64(value).ok_or("its value is not a number")?;
+            let number = parse_number(value)?;
             if !matches!(slot.ty, ConfigType::Int { .. } | ConfigType::Char { .. }) {
                 return Err("its value is a number, but its type is not an integer".into());
             }
@@ -234,7 +240,9 @@ fn set_number(bytes: &mut [u8], slot: ConfigSlot, value: u64) -> Result<(), Stri
         _ => true,
     };
     if !fits {
-        return Err(format!("its value {value:#x} does not fit {} bytes", slot.size));
+        let sign = if is_signed { "a signed" } else { "an unsigned" };
+        let unit = if slot.size == 1 { "byte" } else { "bytes" };
+        return Err(format!("its value does not fit {sign} integer of {} {unit}", slot.size));
     }
     put(bytes, slot, value)
 }
@@ -258,7 +266,7 @@ fn slot_bytes(bytes: &mut [u8], slot: ConfigSlot) -> Option<&mut [u8]> {
 }
 
 /// Parses a number like C's `strtoull` with base 0: decimal, `0x…` or octal, with an optional sign.
-fn parse_u64(text: &str) -> Option<u64> {
+fn parse_number(text: &str) -> Result<u64, &'static str> {
     let (is_negative, digits) = match text.split_at_checked(1) {
         Some(("-", digits)) => (true, digits),
         Some(("+", digits)) => (false, digits),
@@ -269,8 +277,12 @@ fn parse_u64(text: &str) -> Option<u64> {
         None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8),
         None => digits.parse(),
     };
-    let value = value.ok()?;
-    Some(if is_negative { value.wrapping_neg() } else { value })
+    match value {
+        Ok(value) if is_negative => Ok(value.wrapping_neg()),
+        Ok(value) => Ok(value),
+        Err(e) if *e.kind() == IntErrorKind::PosOverflow => Err("its value does not fit 64 bits"),
+        Err(_) => Err("its value is not a number"),
+    }
 }
 
 #[cfg(test)]
@@ -321,10 +333,14 @@ mod tests {
 
     #[test]
     fn numbers_as_in_c() {
-        assert_eq!(parse_u64("0x10"), Some(16));
-        assert_eq!(parse_u64("010"), Some(8));
-        assert_eq!(parse_u64("-1"), Some(u64::MAX));
-        assert_eq!(parse_u64("12x"), None);
-        assert_eq!(parse_u64(""), None);
+        assert_eq!(parse_number("0x10"), Ok(16));
+        assert_eq!(parse_number("010"), Ok(8));
+        assert_eq!(parse_number("-1"), Ok(u64::MAX));
+        for text in ["12x", "", "-", "0x", "09", "many"] {
+            assert_eq!(parse_number(text), Err("its value is not a number"), "{text}");
+        }
+        for text in ["18446744073709551616", "0x10000000000000000", "-99999999999999999999"] {
+            assert_eq!(parse_number(text), Err("its value does not fit 64 bits"), "{text}");
+        }
     }
 }

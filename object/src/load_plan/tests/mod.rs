@@ -3,6 +3,7 @@
 mod errors;
 mod externs;
 mod info;
+mod kconfig;
 mod maps;
 mod programs;
 mod repairs;

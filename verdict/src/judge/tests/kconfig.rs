@@ -91,6 +91,36 @@ fn missing_configuration_values_refuse_unless_they_are_weak() {
 }
 
 #[test]
+fn without_a_configuration_to_read_a_load_takes_zero_for_weak_values_and_refuses_strong_ones() {
+    // if CONFIG_HZ != 0, call a missing helper.
+    let judged = |is_weak, kconfig: Option<&str>| {
+        let [value, high] = load(1, 0);
+        let [zero, exit] = returns(0);
+        let code = [value, high, insn(0x61, 1, 1, 0, 0), insn(0x15, 1, 0, 1, 0), helper(LOOP), zero, exit];
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &code);
+        let int = m.int;
+        let var = m.types.var("CONFIG_HZ", int, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined("CONFIG_HZ", is_weak);
+        m.refer(main, 0, symbol, false);
+        let kconfig_error = Some("/proc/config.gz: no such file".into());
+        let kconfig = kconfig.map(Into::into);
+        judge_on(m, add_kernel, &KernelInputs { kconfig, kconfig_error, ..KernelInputs::default() })
+    };
+    assert_eq!(worst(&judged(true, None)), (Verdict::Loads, None));
+    let strong = judged(false, None);
+    let text = "configuration value CONFIG_HZ is unknown: the kernel's configuration cannot be read";
+    assert_eq!(worst(&strong), (Verdict::Refused, Some((ReasonKind::Kconfig, text))));
+    let evidence = strong.programs[0].reasons[0].evidence.as_ref().unwrap();
+    assert_eq!(evidence.text, "the configuration cannot be read: /proc/config.gz: no such file");
+    // A configuration that the caller gives counts.
+    let text = "the kernel lacks helper bpf_loop";
+    let given = judged(true, Some("CONFIG_HZ=250\n"));
+    assert_eq!(worst(&given), (Verdict::Refused, Some((ReasonKind::Helper, text))));
+}
+
+#[test]
 fn values_that_libbpf_does_not_know_refuse() {
     let judge_value = |name: &str, is_weak| {
         let mut m = program("tc", &returns(0));
