@@ -118,6 +118,7 @@ pub mod sys;
 #[expect(dead_code, unused_imports, unreachable_pub, reason = "the module's users turn on the feature `sys`")]
 mod sys;
 pub mod target;
+mod token_scope;
 
 /// The Rust examples of the project's README. Packages do not contain that file, and nothing but the doctests reads it.
 #[cfg(doctest)]

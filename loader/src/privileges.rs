@@ -22,12 +22,20 @@ pub(crate) fn is_in_user_namespace() -> bool {
     is_mapped(&fs::read_to_string("/proc/self/uid_map").unwrap_or_default())
 }
 
+/// The likely reason why bpf(2) failed with `EPERM` in a process that lacks no capability.
+const POLICY: &str = "this process has the capabilities, so it is something else: a policy (lockdown, an LSM, seccomp), or this kernel was built \
+                      without it";
+
 /// Returns the likely reason why bpf(2) failed with `EPERM`.
 pub(crate) fn missing_privilege() -> &'static str {
-    missing_privilege_or(
-        "this process has the capabilities, so it is something else: a policy (lockdown, an LSM, seccomp), or this kernel was built \
-         without it",
-    )
+    missing_privilege_or(POLICY)
+}
+
+/// Returns the likely reason why bpf(2) failed with `EPERM`, although a BPF token delegates the request. The capabilities that count are
+/// those in the user namespace of the token.
+pub(crate) fn missing_privilege_with_token() -> &'static str {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    effective_capabilities(&status).and_then(missing_capabilities).unwrap_or(POLICY)
 }
 
 /// Returns whether this thread has all capabilities for BPF, so that an `EPERM` of bpf(2) has another cause.

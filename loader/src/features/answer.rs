@@ -1,6 +1,7 @@
 //! The answers of probes.
 
 use crate::{privileges::missing_privilege, sys::Errno};
+use core_relo::Text;
 use core_relo_object::object::ProgramType;
 
 /// What a probe of the running kernel found.
@@ -34,8 +35,8 @@ pub enum ProbeError {
         request: &'static str,
         /// The kernel's error.
         errno: Errno,
-        /// The missing capability, or another likely reason.
-        reason: &'static str,
+        /// The missing capability, what the BPF token does not delegate, or another likely reason.
+        reason: Text,
     },
     /// The request failed for another reason than the feature, such as a lack of memory.
     #[error("{request}: {errno}")]
@@ -62,6 +63,7 @@ pub type ProbeResult = Result<Probed, ProbeError>;
 /// The names of requests, for answers.
 pub(super) const PROG_LOAD: &str = "BPF_PROG_LOAD";
 pub(super) const MAP_CREATE: &str = "BPF_MAP_CREATE";
+pub(super) const BTF_LOAD: &str = "BPF_BTF_LOAD";
 pub(super) const LINK_CREATE: &str = "BPF_LINK_CREATE";
 
 /// Returns whether an error of the kernel shows nothing about a feature: a lack of privileges or resources.
@@ -75,7 +77,7 @@ pub(super) const fn is_undecided(errno: Errno) -> bool {
 /// Returns the error for a request that failed for another reason than the feature.
 pub(super) fn undecided(request: &'static str, errno: Errno) -> ProbeError {
     match errno {
-        Errno(libc::EPERM) => ProbeError::NotPermitted { request, errno, reason: missing_privilege() },
+        Errno(libc::EPERM) => ProbeError::NotPermitted { request, errno, reason: missing_privilege().into() },
         _ => ProbeError::Failed { request, errno },
     }
 }

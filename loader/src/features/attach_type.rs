@@ -6,7 +6,8 @@ use super::{
         undecided,
     },
     map_type::probe_map_of_programs,
-    probe_feature,
+    probe::Token,
+    prober::probe_feature,
     program::{EXIT, NO_FUNCTION, NO_TYPEDEF, ProbeProgram, RETURN_0, mov, probe_message},
 };
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
@@ -23,26 +24,26 @@ const NO_ATTACH_TYPE: u32 = 0x7fff_0000;
 const NO_TARGET: [i32; 2] = [libc::EBADF, libc::ENODEV];
 
 /// Probes whether programs are loaded for an attach type, or attached by it.
-pub fn probe_attach_type(attach_type: AttachType) -> ProbeResult {
+pub(super) fn probe_type(attach_type: AttachType, token: Token<'_>) -> ProbeResult {
     use AttachType as A;
     let Some(program_type) = attach_type.program_type() else {
         return Err(ProbeError::NoProbe("no program type has this attach type"));
     };
     let program = ProbeProgram::with_attach_type(program_type, attach_type.number());
     match attach_type {
-        A::StructOps => probe_feature(Feature::StructOpsLink),
-        A::XdpDevmap => probe_map_of_programs(MapType::Devmap),
-        A::XdpCpumap => probe_map_of_programs(MapType::Cpumap),
-        A::TraceRawTp => probe_message(program.at_type(1), &[NO_TYPEDEF]),
+        A::StructOps => probe_feature(Feature::StructOpsLink, token),
+        A::XdpDevmap => probe_map_of_programs(MapType::Devmap, token),
+        A::XdpCpumap => probe_map_of_programs(MapType::Cpumap, token),
+        A::TraceRawTp => probe_message(program.at_type(1), &[NO_TYPEDEF], token),
         A::TraceFentry
         | A::TraceFexit
         | A::ModifyReturn
         | A::TraceIter
         | A::TraceFsession
         | A::LsmMac
-        | A::LsmCgroup => probe_message(program.at_type(1), &[NO_FUNCTION]),
+        | A::LsmCgroup => probe_message(program.at_type(1), &[NO_FUNCTION], token),
         A::TraceFentryMulti | A::TraceFexitMulti | A::TraceFsessionMulti => {
-            answer(PROG_LOAD, program.load(&RETURN_0))
+            answer(PROG_LOAD, program.load(&RETURN_0, token))
         }
         A::TraceKprobeMulti | A::TraceKprobeSession => {
             let extra = LinkExtra::KprobeMulti {
@@ -51,7 +52,7 @@ pub fn probe_attach_type(attach_type: AttachType) -> ProbeResult {
                 addresses: &[],
                 cookies: &[],
             };
-            probe_multi(program, extra, &[libc::ESRCH, libc::ENOENT])
+            probe_multi(program, extra, &[libc::ESRCH, libc::ENOENT], token)
         }
         A::TraceUprobeMulti | A::TraceUprobeSession => {
             let extra = LinkExtra::UprobeMulti {
@@ -63,26 +64,33 @@ pub fn probe_attach_type(attach_type: AttachType) -> ProbeResult {
                 flags: 0,
                 pid: 0,
             };
-            probe_multi(program, extra, &[libc::EBADF])
+            probe_multi(program, extra, &[libc::EBADF], token)
         }
-        A::Xdp => probe_xdp_link(),
-        A::PerfEvent => probe_link(ProbeProgram::with_attach_type(ProgramType::Tracepoint, 0), attach_type),
-        _ => probe_by_target(program, attach_type),
+        A::Xdp => probe_xdp_link(token),
+        A::PerfEvent => {
+            probe_link(ProbeProgram::with_attach_type(ProgramType::Tracepoint, 0), attach_type, token)
+        }
+        _ => probe_by_target(program, attach_type, token),
     }
 }
 
 /// Probes with a link to several functions of a target that does not exist.
-fn probe_multi(program: ProbeProgram, extra: LinkExtra<'_>, expected: &[i32]) -> ProbeResult {
+fn probe_multi(
+    program: ProbeProgram,
+    extra: LinkExtra<'_>,
+    expected: &[i32],
+    token: Token<'_>,
+) -> ProbeResult {
     let attach_type = program.attach_type;
-    let fd = load(program)?;
+    let fd = load(program, token)?;
     let create = LinkCreate { prog: fd.as_fd(), target: LinkTarget::None, attach_type, flags: 0, extra };
     answer_refusal(LINK_CREATE, sys::link_create(&create), expected)
 }
 
 /// Probes with a program of the attach type, first by a link, then without.
-fn probe_by_target(program: ProbeProgram, attach_type: AttachType) -> ProbeResult {
+fn probe_by_target(program: ProbeProgram, attach_type: AttachType, token: Token<'_>) -> ProbeResult {
     // Some programs of sockets must return 1.
-    let fd = match program.load(&[mov(0, 1), EXIT]).or_else(|_| program.load(&RETURN_0)) {
+    let fd = match program.load(&[mov(0, 1), EXIT], token).or_else(|_| program.load(&RETURN_0, token)) {
         Ok(fd) => fd,
         Err(errno) if is_undecided(errno) => return Err(undecided(PROG_LOAD, errno)),
         Err(errno) => return Ok(Probed::no(format!("{PROG_LOAD}: {errno}"))),
@@ -98,20 +106,20 @@ fn probe_by_target(program: ProbeProgram, attach_type: AttachType) -> ProbeResul
         return attached;
     }
     // Some programs are attached in other ways than by bpf(2). A kernel with the attach type compares it at the load.
-    match ProbeProgram::with_attach_type(program.program_type, NO_ATTACH_TYPE).load(&RETURN_0) {
+    match ProbeProgram::with_attach_type(program.program_type, NO_ATTACH_TYPE).load(&RETURN_0, token) {
         Ok(_) => attached,
         Err(errno) if is_undecided(errno) => Err(undecided(PROG_LOAD, errno)),
         Err(_) => Ok(Probed::yes("BPF_PROG_LOAD accepts this attach type, and refuses an unknown one")),
     }
 }
 
-fn load(program: ProbeProgram) -> Result<OwnedFd, ProbeError> {
-    program.load(&RETURN_0).map_err(|errno| undecided(PROG_LOAD, errno))
+fn load(program: ProbeProgram, token: Token<'_>) -> Result<OwnedFd, ProbeError> {
+    program.load(&RETURN_0, token).map_err(|errno| undecided(PROG_LOAD, errno))
 }
 
 /// Probes with a link to a target that does not exist. A program that cannot be loaded makes the answer no: no link has such programs.
-fn probe_link(program: ProbeProgram, attach_type: AttachType) -> ProbeResult {
-    match program.load(&RETURN_0) {
+fn probe_link(program: ProbeProgram, attach_type: AttachType, token: Token<'_>) -> ProbeResult {
+    match program.load(&RETURN_0, token) {
         Ok(fd) => {
             let result = sys::link_to_closed_target(fd.as_fd(), attach_type.number());
             answer_refusal(LINK_CREATE, result, &NO_TARGET)
@@ -122,11 +130,11 @@ fn probe_link(program: ProbeProgram, attach_type: AttachType) -> ProbeResult {
 
 /// Probes with a link to the loopback interface, whose driver has no XDP. The kernel reports a missing interface as it reports an
 /// unknown link.
-fn probe_xdp_link() -> ProbeResult {
+fn probe_xdp_link(token: Token<'_>) -> ProbeResult {
     const LOOPBACK: u32 = 1;
     const DRIVER_MODE: u32 = 1 << 2;
     let attach_type = AttachType::Xdp.number();
-    match ProbeProgram::with_attach_type(ProgramType::Xdp, attach_type).load(&RETURN_0) {
+    match ProbeProgram::with_attach_type(ProgramType::Xdp, attach_type).load(&RETURN_0, token) {
         Ok(fd) => {
             let create = LinkCreate {
                 prog: fd.as_fd(),
@@ -147,33 +155,34 @@ fn probe_xdp_link() -> ProbeResult {
 }
 
 /// Probes whether the kernel has a link type.
-pub fn probe_link_type(link_type: LinkType) -> ProbeResult {
+pub(super) fn probe_link_type(link_type: LinkType, token: Token<'_>) -> ProbeResult {
     use AttachType as A;
     let linked = |program_type, attach_type: AttachType| {
-        probe_link(ProbeProgram::with_attach_type(program_type, attach_type.number()), attach_type)
+        probe_link(ProbeProgram::with_attach_type(program_type, attach_type.number()), attach_type, token)
     };
     match link_type {
-        LinkType::RawTracepoint => match ProbeProgram::new(ProgramType::RawTracepoint).load(&RETURN_0) {
+        LinkType::RawTracepoint => match ProbeProgram::new(ProgramType::RawTracepoint).load(&RETURN_0, token)
+        {
             Ok(fd) => {
                 let opened = sys::raw_tracepoint_open(Some(c"core_relo_no_such_tracepoint"), &fd, 0);
                 answer_refusal("BPF_RAW_TRACEPOINT_OPEN", opened, &[libc::ENOENT])
             }
             refused => answer(PROG_LOAD, refused),
         },
-        LinkType::Tracing => probe_attach_type(A::TraceRawTp),
+        LinkType::Tracing => probe_type(A::TraceRawTp, token),
         LinkType::Cgroup => linked(ProgramType::CgroupSkb, A::CgroupInetEgress),
-        LinkType::Iter => probe_attach_type(A::TraceIter),
+        LinkType::Iter => probe_type(A::TraceIter, token),
         LinkType::Netns => linked(ProgramType::FlowDissector, A::FlowDissector),
-        LinkType::Xdp => probe_xdp_link(),
-        LinkType::PerfEvent => probe_attach_type(A::PerfEvent),
-        LinkType::KprobeMulti => probe_attach_type(A::TraceKprobeMulti),
-        LinkType::StructOps => probe_feature(Feature::StructOpsLink),
-        LinkType::Netfilter => probe_attach_type(A::Netfilter),
+        LinkType::Xdp => probe_xdp_link(token),
+        LinkType::PerfEvent => probe_type(A::PerfEvent, token),
+        LinkType::KprobeMulti => probe_type(A::TraceKprobeMulti, token),
+        LinkType::StructOps => probe_feature(Feature::StructOpsLink, token),
+        LinkType::Netfilter => probe_type(A::Netfilter, token),
         LinkType::Tcx => linked(ProgramType::SchedCls, A::TcxIngress),
-        LinkType::UprobeMulti => probe_attach_type(A::TraceUprobeMulti),
+        LinkType::UprobeMulti => probe_type(A::TraceUprobeMulti, token),
         LinkType::Netkit => linked(ProgramType::SchedCls, A::NetkitPrimary),
         LinkType::Sockmap => linked(ProgramType::SkMsg, A::SkMsgVerdict),
-        LinkType::TracingMulti => probe_attach_type(A::TraceFentryMulti),
+        LinkType::TracingMulti => probe_type(A::TraceFentryMulti, token),
         LinkType::Unspec => Ok(Probed::no("it is no link type")),
         _ => Err(ProbeError::NoProbe("the link type is unknown")),
     }

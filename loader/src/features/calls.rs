@@ -2,12 +2,12 @@
 
 use super::{
     answer::{PROG_LOAD, ProbeError, ProbeResult, Probed, is_undecided, undecided},
-    program::{EXIT, ProbeProgram, RETURN_0, call, probe_program_type},
+    probe::Token,
+    program::{EXIT, ProbeProgram, RETURN_0, call, probe_type},
 };
 use crate::target::running_kernel_btf;
 use core_relo::{btf::Kind, insn::Insn};
 use core_relo_object::object::{AttachType, ProgramType};
-use std::sync::OnceLock;
 
 /// What the verifier says of a helper that programs of a type may not call. The last messages are for helpers that sleep, in a program
 /// that may not (the last since 7.0).
@@ -72,7 +72,8 @@ const OTHER_ATTACH_TYPES: [(ProgramType, AttachType); 5] = [
 ];
 
 /// The programs of other attach types, of targets, and those that may sleep.
-struct Variants {
+#[derive(Debug)]
+pub(super) struct Variants {
     /// Those that this kernel loads.
     programs: Vec<ProbeProgram>,
     /// The types of those that this process may not load, with the error.
@@ -80,14 +81,8 @@ struct Variants {
 }
 
 impl Variants {
-    /// Returns the variants on the running kernel. They are found once.
-    fn get() -> &'static Self {
-        static VARIANTS: OnceLock<Variants> = OnceLock::new();
-        VARIANTS.get_or_init(Self::find)
-    }
-
     /// Finds the variants. The running kernel's BTF has the targets.
-    fn find() -> Self {
+    pub(super) fn find(token: Token<'_>) -> Self {
         let btf = running_kernel_btf();
         let at_target = |point: &TracePoint| {
             let target = btf.find_in_vmlinux(point.name, point.kind).ok()??;
@@ -102,7 +97,7 @@ impl Variants {
         let at_targets = TRACE_POINTS.iter().filter_map(at_target).flatten();
         let mut variants = Self { programs: Vec::new(), undecided: Vec::new() };
         for program in others.chain([uprobe]).chain(at_targets) {
-            match program.load(&RETURN_0) {
+            match program.load(&RETURN_0, token) {
                 Ok(_) => variants.programs.push(program),
                 Err(errno) if is_undecided(errno) => {
                     variants.undecided.push((program.program_type, undecided(PROG_LOAD, errno)));
@@ -115,17 +110,22 @@ impl Variants {
     }
 }
 
-/// Probes whether programs of a type may call a helper.
-///
-/// Programs are loaded for the attach types and targets on which helpers depend, and as programs that may sleep. The helper is available
-/// if one of them may call it. libbpf probes one attach type, and neither TRACING nor LSM. Programs of the types EXT and STRUCT_OPS have the helpers of their target: [`ProbeError::NeedsTarget`].
-pub fn probe_helper(program_type: ProgramType, helper: u32) -> ProbeResult {
-    let Ok(imm) = i32::try_from(helper) else { return Ok(Probed::no("it is no helper")) };
-    probe_call(program_type, call(imm), &REFUSED_HELPER)
+/// The programs of a type that make the calls of a probe.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'p> {
+    pub(super) program_type: ProgramType,
+    pub(super) variants: &'p Variants,
+    pub(super) token: Token<'p>,
 }
 
-/// Probes whether programs of a type may call a kernel function of vmlinux. Kernel functions of modules have no probe.
-pub fn probe_kfunc(program_type: ProgramType, name: &[u8]) -> ProbeResult {
+/// Probes whether programs may call a helper.
+pub(super) fn helper(caller: Caller<'_>, helper: u32) -> ProbeResult {
+    let Ok(imm) = i32::try_from(helper) else { return Ok(Probed::no("it is no helper")) };
+    probe_call(caller, call(imm), &REFUSED_HELPER)
+}
+
+/// Probes whether programs may call a kernel function of vmlinux.
+pub(super) fn kfunc(caller: Caller<'_>, name: &[u8]) -> ProbeResult {
     const KFUNC: u8 = 2;
     let btf = running_kernel_btf();
     let Ok(function) = btf.find_in_vmlinux(name, Kind::Func) else {
@@ -135,20 +135,20 @@ pub fn probe_kfunc(program_type: ProgramType, name: &[u8]) -> ProbeResult {
         return Err(ProbeError::NoProbe("vmlinux has no such function"));
     };
     let Ok(imm) = i32::try_from(function.id().0) else { return Ok(Probed::no("it is no function")) };
-    probe_call(program_type, Insn { code: 0x85, dst: 0, src: KFUNC, off: 0, imm }, &REFUSED_KFUNC)
+    probe_call(caller, Insn { code: 0x85, dst: 0, src: KFUNC, off: 0, imm }, &REFUSED_KFUNC)
 }
 
-fn probe_call(program_type: ProgramType, call: Insn, refusals: &[&str]) -> ProbeResult {
+fn probe_call(caller: Caller<'_>, call: Insn, refusals: &[&str]) -> ProbeResult {
+    let Caller { program_type, variants, token } = caller;
     if matches!(program_type, ProgramType::Ext | ProgramType::StructOps) {
         return Err(ProbeError::NeedsTarget(program_type));
     }
-    let variants = Variants::get();
     let needs_target = matches!(program_type, ProgramType::Tracing | ProgramType::Lsm);
     let plain = (!needs_target).then(|| ProbeProgram::new(program_type));
     let others = variants.programs.iter().filter(|program| program.program_type == program_type).copied();
     let (mut refused, mut error) = (None, None);
     for program in plain.into_iter().chain(others) {
-        match probe_call_in(program, call, refusals) {
+        match probe_call_in(program, call, refusals, token) {
             Ok(answer) if answer.is_supported => return Ok(answer),
             Ok(answer) => refused = Some(answer),
             Err(other) => error = Some(other),
@@ -161,15 +161,15 @@ fn probe_call(program_type: ProgramType, call: Insn, refusals: &[&str]) -> Probe
     }
 }
 
-fn probe_call_in(program: ProbeProgram, call: Insn, refusals: &[&str]) -> ProbeResult {
-    match program.load_with_log(&[call, EXIT]) {
+fn probe_call_in(program: ProbeProgram, call: Insn, refusals: &[&str], token: Token<'_>) -> ProbeResult {
+    match program.load_with_log(&[call, EXIT], token) {
         Ok(_) => Ok(Probed::yes("BPF_PROG_LOAD succeeds")),
         Err(refusal) if is_undecided(refusal.errno) => Err(undecided(PROG_LOAD, refusal.errno)),
         Err(refusal) if refusals.iter().any(|text| refusal.log.contains(text)) => {
             Ok(Probed::no(refusal.message()))
         }
         // A load that fails before the verifier runs shows nothing about the call.
-        Err(refusal) if refusal.log.is_empty() => match probe_program_type(program.program_type) {
+        Err(refusal) if refusal.log.is_empty() => match probe_type(program.program_type, token) {
             Ok(answer) if answer.is_supported => {
                 Err(ProbeError::Failed { request: PROG_LOAD, errno: refusal.errno })
             }

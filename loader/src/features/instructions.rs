@@ -2,15 +2,11 @@
 
 use super::{
     answer::is_undecided,
-    probe::{Token, load_program, supported},
+    probe::{Token, load_plain, load_plain_with_log, supported},
     program::{EXIT, Refusal, call, code, mov},
 };
-use crate::{
-    convert::before_nul,
-    sys::{self, Errno, ProgLoad},
-};
+use crate::{convert::before_nul, sys::Errno};
 use core_relo::insn::Insn;
-use core_relo_object::object::ProgramType;
 
 /// The limit on instructions before 5.2.
 const OLD_LIMIT: usize = 4096;
@@ -27,21 +23,13 @@ const fn jump(code: u8, off: i16) -> Insn {
 }
 
 fn accepts(insns: &[Insn], token: Token<'_>) -> Result<bool, Errno> {
-    supported(load_program(ProgramType::SocketFilter, &code(insns), token))
+    supported(load_plain(&code(insns), token))
 }
 
-/// Loads a socket filter that the verifier refuses, and returns the refusal.
+/// Loads a program that the verifier refuses, and returns the refusal.
 fn refusal(insns: &[Insn], token: Token<'_>) -> Result<Refusal, Errno> {
     let mut log = vec![0; 1 << 14];
-    let load = ProgLoad {
-        prog_type: ProgramType::SocketFilter.number(),
-        insns: &code(insns),
-        license: b"GPL",
-        log_level: 1,
-        token,
-        ..ProgLoad::default()
-    };
-    match sys::prog_load(&load, &mut log) {
+    match load_plain_with_log(&code(insns), &mut log, token) {
         // No kernel accepts the program.
         Ok(_) => Err(Errno(libc::EINVAL)),
         Err(errno) if is_undecided(errno) => Err(errno),

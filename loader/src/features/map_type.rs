@@ -1,7 +1,8 @@
 //! Probes of map types: the smallest map of each type is created and closed (libbpf: `libbpf_probe_bpf_map_type`).
 
 use super::{
-    answer::{MAP_CREATE, ProbeResult, Probed, answer, undecided},
+    answer::{BTF_LOAD, MAP_CREATE, ProbeResult, Probed, answer, undecided},
+    probe::Token,
     program::{ENOTSUPP, prepare},
 };
 use crate::sys::{self, BtfLoad, Errno, MapCreate};
@@ -22,7 +23,7 @@ const CGROUP_STORAGE_KEY: u32 = 16;
 const INSN_ARRAY_VALUE: u32 = 16;
 
 /// Probes whether the kernel has a map type.
-pub fn probe_map_type(map_type: MapType) -> ProbeResult {
+pub(super) fn probe_type(map_type: MapType, token: Token<'_>) -> ProbeResult {
     prepare();
     let (mut btf, mut inner) = (None, None);
     let mut map = MapCreate {
@@ -30,6 +31,7 @@ pub fn probe_map_type(map_type: MapType) -> ProbeResult {
         key_size: 4,
         value_size: 4,
         max_entries: 1,
+        token,
         ..MapCreate::default()
     };
     match map_type {
@@ -42,7 +44,7 @@ pub fn probe_map_type(map_type: MapType) -> ProbeResult {
         MapType::Queue | MapType::Stack | MapType::BloomFilter => map.key_size = 0,
         MapType::SkStorage | MapType::InodeStorage | MapType::TaskStorage | MapType::CgrpStorage => {
             (map.value_size, map.max_entries, map.map_flags) = (8, 0, NO_PREALLOC);
-            btf = Some(load_storage_btf().map_err(|errno| undecided("BPF_BTF_LOAD", errno))?);
+            btf = Some(load_storage_btf(token).map_err(|errno| undecided(BTF_LOAD, errno))?);
         }
         MapType::Ringbuf | MapType::UserRingbuf => {
             (map.key_size, map.value_size, map.max_entries) = (0, 0, sys::page_bytes());
@@ -52,7 +54,11 @@ pub fn probe_map_type(map_type: MapType) -> ProbeResult {
         MapType::Rhash => map.map_flags = NO_PREALLOC,
         MapType::ArrayOfMaps | MapType::HashOfMaps => {
             let hash = MapCreate { map_type: MapType::Hash.number(), ..map };
-            inner = Some(sys::map_create(&hash).map_err(|errno| undecided(MAP_CREATE, errno))?);
+            let array = MapCreate { map_type: MapType::Array.number(), ..map };
+            // A token may delegate one of the two.
+            let created =
+                sys::map_create(&hash).or_else(|errno| sys::map_create(&array).map_err(|_second| errno));
+            inner = Some(created.map_err(|errno| undecided(MAP_CREATE, errno))?);
         }
         // A kernel with the type looks up the struct of a type id that is none.
         MapType::StructOps => map.kernel_value_type = 1,
@@ -71,18 +77,18 @@ pub fn probe_map_type(map_type: MapType) -> ProbeResult {
 }
 
 /// Loads the BTF that maps of local storage need: an `int` as key, and a struct as value.
-fn load_storage_btf() -> Result<(OwnedFd, TypeId, TypeId), Errno> {
+fn load_storage_btf(token: Token<'_>) -> Result<(OwnedFd, TypeId, TypeId), Errno> {
     let mut b = Builder::new(Endian::native());
     let int = b.int("int", 4, Builder::SIGNED);
     let field = |name, bit_offset| BuiltMember { name, ty: int, bit_offset, bitfield_bits: 0 };
     let value = b.composite(Kind::Struct, "val", 8, &[field("a", 0), field("b", 32)]);
-    let btf = sys::btf_load(&BtfLoad { btf: &b.finish(), token: None }, &mut [])?;
+    let btf = sys::btf_load(&BtfLoad { btf: &b.finish(), token }, &mut [])?;
     Ok((btf, int, value))
 }
 
 /// Probes whether maps of a type accept a value of 8 bytes, in which programs of an attach type are referred to: `struct
 /// bpf_devmap_val`, `struct bpf_cpumap_val`.
-pub(super) fn probe_map_of_programs(map_type: MapType) -> ProbeResult {
+pub(super) fn probe_map_of_programs(map_type: MapType, token: Token<'_>) -> ProbeResult {
     prepare();
     answer(
         MAP_CREATE,
@@ -91,6 +97,7 @@ pub(super) fn probe_map_of_programs(map_type: MapType) -> ProbeResult {
             key_size: 4,
             value_size: 8,
             max_entries: 1,
+            token,
             ..MapCreate::default()
         }),
     )

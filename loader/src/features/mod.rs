@@ -10,6 +10,8 @@
 //! | [`probe_attach_type`], [`probe_link_type`] | are programs attached by it? |
 //! | [`probe_feature`] | does the kernel have a [`Feature`]? |
 //!
+//! A [`Prober`] asks the same questions with a BPF token.
+//!
 //! ```no_run
 //! use core_relo_loader::{
 //!     features::{probe_helper, probe_map_type},
@@ -32,23 +34,19 @@ mod instructions;
 mod map_type;
 mod policy;
 mod probe;
+mod prober;
 mod program;
 
 pub use answer::{ProbeError, ProbeResult, Probed};
-pub use attach_type::{probe_attach_type, probe_link_type};
-pub use calls::{probe_helper, probe_kfunc};
 pub use core_relo_object::features::*;
-pub use map_type::probe_map_type;
 pub(crate) use policy::refused_attach_types;
 pub(crate) use probe::load_unsigned;
-pub use program::probe_program_type;
+pub use prober::Prober;
 
-use crate::sys::{self, Errno};
+use crate::sys::Errno;
 use alloc::sync::Arc;
-use std::{
-    os::fd::{AsFd as _, OwnedFd},
-    sync::OnceLock,
-};
+use core_relo_object::object::{AttachType, LinkType, MapType, ProgramType};
+use std::{os::fd::OwnedFd, sync::OnceLock};
 
 /// A function that returns whether the kernel has a feature.
 type Probe = fn(probe::Token<'_>) -> Result<bool, Errno>;
@@ -94,54 +92,50 @@ const PROBES: [(Feature, Probe); 36] = [
     (Feature::Token, probe::token),
 ];
 
-/// The running kernel, probed with bpf(2).
-struct RunningKernel {
-    /// The BPF token to probe with.
-    token: Option<Arc<OwnedFd>>,
-}
-
 /// Returns the features of the running kernel. Each feature is probed on first use, once per process.
 pub fn running() -> Features {
     static RUNNING: OnceLock<Features> = OnceLock::new();
-    RUNNING.get_or_init(|| Features::from_probe(RunningKernel { token: None })).clone()
+    RUNNING.get_or_init(|| Prober::new().into_features()).clone()
 }
 
 /// Returns the features that the running kernel offers to the holder of a BPF token.
 pub fn with_token(token: Arc<OwnedFd>) -> Features {
-    Features::from_probe(RunningKernel { token: Some(token) })
+    Prober::with_token(token).into_features()
 }
 
-/// Probes whether the running kernel has a feature.
-///
-/// Unlike [`Features::has`], a lack of privileges is an error.
+/// Probes as [`Prober::program_type`], without a token.
+pub fn probe_program_type(program_type: ProgramType) -> ProbeResult {
+    Prober::shared().program_type(program_type)
+}
+
+/// Probes as [`Prober::map_type`], without a token.
+pub fn probe_map_type(map_type: MapType) -> ProbeResult {
+    Prober::shared().map_type(map_type)
+}
+
+/// Probes as [`Prober::helper`], without a token.
+pub fn probe_helper(program_type: ProgramType, helper: u32) -> ProbeResult {
+    Prober::shared().helper(program_type, helper)
+}
+
+/// Probes as [`Prober::kfunc`], without a token.
+pub fn probe_kfunc(program_type: ProgramType, name: &[u8]) -> ProbeResult {
+    Prober::shared().kfunc(program_type, name)
+}
+
+/// Probes as [`Prober::attach_type`], without a token.
+pub fn probe_attach_type(attach_type: AttachType) -> ProbeResult {
+    Prober::shared().attach_type(attach_type)
+}
+
+/// Probes as [`Prober::link_type`], without a token.
+pub fn probe_link_type(link_type: LinkType) -> ProbeResult {
+    Prober::shared().link_type(link_type)
+}
+
+/// Probes as [`Prober::feature`], without a token.
 pub fn probe_feature(feature: Feature) -> ProbeResult {
-    program::prepare();
-    let kernel = RunningKernel { token: None };
-    match kernel.probe(feature) {
-        Ok(true) => Ok(Probed::yes("the kernel accepts a request with it")),
-        Ok(false) => Ok(Probed::no("the kernel refuses a request with it")),
-        Err(errno) => Err(answer::undecided("bpf(2)", errno)),
-    }
-}
-
-impl ProbeKernel for RunningKernel {
-    fn probe(&self, feature: Feature) -> Result<bool, Errno> {
-        // The test below finds features without a probe.
-        let (_, probe) = PROBES.iter().find(|(known, _)| *known == feature).ok_or(Errno(libc::ENOSYS))?;
-        match probe(self.token.as_ref().map(|t| t.as_fd())) {
-            Err(errno) if answer::is_undecided(errno) => Err(errno),
-            // The kernel lacks something else that the feature needs, such as kprobes for wrappers of system calls.
-            Err(_) => Ok(false),
-            decided => decided,
-        }
-    }
-
-    fn check_permission(&self, charges_locked_memory: bool) -> Result<(), Errno> {
-        if charges_locked_memory && let Err(errno) = sys::raise_memlock_limit() {
-            log::info!("the limit on locked memory stays: {errno}");
-        }
-        probe::check_loading(self.token.as_ref().map(|t| t.as_fd()))
-    }
+    Prober::shared().feature(feature)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Attach types whose programs a policy of this machine refuses.
 
-use super::{answer::ProbeError, attach_type::probe_attach_type};
+use super::{answer::ProbeError, probe_attach_type};
 use crate::{privileges::has_all_privileges, sys::Errno};
 use core_relo_object::{load_plan::RefusedAttachType, object::AttachType};
 use std::sync::OnceLock;

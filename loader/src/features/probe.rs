@@ -2,7 +2,7 @@
 
 use super::{
     answer::is_undecided,
-    program::{ENOTSUPP, EXIT, RETURN_0, call, code, mov, retry},
+    program::{ENOTSUPP, EXIT, ProbeProgram, RETURN_0, call, code, mov, retry},
 };
 use crate::{
     kernel_version::running_version,
@@ -35,12 +35,83 @@ pub(super) fn supported<T>(result: Result<T, Errno>) -> Result<bool, Errno> {
     }
 }
 
+/// The types of programs that load without a target. Any of them shows whether the verifier accepts instructions. The first is the one
+/// that needs the fewest privileges.
+const PLAIN: [ProgramType; 17] = [
+    ProgramType::SocketFilter,
+    ProgramType::Tracepoint,
+    ProgramType::Kprobe,
+    ProgramType::RawTracepoint,
+    ProgramType::PerfEvent,
+    ProgramType::SchedCls,
+    ProgramType::Xdp,
+    ProgramType::CgroupSkb,
+    ProgramType::SchedAct,
+    ProgramType::SockOps,
+    ProgramType::SkSkb,
+    ProgramType::SkMsg,
+    ProgramType::LwtXmit,
+    ProgramType::CgroupSock,
+    ProgramType::CgroupSockAddr,
+    ProgramType::SkLookup,
+    ProgramType::Syscall,
+];
+
+/// The types of tracing programs that load without a target.
+const TRACING: [ProgramType; 4] =
+    [ProgramType::Tracepoint, ProgramType::Kprobe, ProgramType::PerfEvent, ProgramType::RawTracepoint];
+
+/// The types of programs that a perf event runs.
+const PERF_EVENT: [ProgramType; 3] = [ProgramType::Tracepoint, ProgramType::Kprobe, ProgramType::PerfEvent];
+
 /// Checks that this process may load programs (libbpf: `bpf_object__probe_loading`).
+///
+/// A token may delegate only types that no probe loads. Then the load itself shows what the token permits.
 pub(super) fn check_loading(token: Token<'_>) -> Result<(), Errno> {
+    if token.is_some() {
+        return Ok(());
+    }
     let insns = code(&RETURN_0);
     load_program(ProgramType::SocketFilter, &insns, token)
         .or_else(|_| load_program(ProgramType::Tracepoint, &insns, token))
         .map(drop)
+}
+
+/// Calls `load` with each program type until the token delegates one. Without a token, only the first type counts.
+pub(super) fn with_delegated_type(
+    types: &[ProgramType],
+    token: Token<'_>,
+    load: &mut dyn FnMut(ProbeProgram) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
+    let tried = if token.is_some() { types.len() } else { 1 };
+    let mut result = Err(Errno(libc::EPERM));
+    for program_type in types.iter().take(tried) {
+        result = load(ProbeProgram::new(*program_type));
+        if !matches!(result, Err(Errno(libc::EPERM))) {
+            break;
+        }
+    }
+    result
+}
+
+/// Loads a program of any type that the token delegates. The program returns 0 or 1, which every type permits.
+pub(super) fn load_plain(insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+    load_one_of(&PLAIN, insns, token)
+}
+
+fn load_one_of(types: &[ProgramType], insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+    with_delegated_type(types, token, &mut |program| {
+        let load = ProgLoad { insns, license: b"GPL", token, ..program.prog_load() };
+        retry(|| sys::prog_load(&load, &mut []))
+    })
+}
+
+/// Loads a program of any type that the token delegates, with a log.
+pub(super) fn load_plain_with_log(insns: &[u8], log: &mut [u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+    with_delegated_type(&PLAIN, token, &mut |program| {
+        let load = ProgLoad { insns, license: b"GPL", log_level: 1, token, ..program.prog_load() };
+        retry(|| sys::prog_load(&load, log))
+    })
 }
 
 /// Encodes `r1 = &value[offset]` for a map's value.
@@ -49,11 +120,7 @@ fn load_value_address(map: &OwnedFd, offset: i32) -> [Insn; 2] {
     [first, Insn { imm: offset, ..Insn::default() }]
 }
 
-pub(super) fn load_program(
-    program_type: ProgramType,
-    insns: &[u8],
-    token: Token<'_>,
-) -> Result<OwnedFd, Errno> {
+fn load_program(program_type: ProgramType, insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
     let prog_type = program_type.number();
     let load = ProgLoad { prog_type, insns, license: b"GPL", token, ..ProgLoad::default() };
     retry(|| sys::prog_load(&load, &mut []))
@@ -81,24 +148,23 @@ fn load_btf(build: impl FnOnce(&mut Builder), token: Token<'_>) -> Result<OwnedF
 
 pub(super) fn names(token: Token<'_>) -> Result<bool, Errno> {
     let insns = code(&RETURN_0);
-    let prog_type = ProgramType::SocketFilter.number();
-    let load = ProgLoad {
-        prog_type,
-        name: b"core_relo_name",
-        insns: &insns,
-        license: b"GPL",
-        token,
-        ..ProgLoad::default()
-    };
-    supported(retry(|| sys::prog_load(&load, &mut [])))
+    supported(with_delegated_type(&PLAIN, token, &mut |program| {
+        let load = ProgLoad {
+            name: b"core_relo_name",
+            insns: &insns,
+            license: b"GPL",
+            token,
+            ..program.prog_load()
+        };
+        retry(|| sys::prog_load(&load, &mut []))
+    }))
 }
 
 pub(super) fn global_data(token: Token<'_>) -> Result<bool, Errno> {
     let map = create_array(32, 0, b"", token)?;
     let store = Insn { code: 0x7a, dst: 1, src: 0, off: 0, imm: 42 };
     let [first, second] = load_value_address(&map, 16);
-    let insns = code(&[first, second, store, mov(0, 0), EXIT]);
-    supported(load_program(ProgramType::SocketFilter, &insns, token))
+    supported(load_plain(&code(&[first, second, store, mov(0, 0), EXIT]), token))
 }
 
 pub(super) fn btf(token: Token<'_>) -> Result<bool, Errno> {
@@ -166,12 +232,12 @@ pub(super) fn probe_read_kernel(token: Token<'_>) -> Result<bool, Errno> {
     let stack = Insn { code: 0xbf, dst: 1, src: 10, off: 0, imm: 0 };
     let down = Insn { code: 0x07, dst: 1, src: 0, off: 0, imm: -8 };
     let insns = code(&[stack, down, mov(2, 8), mov(3, 0), call(PROBE_READ_USER), EXIT]);
-    supported(load_program(ProgramType::Tracepoint, &insns, token))
+    supported(load_one_of(&TRACING, &insns, token))
 }
 
 pub(super) fn prog_bind_map(token: Token<'_>) -> Result<bool, Errno> {
     let map = create_array(32, 0, b"", token)?;
-    let prog = load_program(ProgramType::SocketFilter, &code(&RETURN_0), token)?;
+    let prog = load_plain(&code(&RETURN_0), token)?;
     supported(sys::prog_bind_map(&prog, &map))
 }
 
@@ -194,7 +260,7 @@ pub(super) fn btf_float(token: Token<'_>) -> Result<bool, Errno> {
 }
 
 pub(super) fn perf_link(token: Token<'_>) -> Result<bool, Errno> {
-    let prog = load_program(ProgramType::Tracepoint, &code(&RETURN_0), token)?;
+    let prog = load_one_of(&PERF_EVENT, &code(&RETURN_0), token)?;
     Ok(sys::has_link_type(prog.as_fd(), AttachType::PerfEvent.number()))
 }
 
@@ -219,8 +285,7 @@ pub(super) fn btf_type_tag(token: Token<'_>) -> Result<bool, Errno> {
 /// Probes for `bpf_ktime_get_coarse_ns`, which 5.11 added together with the accounting (libbpf: `probe_memcg_account`).
 pub(super) fn memcg_accounting(token: Token<'_>) -> Result<bool, Errno> {
     const KTIME_GET_COARSE_NS: i32 = 160;
-    match supported(load_program(ProgramType::SocketFilter, &code(&[call(KTIME_GET_COARSE_NS), EXIT]), token))
-    {
+    match supported(load_plain(&code(&[call(KTIME_GET_COARSE_NS), mov(0, 0), EXIT]), token)) {
         // EPERM may mean that the limit on locked memory is reached, so the version decides. A distribution's kernel before 5.11
         // with the accounting counts as a kernel without.
         Err(Errno(libc::EPERM)) => Ok(running_version() >= 0x0005_0b00),
@@ -230,7 +295,7 @@ pub(super) fn memcg_accounting(token: Token<'_>) -> Result<bool, Errno> {
 
 pub(super) fn cookie(token: Token<'_>) -> Result<bool, Errno> {
     const GET_ATTACH_COOKIE: i32 = 174;
-    supported(load_program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token))
+    supported(load_one_of(&PERF_EVENT, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token))
 }
 
 pub(super) fn btf_enum64(token: Token<'_>) -> Result<bool, Errno> {
@@ -316,16 +381,8 @@ pub(super) fn full_range_offset(token: Token<'_>) -> Result<bool, Errno> {
     let map = create_array(1, 0, b"", token)?;
     let [first, second] = load_value_address(&map, 1 << 30);
     let insns = code(&[first, second, EXIT]);
-    let load = ProgLoad {
-        prog_type: ProgramType::SocketFilter.number(),
-        insns: &insns,
-        license: b"GPL",
-        log_level: 1,
-        token,
-        ..ProgLoad::default()
-    };
     let mut log = vec![0; 1024];
-    let Err(errno) = retry(|| sys::prog_load(&load, &mut log)) else { return Err(Errno(libc::EINVAL)) };
+    let Err(errno) = load_plain_with_log(&insns, &mut log, token) else { return Err(Errno(libc::EINVAL)) };
     accepts_offset(&String::from_utf8_lossy(&log)).ok_or(errno)
 }
 
@@ -372,15 +429,16 @@ pub(crate) fn load_unsigned(keyring: Keyring, token: Token<'_>) -> Result<OwnedF
     /// An empty sequence of DER.
     const EMPTY_SEQUENCE: [u8; 2] = [0x30, 0];
     let insns = code(&RETURN_0);
-    let load = ProgLoad {
-        prog_type: ProgramType::SocketFilter.number(),
-        insns: &insns,
-        license: b"GPL",
-        token,
-        signature: Some(ProgSignature { pkcs7: &EMPTY_SEQUENCE, keyring }),
-        ..ProgLoad::default()
-    };
-    retry(|| sys::prog_load(&load, &mut []))
+    with_delegated_type(&PLAIN, token, &mut |program| {
+        let load = ProgLoad {
+            insns: &insns,
+            license: b"GPL",
+            token,
+            signature: Some(ProgSignature { pkcs7: &EMPTY_SEQUENCE, keyring }),
+            ..program.prog_load()
+        };
+        retry(|| sys::prog_load(&load, &mut []))
+    })
 }
 
 pub(super) fn token(_token: Token<'_>) -> Result<bool, Errno> {

@@ -1,6 +1,9 @@
 //! The loads of minimal programs by which program types, helpers and attach types are probed (libbpf: `probe_prog_load`).
 
-use super::answer::{PROG_LOAD, ProbeResult, Probed, answer, is_undecided, undecided};
+use super::{
+    answer::{PROG_LOAD, ProbeResult, Probed, answer, is_undecided, undecided},
+    probe::Token,
+};
 use crate::{
     convert::before_nul,
     features::running,
@@ -109,32 +112,35 @@ impl ProbeProgram {
         Self { attach_btf_id, ..self }
     }
 
-    /// Loads the program without a log.
-    pub(super) fn load(self, insns: &[Insn]) -> Result<OwnedFd, Errno> {
-        self.request(insns, &mut [])
-    }
-
-    /// Loads the program with a log.
-    pub(super) fn load_with_log(self, insns: &[Insn]) -> Result<OwnedFd, Refusal> {
-        let mut log = vec![0; LOG_BYTES];
-        self.request(insns, &mut log)
-            .map_err(|errno| Refusal { errno, log: String::from_utf8_lossy(before_nul(&log)).into_owned() })
-    }
-
-    fn request(self, insns: &[Insn], log: &mut [u8]) -> Result<OwnedFd, Errno> {
-        prepare();
-        let load = ProgLoad {
+    /// Returns the request that loads the program, without instructions.
+    pub(super) fn prog_load(self) -> ProgLoad<'static> {
+        ProgLoad {
             prog_type: self.program_type.number(),
             expected_attach_type: self.attach_type,
             attach_btf_id: self.attach_btf_id,
             prog_flags: if self.is_sleepable { SLEEPABLE } else { 0 },
             // Kernels before 5.0 compare the version of kprobe programs.
             kern_version: if self.program_type == ProgramType::Kprobe { running_version_once() } else { 0 },
-            insns: &code(insns),
-            license: b"GPL",
-            log_level: 1,
             ..ProgLoad::default()
-        };
+        }
+    }
+
+    /// Loads the program without a log.
+    pub(super) fn load(self, insns: &[Insn], token: Token<'_>) -> Result<OwnedFd, Errno> {
+        self.request(insns, &mut [], token)
+    }
+
+    /// Loads the program with a log.
+    pub(super) fn load_with_log(self, insns: &[Insn], token: Token<'_>) -> Result<OwnedFd, Refusal> {
+        let mut log = vec![0; LOG_BYTES];
+        self.request(insns, &mut log, token)
+            .map_err(|errno| Refusal { errno, log: String::from_utf8_lossy(before_nul(&log)).into_owned() })
+    }
+
+    fn request(self, insns: &[Insn], log: &mut [u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+        prepare();
+        let insns = code(insns);
+        let load = ProgLoad { insns: &insns, license: b"GPL", log_level: 1, token, ..self.prog_load() };
         retry(|| sys::prog_load(&load, log))
     }
 }
@@ -156,30 +162,27 @@ pub(super) fn retry(mut load: impl FnMut() -> Result<OwnedFd, Errno>) -> Result<
     result
 }
 
-/// Probes whether the kernel has a program type (libbpf: `libbpf_probe_bpf_prog_type`).
-///
-/// Unlike libbpf, a kernel that refuses fentry programs for lack of privileges still has the type TRACING if it knows programs at
-/// tracepoints (`BPF_TRACE_RAW_TP`).
-pub fn probe_program_type(program_type: ProgramType) -> ProbeResult {
+/// Probes whether the kernel has a program type.
+pub(super) fn probe_type(program_type: ProgramType, token: Token<'_>) -> ProbeResult {
     let program = ProbeProgram::new(program_type);
     match program_type {
         ProgramType::Unspec => Ok(Probed::no("it is no program type")),
-        ProgramType::Tracing => match probe_message(program.at_type(1), &[NO_FUNCTION]) {
+        ProgramType::Tracing => match probe_message(program.at_type(1), &[NO_FUNCTION], token) {
             Err(error) => {
                 let raw_tp = AttachType::TraceRawTp.number();
                 let raw_tp = ProbeProgram::with_attach_type(program_type, raw_tp).at_type(1);
-                probe_message(raw_tp, &[NO_TYPEDEF]).or(Err(error))
+                probe_message(raw_tp, &[NO_TYPEDEF], token).or(Err(error))
             }
             answer => answer,
         },
-        ProgramType::Lsm => probe_message(program.at_type(1), &[NO_FUNCTION]),
-        ProgramType::Ext => probe_message(program.at_type(1), &["Cannot replace kernel functions"]),
+        ProgramType::Lsm => probe_message(program.at_type(1), &[NO_FUNCTION], token),
+        ProgramType::Ext => probe_message(program.at_type(1), &["Cannot replace kernel functions"], token),
         // A kernel with the type misses the struct's type id.
-        ProgramType::StructOps => match program.load(&RETURN_0) {
+        ProgramType::StructOps => match program.load(&RETURN_0, token) {
             Err(Errno(ENOTSUPP)) => Ok(Probed::yes("BPF_PROG_LOAD: ENOTSUPP, without the id of a struct")),
             result => answer(PROG_LOAD, result),
         },
-        _ => answer(PROG_LOAD, program.load(&RETURN_0)),
+        _ => answer(PROG_LOAD, program.load(&RETURN_0, token)),
     }
 }
 
@@ -191,8 +194,8 @@ pub(super) const NO_FUNCTION: &str = "is not a function";
 pub(super) const NO_TYPEDEF: &str = "is not a typedef";
 
 /// Probes with a program that a kernel with the feature refuses with one of these messages.
-pub(super) fn probe_message(program: ProbeProgram, messages: &[&str]) -> ProbeResult {
-    match program.load_with_log(&RETURN_0) {
+pub(super) fn probe_message(program: ProbeProgram, messages: &[&str], token: Token<'_>) -> ProbeResult {
+    match program.load_with_log(&RETURN_0, token) {
         Err(refusal) if messages.iter().any(|message| refusal.log.contains(message)) => {
             Ok(Probed::yes(format!("the verifier looks up the target: {}", refusal.message())))
         }

@@ -1,7 +1,10 @@
 //! Loading the object's BTF (libbpf: `bpf_object__sanitize_and_load_btf`).
 
 use super::{error::LoadError, kernel::Kernel, loading::Loading, verifier::log_text};
-use crate::sys::{BtfLoad, Errno};
+use crate::{
+    sys::{BtfLoad, Errno},
+    token_scope::TokenRequest,
+};
 use core_relo::btf::BtfViolation;
 use core_relo_object::load_plan::LoadPlan;
 use std::os::fd::OwnedFd;
@@ -35,7 +38,10 @@ impl<K: Kernel> Loading<'_, K> {
             }
             Err(log) => log,
         };
-        let reason = refusal_reason(&log, plan.btf_violation());
+        let reason = match self.token_refusal(TokenRequest::Btf, errno) {
+            Some(reason) => reason,
+            None => refusal_reason(&log, plan.btf_violation()),
+        };
         if plan.btf_is_mandatory() {
             return Err(self.error(format!("BTF, which struct_ops needs ({reason})"), errno));
         }

@@ -5,7 +5,11 @@ use super::{
     kernel::Kernel,
     loaded::Loaded,
 };
-use crate::{hint::Hint, sys::Errno};
+use crate::{
+    hint::Hint,
+    sys::Errno,
+    token_scope::{TokenRequest, explain_refusal},
+};
 use core_relo_object::{InternalError, ModuleIndex, load_plan::LoadPlan};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -50,6 +54,14 @@ impl<'k, K: Kernel> Loading<'k, K> {
             *hint = format!("{hint}{separator}{refusal}");
         }
         error
+    }
+
+    /// Returns why the kernel refuses a request with an error number although the load has a BPF token. Returns `None` without a token, or
+    /// for another error.
+    #[cold]
+    pub(super) fn token_refusal(&self, request: TokenRequest, errno: Errno) -> Option<String> {
+        let token = self.loaded.token().filter(|_| errno.0 == libc::EPERM)?;
+        Some(explain_refusal(token, request))
     }
 
     #[cold]

@@ -11,6 +11,7 @@ use crate::{
     hint::Hint,
     memory_limit::memory_shortage,
     sys::{Errno, MapCreate, Pod as _},
+    token_scope::TokenRequest,
 };
 use core_relo::TypeId;
 use core_relo_object::{
@@ -95,9 +96,12 @@ impl<K: Kernel> Loading<'_, K> {
             }
             other => other,
         };
-        created.map_err(|errno| match self.kernel.map_refusal(&create) {
-            Some(reason) => self.refused_map_error(map, errno, &reason),
-            None => self.map_error(map, "creating it", errno),
+        created.map_err(|errno| match self.token_refusal(TokenRequest::Map(map.map_type()), errno) {
+            Some(reason) => self.map_error_with_hint(map, "creating it", errno, LoadHint(reason)),
+            None => match self.kernel.map_refusal(&create) {
+                Some(reason) => self.refused_map_error(map, errno, &reason),
+                None => self.map_error(map, "creating it", errno),
+            },
         })
     }
 
@@ -210,13 +214,18 @@ impl<K: Kernel> Loading<'_, K> {
 
     #[cold]
     pub(super) fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
+        self.map_error_with_hint(map, action, errno, self.hint(map, errno))
+    }
+
+    #[cold]
+    fn map_error_with_hint(&self, map: &MapPlan, action: &str, errno: Errno, hint: LoadHint) -> LoadError {
         let request = format!("map `{}`: {action}", map.name());
         LoadError::Kernel {
             object: self.loaded.name.clone().into(),
             request: request.into(),
             map: Some(map.name().into()),
             errno,
-            hint: self.hint(map, errno),
+            hint,
         }
     }
 
@@ -227,7 +236,7 @@ impl<K: Kernel> Loading<'_, K> {
         let LoadHint(guess) = self.hint(map, errno);
         let separator = if guess.is_empty() { "" } else { "; " };
         let hint = format!("the kernel's reason: {}{separator}{guess}", cut(&reason, SHOWN_CHARS));
-        self.error_with_hint(format!("map `{}`: creating it", map.name()), errno, LoadHint(hint))
+        self.map_error_with_hint(map, "creating it", errno, LoadHint(hint))
     }
 
     /// Returns the likely reason for the kernel's refusal of a map.

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     hint::Hint,
     sys::{Errno, Pod as _, ProgLoad},
+    token_scope::TokenRequest,
 };
 use core_relo::{Endian, insn::INSN_BYTES};
 use core_relo_object::{
@@ -152,6 +153,16 @@ impl<K: Kernel> Loading<'_, K> {
                 _ => (errno, log_text(&log)),
             };
             let mut refused = Box::new(RefusedProgram::new(plan, program, errno, text));
+            let request = TokenRequest::Program {
+                program_type: program.program_type().number(),
+                attach_type: program.attach_type(),
+            };
+            // The verifier writes its own reasons.
+            if refused.log.trim().is_empty()
+                && let Some(hint) = self.token_refusal(request, errno)
+            {
+                refused.hint = hint;
+            }
             if let Some(hint) = map_owner::explain_refusal(&self.loaded, program, &refused) {
                 refused.hint = hint;
             }

@@ -5,9 +5,10 @@ use super::harness::{Need, hits, live, object};
 use core_relo_loader::{
     Loader,
     adaptive::{AdaptiveLoad, AdaptiveLoader, Capability, StartupReport},
+    features::{Feature, Prober},
     load::{LoadError, Loaded},
     load_plan::TokenSource,
-    object::Object,
+    object::{Object, ProgramType},
     variants::VariantTable,
 };
 use rustix::{
@@ -43,16 +44,46 @@ const INSIDE: &str = "CORE_RELO_INSIDE";
 
 #[test]
 fn a_token_is_delegated_to_a_user_namespace() {
+    const TEST: &str = "token::a_token_is_delegated_to_a_user_namespace";
     if env::var_os(INSIDE).is_some() {
         return run_inside();
     }
+    run_in_namespace(TEST, &[&[COMMANDS, MAPS, PROGRAMS, ATTACH_TYPES]]);
+}
+
+/// A probe or a load that needs what the token does not delegate fails and names it. Others work.
+#[test]
+fn a_token_may_delegate_some_types_only() {
+    const TEST: &str = "token::a_token_may_delegate_some_types_only";
+    if env::var_os(INSIDE).is_some() {
+        return load_with_partial_tokens();
+    }
+    run_in_namespace(TEST, &PARTIAL);
+}
+
+/// Mount options of a bpffs.
+type Delegation<'o> = &'o [(&'o str, &'o str)];
+
+const COMMANDS: (&str, &str) = ("delegate_cmds", "any");
+const MAPS: (&str, &str) = ("delegate_maps", "any");
+const PROGRAMS: (&str, &str) = ("delegate_progs", "any");
+const ATTACH_TYPES: (&str, &str) = ("delegate_attachs", "any");
+
+/// The delegations in the order of [`load_with_partial_tokens`].
+const PARTIAL: [Delegation<'_>; 4] = [
+    &[COMMANDS, MAPS, ("delegate_progs", "raw_tracepoint"), ATTACH_TYPES],
+    &[COMMANDS, MAPS, ("delegate_progs", "kprobe"), ATTACH_TYPES],
+    &[COMMANDS, ("delegate_maps", "hash"), PROGRAMS, ATTACH_TYPES],
+    &[("delegate_cmds", "map_create:prog_load"), MAPS, PROGRAMS, ATTACH_TYPES],
+];
+
+/// Runs a test again as a child in a user namespace. Mounts a bpffs for each delegation when the child asks for it.
+fn run_in_namespace(test: &'static str, delegations: &[Delegation<'_>]) {
     let needs = [Need::Btf, Need::Enumerator("BPF_TOKEN_CREATE")];
-    let Some(_live) = live("token::a_token_is_delegated_to_a_user_namespace", &needs) else { return };
+    let Some(_live) = live(test, &needs) else { return };
     let (here, there) = UnixStream::pair().unwrap();
     let mut command = Command::new(env::current_exe().unwrap());
-    command
-        .args(["--exact", "live::token::a_token_is_delegated_to_a_user_namespace", "--nocapture"])
-        .env(INSIDE, "1");
+    command.args(["--exact", &format!("live::{test}"), "--nocapture"]).env(INSIDE, "1");
     command.stdin(OwnedFd::from(there)).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: the child has one thread, and the function only makes system calls.
     unsafe { command.pre_exec(enter_user_namespace) };
@@ -60,13 +91,14 @@ fn a_token_is_delegated_to_a_user_namespace() {
         Ok(child) => child,
         Err(error) => {
             let reason = format!("no user namespace here: {error}");
-            return core_relo_tests::skip::skip("token::a_token_is_delegated_to_a_user_namespace", &reason);
+            return core_relo_tests::skip::skip(test, &reason);
         }
     };
     // Close the parent's copy of the child's end, so that the parent sees its close.
     drop(command);
-    if let Some(context) = receive(&here) {
-        send(&here, mount_delegating(&context));
+    for delegation in delegations {
+        let Some(context) = receive(&here) else { break };
+        send(&here, mount_delegating(&context, delegation));
     }
     let out = child.wait_with_output().unwrap();
     let text = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
@@ -84,25 +116,70 @@ fn enter_user_namespace() -> io::Result<()> {
 }
 
 /// Configures and mounts the bpffs that the child opened. Only a privileged process may delegate.
-fn mount_delegating(context: &OwnedFd) -> OwnedFd {
-    for option in ["delegate_cmds", "delegate_maps", "delegate_progs", "delegate_attachs"] {
-        fsconfig_set_string(context, option, "any").unwrap_or_else(|e| panic!("{option}: {e}"));
+fn mount_delegating(context: &OwnedFd, delegation: Delegation<'_>) -> OwnedFd {
+    for (option, value) in delegation {
+        fsconfig_set_string(context, *option, *value).unwrap_or_else(|e| panic!("{option}: {e}"));
     }
     fsconfig_create(context).unwrap();
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty()).unwrap()
 }
 
+/// Loads a program at the raw tracepoint with a token.
+fn attempt(token: TokenSource) -> Result<Loaded, LoadError> {
+    let bytes = object("raw_tp");
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object).name("raw_tp");
+    loader.set_global("only_pid", &std::process::id()).unwrap();
+    loader.settings_mut().token = token;
+    loader.load()
+}
+
+/// Returns the child's end of the connection to the parent.
+fn socket_to_parent() -> UnixStream {
+    UnixStream::from(io::stdin().as_fd().try_clone_to_owned().unwrap())
+}
+
+/// Loads with tokens that delegate some types only. Runs in the child.
+fn load_with_partial_tokens() {
+    let socket = socket_to_parent();
+    let mount_next = || {
+        send(&socket, fsopen("bpf", FsOpenFlags::FSOPEN_CLOEXEC).unwrap());
+        mount_at(&receive(&socket).expect("a bpffs that delegates"), Path::new(BPFFS));
+    };
+    let refusal = || attempt(TokenSource::Auto).expect_err("loaded without delegation").to_string();
+
+    mount_next();
+    // The token delegates neither socket filters nor tracepoints, which libbpf loads first.
+    expect_fires(&attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}")));
+
+    mount_next();
+    let text = refusal();
+    assert!(
+        text.contains(
+            "the BPF token does not delegate the program type BPF_PROG_TYPE_RAW_TRACEPOINT (delegate_progs)"
+        ),
+        "{text}"
+    );
+    let prober = Prober::from_token_source(&TokenSource::Auto).unwrap();
+    let loops = prober.feature(Feature::BoundedLoops).unwrap();
+    assert!(prober.program_type(ProgramType::Kprobe).unwrap().is_supported && loops.is_supported);
+    let unknown = prober.program_type(ProgramType::Xdp).unwrap_err().to_string();
+    assert!(unknown.contains("does not delegate the program type BPF_PROG_TYPE_XDP"), "{unknown}");
+
+    mount_next();
+    let text = refusal();
+    let expected = "the BPF token does not delegate the map type BPF_MAP_TYPE_ARRAY (delegate_maps)";
+    assert!(text.contains(expected), "{text}");
+
+    mount_next();
+    let loaded = attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}"));
+    let reason = loaded.btf_refusal().unwrap_or_default();
+    assert!(reason.contains("does not delegate the command BPF_BTF_LOAD (delegate_cmds)"), "{reason}");
+}
+
 /// Loads with and without a token. Runs in the child.
 fn run_inside() {
-    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().unwrap());
-    let attempt = |token: TokenSource| -> Result<Loaded, LoadError> {
-        let bytes = object("raw_tp");
-        let object = Object::parse(&bytes).unwrap();
-        let mut loader = Loader::new(&object).name("raw_tp");
-        loader.set_global("only_pid", &std::process::id()).unwrap();
-        loader.settings_mut().token = token;
-        loader.load()
-    };
+    let socket = socket_to_parent();
     for token in [TokenSource::Off, TokenSource::Auto] {
         let refused = attempt(token).expect_err("loaded without a token");
         assert!(refused.to_string().contains("EPERM"), "{refused}");

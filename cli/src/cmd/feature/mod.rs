@@ -16,7 +16,7 @@ mod source;
 mod system;
 mod text;
 
-use super::verdicts::kernel_inputs;
+use super::{load::setup::token_source, verdicts::kernel_inputs};
 use crate::{
     args::{
         feature::{FeatureArgs, Section},
@@ -36,9 +36,9 @@ use crate::{
 use answer::Support;
 use catalog::{Entry, entries};
 use core_relo::Target;
-use core_relo_loader::object::ProgramType;
+use core_relo_loader::{features::Prober, object::ProgramType};
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, NameQuery, known_kfuncs};
-use model::{AnsweredFeature, KernelFeatures};
+use model::{AnsweredFeature, KernelFeatures, Method};
 pub(crate) use names::feature_names;
 use names::{NameFilter, check_words, find_program_type, nearest, unknown_name};
 use source::AnswerSource;
@@ -62,21 +62,24 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
     {
         return console.report_error(&BadInput::new("--unprivileged", error));
     }
+    let prober = match prober(args, &selection) {
+        Ok(prober) => prober,
+        Err(bad) => return console.report_error(&bad),
+    };
     let mut answered = Vec::new();
     for source in &selection.sources {
         let mut reported = Ok(());
         let note = selection.visit_images(source, &|_| true, &mut |_, image| {
             let is_running = *source == KernelSource::Running;
             match image.and_then(|image| image.parse_with_facts(WANTED)).and_then(fit_for_answers) {
-                Ok(kernel) => answered.push(wanted_features.answer_for_kernel(
-                    &kernel,
-                    &inputs,
-                    is_running,
-                    args.unprivileged,
-                )),
+                Ok(kernel) => {
+                    let probing = prober.as_ref().filter(|_| is_running);
+                    answered.push(wanted_features.answer_for_kernel(&kernel, &inputs, probing));
+                }
                 Err(bad) if is_running => {
                     reported = console.note(&bad.to_string());
-                    answered.push(wanted_features.answer_without_btf(args.unprivileged));
+                    answered
+                        .extend(prober.as_ref().map(|probing| wanted_features.answer_without_btf(probing)));
                 }
                 Err(bad) => reported = console.report_error(&bad),
             }
@@ -102,6 +105,26 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
         }
         Format::Text => text::write(&mut console.out, &answered, wanted_features.names.is_some()),
     }
+}
+
+/// Probes of the running kernel, and how they are made.
+struct Probing {
+    prober: Prober,
+    method: Method,
+}
+
+/// Returns the prober of the running kernel. Returns `None` if the kernel is not among those of the query.
+fn prober(args: &FeatureArgs, selection: &Selection) -> Result<Option<Probing>, BadInput> {
+    if !selection.sources.contains(&KernelSource::Running) {
+        return Ok(None);
+    }
+    if args.unprivileged {
+        return Ok(Some(Probing { prober: Prober::new(), method: Method::ProbeUnprivileged }));
+    }
+    let prober = Prober::from_token_source(&token_source(args.token.as_deref()))
+        .map_err(|error| BadInput::new("--token", error))?;
+    let method = if prober.has_token() { Method::ProbeWithToken } else { Method::Probe };
+    Ok(Some(Probing { prober, method }))
 }
 
 /// Returns an error for a kernel whose BTF lacks the types that answers need.
@@ -147,8 +170,7 @@ impl FeatureQuery {
         &self,
         kernel: &Kernel,
         given: &KernelInputs,
-        is_running: bool,
-        is_unprivileged: bool,
+        probing: Option<&Probing>,
     ) -> KernelFeatures {
         let wants = |section| self.entries.iter().any(|entry: &Entry| entry.section == section);
         // Reading the symbols takes longer than all probes.
@@ -156,16 +178,18 @@ impl FeatureQuery {
         let inputs = kernel.inputs(given, wanted);
         let target: &Target<'_> = &kernel.target;
         let facts = KernelFacts::new(target, &self.query, &inputs);
-        let source = AnswerSource::new(Some(&facts), is_running, self.caller, self.names.is_some());
+        let prober = probing.map(|probing| &probing.prober);
+        let source = AnswerSource::new(Some(&facts), prober, self.caller, self.names.is_some());
         let features = self.answer(&source);
-        KernelFeatures { kernel: kernel.name.clone(), is_probed: is_running, is_unprivileged, features }
+        let method = probing.map_or(Method::Evidence, |probing| probing.method);
+        KernelFeatures { kernel: kernel.name.clone(), method, features }
     }
 
     /// Asks the running kernel, which has no BTF.
-    fn answer_without_btf(&self, is_unprivileged: bool) -> KernelFeatures {
-        let source = AnswerSource::new(None, true, self.caller, self.names.is_some());
+    fn answer_without_btf(&self, probing: &Probing) -> KernelFeatures {
+        let source = AnswerSource::new(None, Some(&probing.prober), self.caller, self.names.is_some());
         let kernel = format!("linux {} (running)", running_release());
-        KernelFeatures { kernel, is_probed: true, is_unprivileged, features: self.answer(&source) }
+        KernelFeatures { kernel, method: probing.method, features: self.answer(&source) }
     }
 
     fn answer(&self, source: &AnswerSource<'_>) -> Vec<AnsweredFeature> {

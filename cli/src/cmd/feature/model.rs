@@ -13,12 +13,24 @@ pub(super) struct AnsweredFeature {
     pub(super) answer: FeatureAnswer,
 }
 
+/// The way in which the answers are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// By probes of the running kernel.
+    Probe,
+    /// By probes without capabilities.
+    ProbeUnprivileged,
+    /// By probes with a BPF token.
+    ProbeWithToken,
+    /// By the evidence of another kernel.
+    Evidence,
+}
+
 /// All answers about a kernel.
 #[derive(Clone, Debug)]
 pub(super) struct KernelFeatures {
     pub(super) kernel: String,
-    pub(super) is_probed: bool,
-    pub(super) is_unprivileged: bool,
+    pub(super) method: Method,
     pub(super) features: Vec<AnsweredFeature>,
 }
 
@@ -29,12 +41,14 @@ impl Serialize for KernelFeatures {
             target: &'a str,
             method: &'static str,
             unprivileged: bool,
+            token: bool,
             features: Vec<FeatureJson<'a>>,
         }
         let features = self.features.iter().map(FeatureJson::new).collect();
-        let method = if self.is_probed { PROBE } else { "evidence" };
-        Line { target: &self.kernel, method, unprivileged: self.is_unprivileged, features }
-            .serialize(serializer)
+        let method = if self.method == Method::Evidence { "evidence" } else { PROBE };
+        let unprivileged = self.method == Method::ProbeUnprivileged;
+        let token = self.method == Method::ProbeWithToken;
+        Line { target: &self.kernel, method, unprivileged, token, features }.serialize(serializer)
     }
 }
 

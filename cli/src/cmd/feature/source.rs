@@ -7,10 +7,7 @@ use super::{
 };
 use crate::describe::short_type_name;
 use core_relo_loader::{
-    features::{
-        ProbeError, ProbeResult, probe_attach_type, probe_feature, probe_helper, probe_kfunc,
-        probe_link_type, probe_map_type, probe_program_type,
-    },
+    features::{ProbeError, ProbeResult, Prober},
     object::ProgramType,
 };
 use core_relo_verdict::kernel::{
@@ -23,8 +20,8 @@ use std::cell::OnceCell;
 pub(super) struct AnswerSource<'k> {
     /// The evidence; `None` for a running kernel without BTF.
     pub(super) facts: Option<&'k KernelFacts<'k>>,
-    /// Whether this is the running kernel, which is probed.
-    pub(super) is_running: bool,
+    /// The prober of the running kernel; `None` for another kernel.
+    pub(super) prober: Option<&'k Prober>,
     /// The only program type for which calls are answered.
     pub(super) caller: Option<ProgramType>,
     /// Whether the callers of kfuncs are answered, which takes a probe for each program type.
@@ -36,11 +33,11 @@ pub(super) struct AnswerSource<'k> {
 impl<'k> AnswerSource<'k> {
     pub(super) fn new(
         facts: Option<&'k KernelFacts<'k>>,
-        is_running: bool,
+        prober: Option<&'k Prober>,
         caller: Option<ProgramType>,
         lists_kfunc_callers: bool,
     ) -> Self {
-        Self { facts, is_running, caller, lists_kfunc_callers, callers: OnceCell::new() }
+        Self { facts, prober, caller, lists_kfunc_callers, callers: OnceCell::new() }
     }
 
     /// Answers whether the kernel has a feature.
@@ -48,14 +45,14 @@ impl<'k> AnswerSource<'k> {
         match &entry.subject {
             Subject::ProgramType(ty) => self.program_type(*ty),
             Subject::MapType(ty) => {
-                self.probe_or(&|| probe_map_type(*ty), &|facts| facts.map_type(ty.number()))
+                self.probe_or(&|prober| prober.map_type(*ty), &|facts| facts.map_type(ty.number()))
             }
             Subject::AttachType(ty) => {
-                self.probe_or(&|| probe_attach_type(*ty), &|facts| facts.attachment(*ty))
+                self.probe_or(&|prober| prober.attach_type(*ty), &|facts| facts.attachment(*ty))
             }
-            Subject::LinkType(ty) => self.probe_or(&|| probe_link_type(*ty), &|facts| facts.link(*ty)),
+            Subject::LinkType(ty) => self.probe_or(&|prober| prober.link_type(*ty), &|facts| facts.link(*ty)),
             Subject::Feature(feature) => {
-                self.probe_or(&|| probe_feature(*feature), &|facts| facts.feature(*feature))
+                self.probe_or(&|prober| prober.feature(*feature), &|facts| facts.feature(*feature))
             }
             Subject::Trampolines => self.evidence(KernelFacts::trampolines),
             Subject::KprobeEvents => self.evidence(KernelFacts::kprobe_events),
@@ -68,8 +65,8 @@ impl<'k> AnswerSource<'k> {
                 Some(facts) => facts.kconfig(&entry.name).into(),
                 None => FeatureAnswer::unknown("the kernel's configuration is not known"),
             },
-            Subject::Setting(setting) if self.is_running => setting.read(),
-            Subject::Delegation if self.is_running => system::read_delegation(),
+            Subject::Setting(setting) if self.prober.is_some() => setting.read(),
+            Subject::Delegation if self.prober.is_some() => system::read_delegation(),
             Subject::Setting(_) | Subject::Delegation => {
                 FeatureAnswer::unknown("it is a setting of a running system")
             }
@@ -80,10 +77,10 @@ impl<'k> AnswerSource<'k> {
     /// except for lack of privileges: the question is what this process may do.
     fn probe_or(
         &self,
-        probe: &dyn Fn() -> ProbeResult,
+        probe: &dyn Fn(&Prober) -> ProbeResult,
         evidence: &dyn Fn(&KernelFacts<'_>) -> Answer,
     ) -> FeatureAnswer {
-        let probed = self.is_running.then(probe);
+        let probed = self.prober.map(probe);
         match (probed, self.facts) {
             (Some(answer @ (Ok(_) | Err(ProbeError::NotPermitted { .. }))), _) => answer.into(),
             (_, Some(facts)) => evidence(facts).into(),
@@ -99,7 +96,7 @@ impl<'k> AnswerSource<'k> {
     }
 
     fn program_type(&self, ty: ProgramType) -> FeatureAnswer {
-        self.probe_or(&|| probe_program_type(ty), &|facts| facts.program_type(ty.number()))
+        self.probe_or(&|prober| prober.program_type(ty), &|facts| facts.program_type(ty.number()))
     }
 
     /// Returns the program types that may call something, and that the kernel may have.
@@ -114,7 +111,7 @@ impl<'k> AnswerSource<'k> {
 
     fn helper(&self, number: u32) -> FeatureAnswer {
         let answer = self.calls(&|ty| {
-            self.probe_or(&|| probe_helper(ty, number), &|facts| {
+            self.probe_or(&|prober| prober.helper(ty, number), &|facts| {
                 let sleepable = if may_sleep(facts, ty) { SleepableCode::All } else { SleepableCode::None };
                 let call =
                     HelperCall { helper: number, program_type: Some(ty), attach_type: None, sleepable };
@@ -125,7 +122,7 @@ impl<'k> AnswerSource<'k> {
             // A helper that the kernel lacks, or that lockdown closes, whatever the program types.
             Some(facts)
                 if !facts.helper(number).is_present()
-                    && (!self.is_running || facts.lockdown_of_helper(number).is_some()) =>
+                    && (self.prober.is_none() || facts.lockdown_of_helper(number).is_some()) =>
             {
                 FeatureAnswer { callers: answer.callers, ..facts.helper(number).into() }
             }
@@ -139,7 +136,7 @@ impl<'k> AnswerSource<'k> {
             return exists.into();
         }
         let calls = self.calls(&|ty| {
-            self.probe_or(&|| probe_kfunc(ty, name.as_bytes()), &|facts| {
+            self.probe_or(&|prober| prober.kfunc(ty, name.as_bytes()), &|facts| {
                 let call = KfuncCall { name: name.as_bytes(), program_type: Some(ty), attach_type: None };
                 answer_kfunc_call(facts, call)
             })
@@ -198,7 +195,7 @@ impl<'k> AnswerSource<'k> {
                     || String::from("any type"),
                     |ty| format!("type {}", short_type_name(ty.name())),
                 );
-                let source = if self.is_running { PROBE } else { "btf" };
+                let source = if self.prober.is_some() { PROBE } else { "btf" };
                 FeatureAnswer::new(Support::No, Some(source), format!("the kernel has no programs of {what}"))
             }
             (Some(accepted), ..) => {

@@ -2,7 +2,7 @@
 
 use super::{
     answer::Support,
-    model::{AnsweredFeature, KernelFeatures},
+    model::{AnsweredFeature, KernelFeatures, Method},
 };
 use crate::args::feature::Section;
 use crate::text::{
@@ -25,10 +25,11 @@ pub(super) fn write(out: &mut Printer<'_>, kernels: &[KernelFeatures], is_select
 }
 
 fn write_kernel(out: &mut Printer<'_>, kernel: &KernelFeatures, is_selected: bool) -> io::Result<()> {
-    let method = match (kernel.is_probed, kernel.is_unprivileged) {
-        (true, true) => "probed without capabilities",
-        (true, false) => "probed",
-        (false, _) => "by evidence",
+    let method = match kernel.method {
+        Method::Probe => "probed",
+        Method::ProbeUnprivileged => "probed without capabilities",
+        Method::ProbeWithToken => "probed with a BPF token",
+        Method::Evidence => "by evidence",
     };
     out.line(Line::new().styled(BOLD, &kernel.kernel).text(format_args!(": {method}")))?;
     for section in Section::ALL {

@@ -70,6 +70,11 @@ pub(crate) fn set_kconfig(loader: &mut Loader<'_, '_>, file: Option<&Path>) -> R
     Ok(())
 }
 
+/// Returns the source of the BPF token that `--token` names.
+pub(crate) fn token_source(bpffs: Option<&Path>) -> TokenSource {
+    bpffs.map_or(TokenSource::Environment, |bpffs| TokenSource::Path(bpffs.to_path_buf()))
+}
+
 /// Applies the arguments of the load itself to a loader.
 pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) -> Result<(), BadInput> {
     for ReusedMap { map, reused } in &args.reuse_map {
@@ -88,7 +93,7 @@ pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) ->
         // As in libbpf, a map that is pinned at the object's path would be used instead of the user's.
         settings.pin = Some(None);
     }
-    loader.settings_mut().token = args.token.clone().map_or(TokenSource::Environment, TokenSource::Path);
+    loader.settings_mut().token = token_source(args.token.as_deref());
     if args.verifier_log > 1 {
         loader.settings_mut().log_level = 1;
     }

@@ -1,0 +1,205 @@
+//! The probes of the running kernel, with or without a BPF token.
+
+use super::{
+    PROBES,
+    answer::{self, BTF_LOAD, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult, Probed},
+    attach_type,
+    calls::{self, Caller, Variants},
+    map_type,
+    probe::{self, Token},
+    program,
+};
+use crate::{
+    load::{LoadError, RunningKernel, create_token},
+    privileges::missing_privilege_with_token,
+    sys::{self, Errno},
+    token_scope::{TokenRequest, explain_refusal},
+};
+use alloc::sync::Arc;
+use core_relo_object::{
+    features::{Feature, Features, ProbeKernel},
+    load_plan::TokenSource,
+    object::{AttachType, LinkType, MapType, ProgramType},
+};
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    sync::OnceLock,
+};
+
+/// A prober of the running kernel: asks with bpf(2) what the kernel offers this process. No probe leaves anything loaded or attached.
+///
+/// A process in a user namespace probes with a [BPF token](Self::from_token_source). What the token does not delegate is an error.
+#[derive(Debug, Default)]
+pub struct Prober {
+    /// The BPF token to probe with.
+    token: Option<Arc<OwnedFd>>,
+    /// The programs that probes of calls load, found once.
+    variants: OnceLock<Variants>,
+}
+
+impl Prober {
+    /// Creates a prober without a token.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a prober with the token of a source, as a load creates the token. Without a token if the source has none.
+    pub fn from_token_source(source: &TokenSource) -> Result<Self, LoadError> {
+        let token = create_token("", source, &RunningKernel)?;
+        Ok(Self { token: token.map(Arc::new), ..Self::default() })
+    }
+
+    /// Creates a prober with a token.
+    pub(super) fn with_token(token: Arc<OwnedFd>) -> Self {
+        Self { token: Some(token), ..Self::default() }
+    }
+
+    /// Returns the prober without a token that the functions `probe_…` use.
+    pub(super) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Prober> = OnceLock::new();
+        SHARED.get_or_init(Self::new)
+    }
+
+    /// Returns whether the prober has a BPF token.
+    pub const fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Probes whether the kernel has a program type (libbpf: `libbpf_probe_bpf_prog_type`).
+    ///
+    /// Unlike libbpf, a kernel that refuses fentry programs for lack of privileges still has the type TRACING if it knows programs at
+    /// tracepoints (`BPF_TRACE_RAW_TP`).
+    pub fn program_type(&self, program_type: ProgramType) -> ProbeResult {
+        let request = program_request(program_type);
+        self.explain(program::probe_type(program_type, self.token()), request)
+    }
+
+    /// Probes whether the kernel has a map type (libbpf: `libbpf_probe_bpf_map_type`).
+    pub fn map_type(&self, map_type: MapType) -> ProbeResult {
+        let request = TokenRequest::Map(map_type.number());
+        self.explain(map_type::probe_type(map_type, self.token()), request)
+    }
+
+    /// Probes whether programs are loaded for an attach type, or attached by it.
+    pub fn attach_type(&self, attach_type: AttachType) -> ProbeResult {
+        let probed = attach_type::probe_type(attach_type, self.token());
+        match attach_type.program_type() {
+            Some(program_type) => {
+                let (program_type, attach_type) = (program_type.number(), attach_type.number());
+                self.explain(probed, TokenRequest::Program { program_type, attach_type })
+            }
+            None => probed,
+        }
+    }
+
+    /// Probes whether the kernel has a link type.
+    pub fn link_type(&self, link_type: LinkType) -> ProbeResult {
+        self.explain_any(attach_type::probe_link_type(link_type, self.token()))
+    }
+
+    /// Probes whether programs of a type may call a helper.
+    ///
+    /// Programs are loaded for the attach types and targets on which helpers depend, and as programs that may sleep. The helper is
+    /// available if one of them may call it. libbpf probes one attach type, and neither TRACING nor LSM. Programs of the types EXT and
+    /// STRUCT_OPS have the helpers of their target: [`ProbeError::NeedsTarget`].
+    pub fn helper(&self, program_type: ProgramType, helper: u32) -> ProbeResult {
+        let probed = calls::helper(self.caller(program_type), helper);
+        self.explain(probed, program_request(program_type))
+    }
+
+    /// Probes whether programs of a type may call a kernel function of vmlinux. Kernel functions of modules have no probe.
+    pub fn kfunc(&self, program_type: ProgramType, name: &[u8]) -> ProbeResult {
+        let probed = calls::kfunc(self.caller(program_type), name);
+        self.explain(probed, program_request(program_type))
+    }
+
+    /// Probes whether the running kernel has a feature.
+    ///
+    /// Unlike [`Features::has`], a lack of privileges is an error.
+    pub fn feature(&self, feature: Feature) -> ProbeResult {
+        self.explain_any(probe_feature(feature, self.token()))
+    }
+
+    /// Returns the features of the running kernel, each probed on first use.
+    pub fn into_features(self) -> Features {
+        Features::from_probe(self)
+    }
+
+    fn token(&self) -> Token<'_> {
+        self.token.as_ref().map(|token| token.as_fd())
+    }
+
+    fn caller(&self, program_type: ProgramType) -> Caller<'_> {
+        let variants = self.variants.get_or_init(|| Variants::find(self.token()));
+        Caller { program_type, variants, token: self.token() }
+    }
+
+    /// Names what the token does not delegate, if the kernel refused a request for lack of privileges. `asked` is the request that creates
+    /// the map or program of the probe.
+    fn explain(&self, probed: ProbeResult, asked: TokenRequest) -> ProbeResult {
+        self.with_reason(probed, |token, refused| match refused {
+            PROG_LOAD | MAP_CREATE => explain_refusal(token.as_fd(), asked),
+            BTF_LOAD => explain_refusal(token.as_fd(), TokenRequest::Btf),
+            // Tokens do not count for links.
+            _ => missing_privilege_with_token().to_owned(),
+        })
+    }
+
+    /// As [`explain`](Self::explain), for a probe of several requests.
+    fn explain_any(&self, probed: ProbeResult) -> ProbeResult {
+        self.with_reason(probed, |_, _| "the BPF token may not delegate what the probe needs".to_owned())
+    }
+
+    fn with_reason(
+        &self,
+        probed: ProbeResult,
+        reason: impl FnOnce(&OwnedFd, &'static str) -> String,
+    ) -> ProbeResult {
+        match (probed, &self.token) {
+            (Err(ProbeError::NotPermitted { request, errno, .. }), Some(token)) => {
+                Err(ProbeError::NotPermitted { request, errno, reason: reason(token, request).into() })
+            }
+            (probed, _) => probed,
+        }
+    }
+}
+
+/// Returns the request that loads the program of a probe of this type.
+fn program_request(program_type: ProgramType) -> TokenRequest {
+    let attach_type = program::ProbeProgram::new(program_type).attach_type;
+    TokenRequest::Program { program_type: program_type.number(), attach_type }
+}
+
+/// Probes whether the running kernel has a feature.
+pub(super) fn probe_feature(feature: Feature, token: Token<'_>) -> ProbeResult {
+    program::prepare();
+    match ask(feature, token) {
+        Ok(true) => Ok(Probed::yes("the kernel accepts a request with it")),
+        Ok(false) => Ok(Probed::no("the kernel refuses a request with it")),
+        Err(errno) => Err(answer::undecided("bpf(2)", errno)),
+    }
+}
+
+fn ask(feature: Feature, token: Token<'_>) -> Result<bool, Errno> {
+    // A test finds features without a probe.
+    let (_, probe) = PROBES.iter().find(|(known, _)| *known == feature).ok_or(Errno(libc::ENOSYS))?;
+    match probe(token) {
+        Err(errno) if answer::is_undecided(errno) => Err(errno),
+        // The kernel lacks something else that the feature needs, such as kprobes for wrappers of system calls.
+        Err(_) => Ok(false),
+        decided => decided,
+    }
+}
+
+impl ProbeKernel for Prober {
+    fn probe(&self, feature: Feature) -> Result<bool, Errno> {
+        ask(feature, self.token())
+    }
+
+    fn check_permission(&self, charges_locked_memory: bool) -> Result<(), Errno> {
+        if charges_locked_memory && let Err(errno) = sys::raise_memlock_limit() {
+            log::info!("the limit on locked memory stays: {errno}");
+        }
+        probe::check_loading(self.token())
+    }
+}
