@@ -5,6 +5,7 @@
 //! | [`object`] | reads ELF objects from clang and GCC: programs, maps, externs, relocations |
 //! | [`link`] | links each program with the subprograms that it calls |
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
+//! | [`map_limits`] | the limits of some kernels and machines for the definition of a map |
 //! | [`map_rules`] | the rules of the kernel for the definition of a map, by map type |
 //! | [`map_owner`] | the properties that the programs of a program array have in common, by kernel |
 //! | [`loader_program`] | loader programs, which load an object from within the kernel (light skeletons), and their files |
@@ -49,6 +50,7 @@ pub mod link;
 pub mod load_plan;
 pub mod loader_program;
 pub mod lockdown;
+pub mod map_limits;
 pub mod map_owner;
 pub mod map_rules;
 pub mod object;

@@ -16,6 +16,7 @@ use crate::{
 use core_relo::TypeId;
 use core_relo_object::{
     load_plan::{MapPlan, MapRole, SlotPlan},
+    map_limits::{ExceededLimit, MapLimit},
     object::MapType,
 };
 use std::{
@@ -246,7 +247,11 @@ impl<K: Kernel> Loading<'_, K> {
         let has_type = known.and_then(|map_type| self.kernel.has_map_type(map_type));
         match has_type {
             // The refusal of the BTF is added to the error, and may be the cause unless the map breaks a rule of every kernel.
-            Some(true) | None if self.loaded.btf_refusal.is_some() && map.broken_rule().is_none() => {
+            Some(true) | None
+                if self.loaded.btf_refusal.is_some()
+                    && map.broken_rule().is_none()
+                    && exceeded_limit(map, errno).is_none() =>
+            {
                 LoadHint::default()
             }
             _ => hint(map, errno, has_type),
@@ -257,6 +262,17 @@ impl<K: Kernel> Loading<'_, K> {
     fn pin_error(&self, map: &MapPlan, path: &Path, errno: Errno) -> LoadError {
         LoadError::pin(&self.loaded.name, map.name(), path, errno)
     }
+}
+
+/// Returns the limit of some kernels and machines that explains why this one refuses a map.
+fn exceeded_limit(map: &MapPlan, errno: Errno) -> Option<ExceededLimit> {
+    let is_refusal = |limit: MapLimit| match errno.0 {
+        libc::E2BIG => true,
+        // Every kernel has a limit on the CPUs of a map, and another error for them.
+        libc::EINVAL => !matches!(limit, MapLimit::Cpus { .. }),
+        _ => false,
+    };
+    map.exceeded_limits().into_iter().find(|exceeded| is_refusal(exceeded.limit))
 }
 
 /// Returns the likely reason for the kernel's refusal of a map. `has_type` is whether the kernel has the map's type, if that is known.
@@ -271,6 +287,9 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
     let is_valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
     if let (libc::EINVAL | libc::E2BIG, Some(error)) = (errno.0, map.broken_rule()) {
         return LoadHint(format!("every kernel refuses the map: {error}"));
+    }
+    if let Some(exceeded) = exceeded_limit(map, errno).filter(|_| has_type != Some(false)) {
+        return LoadHint(format!("a limit of this kernel or machine: {exceeded}"));
     }
     let text = match errno.0 {
         libc::EINVAL if known.is_none() => format!("unknown map type {}", map.map_type()),
@@ -321,7 +340,7 @@ mod tests {
             let attributes =
                 MapAttributes { map_type, key_size, value_size, max_entries, ..MapAttributes::default() };
             map.set_attributes(attributes);
-            hint(&map, Errno(libc::EINVAL), None).0
+            hint(&map, Errno(libc::EINVAL), Some(true)).0
         };
         assert!(text(MapType::Hash, 4, 4, 0).contains("max_entries"));
         assert!(text(MapType::Hash, 0, 4, 1).contains("no key"));
@@ -330,7 +349,12 @@ mod tests {
         assert!(text(MapType::TaskStorage, 4, 4, 0).contains("BPF_MAP_TYPE_TASK_STORAGE"));
         assert!(
             text(MapType::Ringbuf, 0, 0, 4096)
-                .contains("this kernel probably does not know maps of type BPF_MAP_TYPE_RINGBUF")
+                .contains("this kernel knows maps of type BPF_MAP_TYPE_RINGBUF, but not with")
+        );
+        assert_eq!(
+            text(MapType::StackTrace, 4, 1024, 100),
+            "a limit of this kernel or machine: value_size does not fit BPF_MAP_TYPE_STACK_TRACE: 1024, expected 8 bytes \
+             for each of at most kernel.perf_event_max_stack frames"
         );
         let rule = "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4";
         assert_eq!(text(MapType::Array, 8, 4, 1), rule);

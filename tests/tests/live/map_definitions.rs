@@ -6,11 +6,8 @@ use core_relo_loader::{
     running_kernel,
     sys::{self, Errno, MapCreate},
 };
-use core_relo_object::map_rules::find_map_errors;
-use core_relo_verdict::{
-    kernel::{Answer, KernelFacts, KernelInputs, NameQuery},
-    requirements::find_map_limits,
-};
+use core_relo_object::{map_limits::find_map_limits, map_rules::find_map_errors};
+use core_relo_verdict::kernel::{Answer, KernelFacts, KernelInputs, NameQuery};
 use std::os::fd::OwnedFd;
 
 /// The errors of rules. Others, such as `ENOMEM`, depend on the state of the machine.

@@ -5,10 +5,13 @@ use super::{
     model::{Reason, ReasonKind, Requirement, Verdict},
 };
 use crate::{
-    kernel::{Answer, Evidence, EvidenceSource, MapLimit},
-    requirements::{ExceededLimit, MapDefError, MapInput, MapNeed, MapRule},
+    kernel::{Answer, Evidence, EvidenceSource},
+    requirements::{MapDefError, MapInput, MapNeed, MapRule},
 };
-use core_relo_object::load_plan::inner_map_name;
+use core_relo_object::{
+    load_plan::inner_map_name,
+    map_limits::{ExceededLimit, MapLimit},
+};
 
 /// Returns the reasons why a map is not created.
 pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
@@ -73,22 +76,7 @@ fn limit_reason(
     answers: &KernelAnswers<'_, '_>,
 ) -> Option<Reason> {
     let place = if is_inner { format!("map {map}: inner map") } else { format!("map {map}") };
-    let at_most = |bytes: u32| format!("at most {bytes}");
-    let (attribute, found, expected) = match limit {
-        MapLimit::HashKey { bytes } => (MapInput::KeySize, bytes, at_most(512)),
-        MapLimit::PerCpuValue { bytes } | MapLimit::PerCpuAllocation { bytes } => {
-            (MapInput::ValueSize, bytes, at_most(32768))
-        }
-        MapLimit::CgroupStorage { bytes } => (MapInput::ValueSize, bytes, at_most(4096)),
-        MapLimit::ArrayValue { bytes } => (MapInput::ValueSize, bytes, at_most(4_194_304)),
-        MapLimit::Element { bytes, most } => (MapInput::ValueSize, bytes, at_most(most)),
-        MapLimit::StackFrames { bytes, .. } => {
-            let expected = "8 bytes for each of at most kernel.perf_event_max_stack frames";
-            (MapInput::ValueSize, bytes, expected.to_owned())
-        }
-        MapLimit::Cpus { entries } => (MapInput::MaxEntries, entries, "at most CONFIG_NR_CPUS".to_owned()),
-    };
-    let attribute = attribute.name();
+    let attribute = limit.attribute().name();
     let fix = match limit {
         MapLimit::StackFrames { .. } => {
             "127 frames in value_size, or a larger kernel.perf_event_max_stack".to_owned()
@@ -97,13 +85,14 @@ fn limit_reason(
     };
     let (verdict, text, evidence) = match answers.facts.map_limit(limit) {
         Answer::Present(_) => return None,
-        Answer::Absent(evidence) => {
-            let text = format!("{place}: {attribute} does not fit {map_type}: {found}, expected {expected}");
-            (Verdict::Refused, text, Some(evidence))
-        }
+        Answer::Absent(evidence) => (
+            Verdict::Refused,
+            format!("{place}: {attribute} does not fit {map_type}: {limit}"),
+            Some(evidence),
+        ),
         Answer::Unknown(question) => {
-            let problem = format!("{attribute} may not fit {map_type}: {found}, expected {expected}");
-            (Verdict::Unknown, format!("{place}: {problem}: {question}"), None)
+            let text = format!("{place}: {attribute} may not fit {map_type}: {limit}: {question}");
+            (Verdict::Unknown, text, None)
         }
     };
     Some(Reason { evidence, ..Reason::new(ReasonKind::MapSize, verdict, text) }.with_fix(fix))

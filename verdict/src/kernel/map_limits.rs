@@ -12,69 +12,7 @@ use super::{
     observed::Observations,
 };
 use core_relo::btf::{Kind, Type};
-
-/// A limit that the definition of a map exceeds on some kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the judge has a message for each")]
-pub enum MapLimit {
-    /// The bytes of a hash's key (before 5.11).
-    HashKey {
-        /// The size of a key.
-        bytes: u32,
-    },
-    /// The bytes of a value for each CPU, which depend on the size of pages.
-    PerCpuValue {
-        /// The size of a value.
-        bytes: u32,
-    },
-    /// The same in a map that allocates values later.
-    PerCpuAllocation {
-        /// The size of a value.
-        bytes: u32,
-    },
-    /// The bytes of a value in cgroup storage.
-    CgroupStorage {
-        /// The size of a value.
-        bytes: u32,
-    },
-    /// The bytes of an array's value, which the kernel allocates in one piece before a release.
-    ArrayValue {
-        /// The size of a value.
-        bytes: u32,
-    },
-    /// The bytes of an element that the kernel allocates in one piece.
-    Element {
-        /// The size of a value.
-        bytes: u32,
-        /// The largest size beside the key and the kernel's own part of an element.
-        most: u32,
-    },
-    /// The frames of a stack trace (`kernel.perf_event_max_stack`).
-    StackFrames {
-        /// The size of a value.
-        bytes: u32,
-        /// The frames in a value.
-        frames: u32,
-    },
-    /// The CPUs that the kernel is compiled for (`CONFIG_NR_CPUS`).
-    Cpus {
-        /// The number of entries.
-        entries: u32,
-    },
-}
-
-impl MapLimit {
-    /// Returns whether the kernel's configuration may tell the limit.
-    pub(crate) const fn is_configured(self) -> bool {
-        matches!(
-            self,
-            Self::PerCpuValue { .. }
-                | Self::PerCpuAllocation { .. }
-                | Self::CgroupStorage { .. }
-                | Self::Cpus { .. }
-        )
-    }
-}
+use core_relo_object::map_limits::MapLimit;
 
 /// The most bytes of a value in cgroup storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
 const STORAGE_BYTES: u32 = 65407;

@@ -81,7 +81,6 @@ pub(crate) use insn_rules::PROGRAM_FUNCTIONS;
 pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
-pub use map_limits::MapLimit;
 pub use map_uses::MapUse;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;

@@ -1,7 +1,6 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::{
-    map_limits::{ExceededLimit, array_limit, find_map_limits},
     map_uses::restricted_fields,
     need::{Need, NeedId, NeedTable},
 };
@@ -11,6 +10,7 @@ use core_relo_object::{
     MapIndex,
     link::{MapEntry, MapSource},
     load_plan::MapSettings,
+    map_limits::{ExceededLimit, array_limit, find_map_limits},
     map_rules::{MapDefError, MapInput, MapRule, RB_OVERWRITE, find_map_errors},
     object::{DataKind, MapDef, MapType},
 };

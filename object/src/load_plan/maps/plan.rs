@@ -4,6 +4,7 @@ use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
     loader_program::LoaderMap,
+    map_limits::{ExceededLimit, find_map_limits},
     map_rules::{MapDefError, MapRule, find_map_errors},
     object::{MapDef, MapType},
 };
@@ -103,11 +104,22 @@ impl MapPlan {
 
     /// Returns the first rule of all kernels that the map breaks, if a rule explains that the kernel refuses the map.
     pub fn broken_rule(&self) -> Option<MapDefError> {
+        let mut errors = find_map_errors(&self.definition()).into_iter();
+        errors.find(|error| !matches!(error.rule, MapRule::FlagUnknown(_)))
+    }
+
+    /// Returns the limits of some kernels and machines that the map exceeds.
+    pub fn exceeded_limits(&self) -> Vec<ExceededLimit> {
+        find_map_limits(&self.definition())
+    }
+
+    /// Returns the definition of the map with these attributes.
+    fn definition(&self) -> MapDef {
         let MapAttributes { map_type, key_size, value_size, max_entries, map_flags, map_extra } =
             self.attributes;
         let ty = |ty: TypeId| (ty != TypeId::VOID).then_some(ty);
         let (key_type, value_type) = (ty(self.key_type), ty(self.value_type));
-        let def = MapDef {
+        MapDef {
             map_type,
             key_size,
             value_size,
@@ -117,9 +129,7 @@ impl MapPlan {
             map_flags,
             map_extra,
             ..MapDef::default()
-        };
-        let mut errors = find_map_errors(&def).into_iter();
-        errors.find(|error| !matches!(error.rule, MapRule::FlagUnknown(_)))
+        }
     }
 
     /// Replaces the attributes by those of an existing map that is reused.

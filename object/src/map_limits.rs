@@ -1,10 +1,106 @@
-//! The limits of a map's definition that depend on the kernel or the machine.
+//! The limits of a map's definition that depend on the kernel or the machine. [`map_rules`](crate::map_rules) has those of every kernel.
 
-use crate::kernel::MapLimit;
-use core_relo_object::{
+use crate::{
     map_rules::{MapInput, MapRule, find_map_errors},
     object::{MapDef, MapType},
 };
+use core::fmt;
+
+/// A limit that the definition of a map exceeds on some kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the judge has a message for each")]
+pub enum MapLimit {
+    /// The bytes of a hash's key (before 5.11).
+    HashKey {
+        /// The size of a key.
+        bytes: u32,
+    },
+    /// The bytes of a value for each CPU, which depend on the size of pages.
+    PerCpuValue {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The same in a map that allocates values later.
+    PerCpuAllocation {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The bytes of a value in cgroup storage.
+    CgroupStorage {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The bytes of an array's value, which the kernel allocates in one piece before a release.
+    ArrayValue {
+        /// The size of a value.
+        bytes: u32,
+    },
+    /// The bytes of an element that the kernel allocates in one piece.
+    Element {
+        /// The size of a value.
+        bytes: u32,
+        /// The largest size beside the key and the kernel's own part of an element.
+        most: u32,
+    },
+    /// The frames of a stack trace (`kernel.perf_event_max_stack`).
+    StackFrames {
+        /// The size of a value.
+        bytes: u32,
+        /// The frames in a value.
+        frames: u32,
+    },
+    /// The CPUs that the kernel is compiled for (`CONFIG_NR_CPUS`).
+    Cpus {
+        /// The number of entries.
+        entries: u32,
+    },
+}
+
+impl MapLimit {
+    /// Returns whether the kernel's configuration may tell the limit.
+    pub const fn is_configured(self) -> bool {
+        matches!(
+            self,
+            Self::PerCpuValue { .. }
+                | Self::PerCpuAllocation { .. }
+                | Self::CgroupStorage { .. }
+                | Self::Cpus { .. }
+        )
+    }
+
+    /// Returns the attribute of the definition that exceeds the limit.
+    pub const fn attribute(self) -> MapInput {
+        match self {
+            Self::HashKey { .. } => MapInput::KeySize,
+            Self::Cpus { .. } => MapInput::MaxEntries,
+            Self::PerCpuValue { .. }
+            | Self::PerCpuAllocation { .. }
+            | Self::CgroupStorage { .. }
+            | Self::ArrayValue { .. }
+            | Self::Element { .. }
+            | Self::StackFrames { .. } => MapInput::ValueSize,
+        }
+    }
+}
+
+/// Formats the number in the definition and the limit: `600, expected at most 512`.
+impl fmt::Display for MapLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::HashKey { bytes } => write!(f, "{bytes}, expected at most {KEY_BYTES}"),
+            Self::PerCpuValue { bytes } | Self::PerCpuAllocation { bytes } => {
+                write!(f, "{bytes}, expected at most {PER_CPU_BYTES}")
+            }
+            Self::CgroupStorage { bytes } => write!(f, "{bytes}, expected at most {CGROUP_STORAGE_BYTES}"),
+            Self::ArrayValue { bytes } => write!(f, "{bytes}, expected at most {LARGEST_ALLOCATION}"),
+            Self::Element { bytes, most } => write!(f, "{bytes}, expected at most {most}"),
+            Self::StackFrames { bytes, .. } => {
+                write!(f, "{bytes}, expected 8 bytes for each of at most kernel.perf_event_max_stack frames")
+            }
+            Self::Cpus { entries } => write!(f, "{entries}, expected at most CONFIG_NR_CPUS"),
+        }
+    }
+}
 
 /// A limit of some kernels that a map's definition exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +112,14 @@ pub struct ExceededLimit {
     pub map_type: MapType,
     /// The limit.
     pub limit: MapLimit,
+}
+
+impl fmt::Display for ExceededLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { is_inner, map_type, limit } = *self;
+        f.write_str(if is_inner { "inner map: " } else { "" })?;
+        write!(f, "{} does not fit {map_type}: {limit}", limit.attribute().name())
+    }
 }
 
 /// The longest key of a hash before Linux 5.11 (kernel: `MAX_BPF_STACK`).
@@ -107,7 +211,7 @@ fn value_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
 }
 
 /// Returns the limit that the value of an array exceeds, such as that of a section with data.
-pub(super) fn array_limit(bytes: u64) -> Option<MapLimit> {
+pub fn array_limit(bytes: u64) -> Option<MapLimit> {
     // A size above 32 bits is refused as such.
     let bytes = u32::try_from(bytes).ok()?;
     (bytes > LARGEST_ALLOCATION).then_some(MapLimit::ArrayValue { bytes })
