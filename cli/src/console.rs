@@ -75,6 +75,14 @@ impl Console<'_> {
         self.report_error_on_stderr(bad)
     }
 
+    /// Reports bad input as [`Self::report_error`] does, of a command that loads an object.
+    pub(crate) fn report_load_error(&mut self, object: &str, bad: &BadInput) -> io::Result<()> {
+        if self.format == Format::Json {
+            self.out.json(&Failure::new(bad, self.batch_line).for_object(object))?;
+        }
+        self.report_error_on_stderr(bad)
+    }
+
     /// Prints the report on a change in the running kernel: `report` as JSON, or the line. If it cannot be written, prints the line on
     /// stderr: the change stays, and a caller that repeats it would fail.
     pub(crate) fn report_change(

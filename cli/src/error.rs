@@ -12,16 +12,24 @@ pub(crate) struct BadInput {
     pub(crate) what: String,
     /// A remedy.
     pub(crate) help: Option<String>,
+    /// The object's program that the defect is about.
+    pub(crate) program: Option<String>,
 }
 
 impl BadInput {
     pub(crate) fn new(file: impl Into<String>, what: impl fmt::Display) -> Self {
-        Self { file: file.into(), what: what.to_string(), help: None }
+        Self { file: file.into(), what: what.to_string(), help: None, program: None }
     }
 
     /// Creates the error for a file.
     pub(crate) fn for_path(path: &Path, what: impl fmt::Display) -> Self {
         Self::new(escape_path(path), what)
+    }
+
+    /// Names the program of the object.
+    pub(crate) fn for_program(mut self, program: &str) -> Self {
+        self.program = Some(program.to_owned());
+        self
     }
 
     /// Adds a remedy. An empty one is left out.

@@ -115,6 +115,24 @@ fn a_dry_run_and_a_check_take_the_chosen_address_of_a_symbol() {
 }
 
 #[test]
+fn errors_as_json_name_the_object_and_the_program() {
+    let object = prebuilt("live/globals.bpf.o");
+    let object = text(&object);
+    let dry = ["--dry-run", "--btf", "linux-6.12.btf"];
+    let line = |args: &[&str]| {
+        let lines = run(args.iter().chain(&["--format", "json"])).lines();
+        schema().check("Bad input", &lines[0]);
+        [&lines[0]["object"], &lines[0]["program"]].map(|value| value.as_str().map(str::to_owned))
+    };
+    let named = |object: &str, program: Option<&str>| [Some(object.to_owned()), program.map(str::to_owned)];
+    let missing = "/no/such/object.bpf.o";
+    assert_eq!(line(&[&["load", missing][..], &dry].concat()), named(missing, None));
+    let unknown = line(&[&["load", object, "--program", "absent"][..], &dry].concat());
+    assert_eq!(unknown, named(object, Some("absent")));
+    assert_eq!(line(&["run", missing, "--program", "main"]), named(missing, Some("main")));
+}
+
+#[test]
 fn a_configuration_is_unpacked() {
     let object = prebuilt("live/kconfig.bpf.o");
     let dir = tempfile::tempdir().unwrap();

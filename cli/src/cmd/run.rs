@@ -10,7 +10,7 @@ use super::{
 use crate::{
     args::{format::Format, load::RunArgs},
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, escape_path},
     events::{EventLimits, EventReaders, find_sources, print_events},
     input::object::ObjectFile,
     json::load as json,
@@ -45,7 +45,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
             output.report(console, &program, &args.test)
         }
         Ok(Err(e)) => Err(e),
-        Err(bad) => console.report_error(&bad),
+        Err(bad) => console.report_load_error(&escape_path(&args.object), &bad.for_program(&args.program)),
     }
 }
 

@@ -9,11 +9,19 @@ pub(crate) struct Failure<'a> {
     error: ErrorJson<'a>,
     /// The command's line in the file of `batch`.
     batch_line: Option<u32>,
+    /// The object of a command that loads.
+    object: Option<&'a str>,
+    program: Option<&'a str>,
 }
 
 impl<'a> Failure<'a> {
     pub(crate) fn new(bad: &'a BadInput, batch_line: Option<u32>) -> Self {
-        Self { error: ErrorJson::new(bad), batch_line }
+        Self { error: ErrorJson::new(bad), batch_line, object: None, program: bad.program.as_deref() }
+    }
+
+    /// Names the object that the command was to load.
+    pub(crate) fn for_object(self, object: &'a str) -> Self {
+        Self { object: Some(object), ..self }
     }
 }
 

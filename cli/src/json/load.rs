@@ -14,7 +14,7 @@ use core_relo_loader::{
     adaptive::StartupReport,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Poison},
-    load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, Repair, SlotPlan},
+    load_plan::{FixupTarget, LoadPlan, LoadPlanError, MapPlan, ProgramPlan, Repair, SlotPlan},
     sys,
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
@@ -70,6 +70,7 @@ struct LoadErrorJson {
     report: Option<VerifierReportJson>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
+    map: Option<String>,
 }
 
 impl LoadErrorJson {
@@ -87,6 +88,7 @@ impl LoadErrorJson {
             report: None,
             verifier_log: None,
             verifier_log_lines: None,
+            map: None,
         }
     }
 }
@@ -364,13 +366,31 @@ pub(crate) fn refused<'l>(
             });
             "program"
         }
-        LoadError::Pin { .. } | LoadError::PinMismatch { .. } | LoadError::PinTaken { .. } => "pin",
-        LoadError::Kernel { .. } | LoadError::ReusedMap { .. } => "map",
+        LoadError::Pin { map, .. } | LoadError::PinMismatch { map, .. } | LoadError::PinTaken { map, .. } => {
+            error.map = Some(map.to_string());
+            "pin"
+        }
+        LoadError::Kernel { map, .. } => {
+            error.map = map.as_ref().map(ToString::to_string);
+            "map"
+        }
+        LoadError::ReusedMap { map, .. } => {
+            error.map = Some(map.to_string());
+            "map"
+        }
         LoadError::Signature { .. } | LoadError::Unsigned { .. } => "signature",
-        _ => {
+        LoadError::Plan { cause, .. } => {
+            match cause {
+                LoadPlanError::Program { program, .. } => error.program = Some(program.to_string()),
+                LoadPlanError::Map { map, .. } | LoadPlanError::MissingStructOpsMember { map, .. } => {
+                    error.map = Some(map.to_string());
+                }
+                _ => {}
+            }
             error.lacks = lacks_only_facts(e).then_some(LACKS_FACTS);
             "plan"
         }
+        _ => "plan",
     };
     LoadOutcome { program, error: Some(error), stats, ..outcome(object, "refused") }
 }

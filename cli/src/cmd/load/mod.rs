@@ -15,7 +15,7 @@ use crate::{
     attach_point,
     budget::BudgetGate,
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, escape_path},
     events::{EventLimits, find_sources, print_events},
     input::{kernel::parsed::Kernel, object::ObjectFile, variant_table::unchosen_note},
     output::is_ended_by_signal,
@@ -185,7 +185,7 @@ fn load_all(
             Ok(object) => loaded.extend(object),
             Err(bad) => {
                 budget.record_incomplete(bad.to_string());
-                console.report_error(&bad)?;
+                console.report_load_error(&escape_path(path), &bad)?;
             }
         }
     }
@@ -243,7 +243,7 @@ impl LoadRequest<'_, '_> {
         }
         for request in &args.attach_to {
             if let Err(bad) = check_program_name(&file, &object, &request.program) {
-                return Ok(Err(bad));
+                return Ok(Err(bad.for_program(&request.program)));
             }
             // The attach point replaces that of the section.
             loader.program_mut(&request.program).autoattach = Some(false);

@@ -82,7 +82,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             return self.report_plan(&plan).map(|()| None);
         }
         if let Err(bad) = self.check_attach_points(&plan) {
-            return self.console.report_error(&bad).map(|()| None);
+            return self.console.report_load_error(&self.file.name, &bad).map(|()| None);
         }
         match self.load(loader, &plan) {
             Ok(object) => self.finish(&plan, object),
@@ -91,7 +91,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Err(LoadFailure::Attach { stage, cause }) => {
                 self.report_attach_failure(stage, &cause).map(|()| None)
             }
-            Err(LoadFailure::Events(bad)) => self.console.report_error(&bad).map(|()| None),
+            Err(LoadFailure::Events(bad)) => {
+                self.console.report_load_error(&self.file.name, &bad).map(|()| None)
+            }
             Err(LoadFailure::Interrupted) => Ok(None),
         }
     }
@@ -146,8 +148,10 @@ impl ObjectLoader<'_, '_, '_, '_> {
     /// Checks that the programs of `--attach-to` can have their attach points, before anything is loaded.
     fn check_attach_points(&self, plan: &LoadPlan) -> Result<(), BadInput> {
         for AttachRequest { program, point } in &self.args.attach_to {
-            let bad =
-                |what: String| BadInput::new(&*self.file.name, format_args!("program `{program}`: {what}"));
+            let bad = |what: String| {
+                BadInput::new(&*self.file.name, format_args!("program `{program}`: {what}"))
+                    .for_program(program)
+            };
             let planned = plan.programs().iter().find(|planned| planned.name() == program);
             let planned = planned.ok_or_else(|| {
                 bad("it is not loaded, so it cannot be attached".into()).help("select it with --program")
@@ -166,7 +170,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
         if let Some(unknown) = self.args.program.iter().find(|p| !names.contains(p)) {
             let bad = BadInput::new(&*self.file.name, format!("it has no program `{unknown}`"));
-            return self.console.report_error(&bad.help(format!("it has {}", names.join(", "))));
+            let bad = bad.for_program(unknown).help(format!("it has {}", names.join(", ")));
+            return self.console.report_load_error(&self.file.name, &bad);
         }
         let release = running_release();
         for name in &names {
@@ -194,7 +199,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         let Some(program) = loaded.program(name) else {
             let what = format!("`{name}` is not among the loaded programs, expected the selected program");
             self.budget.record_incomplete(what.clone());
-            return self.console.report_error(&BadInput::new(&*self.file.name, what));
+            let bad = BadInput::new(&*self.file.name, what).for_program(name);
+            return self.console.report_load_error(&self.file.name, &bad);
         };
         let stats = self.args.stats.needs_stats().then(|| ProgramStats::from(program.verifier_stats()));
         if let Some(stats) = &stats {
@@ -219,7 +225,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     /// Reports a plan error. An unknown name in the arguments is bad input, not a refusal.
     fn report_plan_error(&mut self, e: &LoadError) -> io::Result<()> {
         match unknown_name(&self.file.name, e) {
-            Some(bad) => self.console.report_error(&bad),
+            Some(bad) => self.console.report_load_error(&self.file.name, &bad),
             None => self.report_refusal(None, e),
         }
     }

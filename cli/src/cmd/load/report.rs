@@ -63,8 +63,9 @@ pub(super) fn print_links(out: &mut Printer<'_>, object: &LoadedObject) -> io::R
 /// Returns the error for a program or map that the arguments name and the object does not have.
 pub(crate) fn unknown_name(file: &str, e: &LoadError) -> Option<BadInput> {
     match e {
-        LoadError::Plan { cause: cause @ LoadPlanError::NoSuch { .. }, .. } => {
-            Some(BadInput::new(file, cause.to_string()))
+        LoadError::Plan { cause: cause @ LoadPlanError::NoSuch { kind, name, .. }, .. } => {
+            let bad = BadInput::new(file, cause.to_string());
+            Some(if *kind == "map" { bad } else { bad.for_program(name) })
         }
         _ => None,
     }
