@@ -34,6 +34,9 @@
 //! }
 //! ```
 //!
+//! Records that a program sends without a wakeup (`BPF_RB_NO_WAKEUP`) do not make the descriptor readable: call `consume` at intervals, as
+//! [`poll`](RingBuffer::poll) does by itself.
+//!
 //! A callback that stops early leaves records behind. Do not clear the readiness then.
 //!
 //! # Callbacks
@@ -49,6 +52,7 @@ mod ring_buffer;
 #[cfg(test)]
 mod tests;
 mod user;
+mod wait;
 
 pub use crate::sys::RingFault;
 pub use error::RingError;

@@ -3,10 +3,11 @@
 use super::{
     error::{NO_NAME, RingError, TOKEN_IS_RING_INDEX},
     flow::{Consumed, Flow},
+    wait::{DRAIN_INTERVAL, WaitSlices, checked_interval},
 };
 use crate::{
     convert::to_u64,
-    sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _},
+    sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _, Waited},
 };
 use alloc::collections::BTreeSet;
 use core::{fmt, ops::ControlFlow, time::Duration};
@@ -14,6 +15,7 @@ use core_relo_object::object::MapType;
 use std::{
     fs,
     os::fd::{AsFd, AsRawFd as _, BorrowedFd},
+    time::Instant,
 };
 
 /// The condition for waking a process that waits for a perf buffer.
@@ -21,7 +23,7 @@ use std::{
 #[non_exhaustive]
 pub enum Wakeup {
     /// A number of samples on one CPU. A larger number costs less, but delays samples. The last samples below the number do not wake
-    /// the process; read them with [`consume`](PerfBuffer::consume).
+    /// the process; [`poll`](PerfBuffer::poll) reads them after an [interval](PerfBufferOptions::drain_interval).
     Samples(u32),
     /// A number of bytes on one CPU.
     Bytes(u32),
@@ -45,6 +47,7 @@ pub struct PerfBufferOptions<'cb> {
     pages: usize,
     wakeup: Wakeup,
     cpus: Option<Vec<(u32, u32)>>,
+    drain_interval: Option<Duration>,
     on_lost: OnLost<'cb>,
 }
 
@@ -53,7 +56,13 @@ type OnSample<'cb> = Box<dyn FnMut(u32, &[u8]) -> ControlFlow<()> + Send + 'cb>;
 
 impl Default for PerfBufferOptions<'_> {
     fn default() -> Self {
-        Self { pages: 8, wakeup: Wakeup::Samples(1), cpus: None, on_lost: Box::new(|_cpu, _n| {}) }
+        Self {
+            pages: 8,
+            wakeup: Wakeup::Samples(1),
+            cpus: None,
+            drain_interval: Some(DRAIN_INTERVAL),
+            on_lost: Box::new(|_cpu, _n| {}),
+        }
     }
 }
 
@@ -72,6 +81,13 @@ impl<'cb> PerfBufferOptions<'cb> {
     /// Sets the condition for waking a waiting process.
     pub fn wakeup(mut self, wakeup: Wakeup) -> Self {
         self.wakeup = wakeup;
+        self
+    }
+
+    /// Sets the time after which [`poll`](PerfBuffer::poll) reads samples that do not fulfill the condition for waking, by default 500 ms.
+    /// `None` waits for the condition alone, as libbpf does.
+    pub fn drain_interval(mut self, interval: Option<Duration>) -> Self {
+        self.drain_interval = checked_interval(interval);
         self
     }
 
@@ -113,6 +129,8 @@ impl<'cb> PerfBufferOptions<'cb> {
             epoll: Epoll::new().map_err(|e| failed("create an epoll instance", e))?,
             ready: Vec::new(),
             pending: BTreeSet::new(),
+            drain_interval: self.drain_interval.filter(|_| self.wakeup != Wakeup::Samples(1)),
+            last_drain: Instant::now(),
             handlers: Handlers {
                 on_sample: Box::new(move |cpu, sample| on_sample(cpu, sample).flow()),
                 on_lost: self.on_lost,
@@ -130,11 +148,12 @@ impl<'cb> PerfBufferOptions<'cb> {
 
 impl fmt::Debug for PerfBufferOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pages, wakeup, cpus, on_lost: _ } = self;
+        let Self { pages, wakeup, cpus, drain_interval, on_lost: _ } = self;
         f.debug_struct("PerfBufferOptions")
             .field("pages", pages)
             .field("wakeup", wakeup)
             .field("cpus", cpus)
+            .field("drain_interval", drain_interval)
             .finish_non_exhaustive()
     }
 }
@@ -148,6 +167,10 @@ pub struct PerfBuffer<'cb> {
     ready: Vec<u64>,
     /// The indices of rings that may have samples. The kernel reports a ring only once, so the index stays until the ring is empty.
     pending: BTreeSet<usize>,
+    /// The time after which the rings are read without a wakeup; `None` if each sample wakes.
+    drain_interval: Option<Duration>,
+    /// The time when all rings were read last.
+    last_drain: Instant,
     handlers: Handlers<'cb>,
     name: Box<str>,
     map: MapFd,
@@ -210,10 +233,28 @@ impl<'cb> PerfBuffer<'cb> {
         if consumed.stopped || consumed.records > 0 {
             return Ok(consumed);
         }
-        let waited = self.epoll.wait(&mut self.ready, timeout);
-        waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))?;
-        self.pending.extend(self.ready.iter().filter_map(|index| usize::try_from(*index).ok()));
-        self.consume_pending(usize::MAX)
+        for slice in WaitSlices::new(timeout, self.drain_interval) {
+            let waited = self.epoll.wait(&mut self.ready, slice);
+            match waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))? {
+                Waited::Ready => {
+                    self.pending.extend(self.ready.iter().filter_map(|index| usize::try_from(*index).ok()));
+                    return self.consume_pending(usize::MAX);
+                }
+                Waited::Interrupted => break,
+                // The caller chose to wait for several samples, so they wait at least for the interval.
+                Waited::TimedOut
+                    if self.drain_interval.is_some_and(|interval| self.last_drain.elapsed() >= interval) =>
+                {
+                    self.last_drain = Instant::now();
+                    let consumed = self.consume()?;
+                    if consumed.stopped || consumed.records > 0 {
+                        return Ok(consumed);
+                    }
+                }
+                Waited::TimedOut => {}
+            }
+        }
+        Ok(Consumed::default())
     }
 
     /// Reads the pending rings, at most `n` samples.

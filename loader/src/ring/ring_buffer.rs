@@ -3,14 +3,18 @@
 use super::{
     error::{NO_NAME, RingError, TOKEN_IS_RING_INDEX},
     flow::{Consumed, Flow},
+    wait::{DRAIN_INTERVAL, WaitSlices, checked_interval},
 };
 use crate::{
     convert::to_u64,
-    sys::{self, Epoll, Errno, Interest, KernelRing},
+    sys::{self, Epoll, Errno, Interest, KernelRing, Waited},
 };
 use core::{fmt, hint, ops::ControlFlow, time::Duration};
 use core_relo_object::object::MapType;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::Instant,
+};
 
 /// A reader of one or more maps of type `BPF_MAP_TYPE_RINGBUF`, each with its callback.
 ///
@@ -39,6 +43,10 @@ pub struct RingBuffer<'cb> {
     rings: Vec<Ring<'cb>>,
     epoll: Epoll,
     ready: Vec<u64>,
+    /// The time after which the rings are read without a wakeup.
+    drain_interval: Option<Duration>,
+    /// The time when all rings were read last.
+    last_drain: Instant,
 }
 
 struct Ring<'cb> {
@@ -65,7 +73,18 @@ impl<'cb> RingBuffer<'cb> {
     /// Creates a reader without maps.
     pub fn empty() -> Result<Self, RingError> {
         let epoll = Epoll::new().map_err(|e| RingError::kernel(NO_NAME, "create an epoll instance", e))?;
-        Ok(Self { rings: Vec::new(), epoll, ready: Vec::new() })
+        let (rings, ready) = (Vec::new(), Vec::new());
+        let (drain_interval, last_drain) = (Some(DRAIN_INTERVAL), Instant::now());
+        Ok(Self { rings, epoll, ready, drain_interval, last_drain })
+    }
+
+    /// Sets the time after which [`poll`](Self::poll) reads the rings although no wakeup arrived, by default 500 ms. `None` waits for wakeups
+    /// alone, as libbpf does.
+    ///
+    /// A record that a program sends with `BPF_RB_NO_WAKEUP` wakes nobody. Unread, it also keeps later records without flags from
+    /// waking: the kernel wakes a reader that has read all earlier records.
+    pub fn set_drain_interval(&mut self, interval: Option<Duration>) {
+        self.drain_interval = checked_interval(interval);
     }
 
     /// Adds a map. Returns the map's index in this reader, beginning with 0.
@@ -98,13 +117,30 @@ impl<'cb> RingBuffer<'cb> {
     }
 
     /// Waits for records and runs the callbacks until the rings are empty. Without a timeout, waits forever. A signal ends the wait
-    /// early, without an error.
+    /// early, without an error. Records that were sent without a wakeup are read at [intervals](Self::set_drain_interval).
     ///
     /// As in libbpf, the call goes on as long as programs send records faster than the callbacks process them. A callback that returns
     /// [`ControlFlow::Break`] ends it, and [`consume_n`](Self::consume_n) has a limit.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
-        let waited = self.epoll.wait(&mut self.ready, timeout);
-        waited.map_err(|e| RingError::kernel(&self.names(), "wait", e))?;
+        for slice in WaitSlices::new(timeout, self.drain_interval) {
+            let waited = self.epoll.wait(&mut self.ready, slice);
+            match waited.map_err(|e| RingError::kernel(&self.names(), "wait", e))? {
+                Waited::Ready => return self.consume_ready(),
+                Waited::Interrupted => break,
+                Waited::TimedOut if self.drain_interval.is_none() => {}
+                Waited::TimedOut => {
+                    let consumed = self.consume()?;
+                    if consumed.stopped || consumed.records > 0 {
+                        return Ok(consumed);
+                    }
+                }
+            }
+        }
+        Ok(Consumed::default())
+    }
+
+    /// Reads the rings that are ready, and after an interval the others.
+    fn consume_ready(&mut self) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         for index in &self.ready {
             let ring = usize::try_from(*index).ok().and_then(|n| self.rings.get_mut(n));
@@ -113,8 +149,14 @@ impl<'cb> RingBuffer<'cb> {
             };
             all.add(ring.consume(usize::MAX)?);
             if all.stopped {
-                break;
+                return Ok(all);
             }
+        }
+        if self.ready.len() < self.rings.len()
+            && self.drain_interval.is_some_and(|interval| self.last_drain.elapsed() >= interval)
+        {
+            self.last_drain = Instant::now();
+            all.add(self.consume()?);
         }
         Ok(all)
     }

@@ -22,6 +22,17 @@ pub(crate) enum Interest {
     MoreToRead,
 }
 
+/// The end of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// Descriptors are ready.
+    Ready,
+    /// The time is over.
+    TimedOut,
+    /// A signal arrived.
+    Interrupted,
+}
+
 /// An epoll instance.
 #[derive(Debug)]
 pub(crate) struct Epoll(OwnedFd);
@@ -55,7 +66,7 @@ impl Epoll {
 
     /// Waits and writes the tokens of at most [`EVENTS`] ready descriptors to `ready`. Without a timeout, waits forever. A signal ends the wait
     /// early, without tokens.
-    pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<(), Errno> {
+    pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<Waited, Errno> {
         ready.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; to_usize(EVENTS)];
         // SAFETY: `events` has room for the `EVENTS` events that the call may write.
@@ -68,13 +79,16 @@ impl Epoll {
             )
         };
         match usize::try_from(n) {
-            Ok(n) => ready.extend(events.iter().take(n).map(|e| e.u64)),
+            Ok(0) => Ok(Waited::TimedOut),
+            Ok(n) => {
+                ready.extend(events.iter().take(n).map(|e| e.u64));
+                Ok(Waited::Ready)
+            }
             Err(_negative) => match Errno::last() {
-                Errno(libc::EINTR) => {}
-                e => return Err(e),
+                Errno(libc::EINTR) => Ok(Waited::Interrupted),
+                e => Err(e),
             },
         }
-        Ok(())
     }
 }
 

@@ -57,7 +57,7 @@ pub use ring::RingFault;
 #[cfg(feature = "btf-archive")]
 pub(crate) use system::machine;
 
-pub(crate) use epoll::{Epoll, Interest};
+pub(crate) use epoll::{Epoll, Interest, Waited};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};

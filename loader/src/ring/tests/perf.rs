@@ -97,6 +97,7 @@ fn a_callback_stops_the_call_and_a_sample_count_wakes_the_reader() {
     let mut n = 0;
     let mut buffer = PerfBufferOptions::new()
         .wakeup(Wakeup::Samples(4))
+        .drain_interval(None)
         .open(&map, |_cpu, _: &[u8]| {
             n += 1;
             if n == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -117,6 +118,21 @@ fn a_callback_stops_the_call_and_a_sample_count_wakes_the_reader() {
 }
 
 #[test]
+fn samples_below_the_number_that_wakes_are_read_after_an_interval() {
+    let Some(map) = events() else { return };
+    let Some(prog) = sender(&map, 8) else { return };
+    let mut buffer = PerfBufferOptions::new()
+        .wakeup(Wakeup::Samples(4))
+        .drain_interval(Some(Duration::from_millis(1)))
+        .open(&map, |_cpu, _: &[u8]| ())
+        .unwrap();
+    on_one_cpu(|| {
+        run(&prog, &[0; 8], 3);
+        assert_eq!(buffer.poll(None).unwrap().records, 3);
+    });
+}
+
+#[test]
 fn a_map_element_has_one_reader_at_a_time() {
     let Some(map) = events() else { return };
     let none = |_cpu: u32, _: &[u8]| ();
@@ -131,8 +147,11 @@ fn a_map_element_has_one_reader_at_a_time() {
 fn a_byte_count_wakes_the_reader() {
     let Some(map) = events() else { return };
     let Some(prog) = sender(&map, 100) else { return };
-    let mut buffer =
-        PerfBufferOptions::new().wakeup(Wakeup::Bytes(1000)).open(&map, |_cpu, _: &[u8]| ()).unwrap();
+    let mut buffer = PerfBufferOptions::new()
+        .drain_interval(None)
+        .wakeup(Wakeup::Bytes(1000))
+        .open(&map, |_cpu, _: &[u8]| ())
+        .unwrap();
     on_one_cpu(|| {
         run(&prog, &[0; 100], 5);
         assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 0);

@@ -24,9 +24,13 @@ use std::{
 
 /// Sends the first `len` bytes of the payload; returns 0 if there was room.
 fn sender(map: &MapFd, len: i32) -> Option<OwnedFd> {
+    sender_with_flags(map, len, 0)
+}
+
+fn sender_with_flags(map: &MapFd, len: i32, flags: i32) -> Option<OwnedFd> {
     let mut code = load_payload(len);
     code.extend(load_map(1, map));
-    code.extend([mov(2, 10), add(2, -512), set(3, len), set(4, 0), call(130), exit()]);
+    code.extend([mov(2, 10), add(2, -512), set(3, len), set(4, flags), call(130), exit()]);
     filter(&code)
 }
 
@@ -63,6 +67,31 @@ fn records_are_in_order_across_the_end_of_the_ring() {
     drop(buffer);
     assert_eq!(seen.len(), 200);
     assert!(seen.iter().zip(0..).all(|(record, i)| *record == payload(i)));
+}
+
+#[test]
+fn records_without_a_wakeup_are_read_at_intervals() {
+    const NO_WAKEUP: i32 = 1;
+    let (Some(a), Some(b)) = (ring(MapType::Ringbuf, 1), ring(MapType::Ringbuf, 1)) else { return };
+    let (Some(quiet), Some(loud)) = (sender_with_flags(&a, 8, NO_WAKEUP), sender(&b, 8)) else { return };
+    let mut buffer = RingBuffer::empty().unwrap();
+    buffer.add(&a, |_: &[u8]| ()).unwrap();
+    buffer.add(&b, |_: &[u8]| ()).unwrap();
+    run(&quiet, &[0; 8], 2);
+    assert_eq!(buffer.poll(None).unwrap(), records(2));
+    run(&quiet, &[0; 8], 3);
+    assert_eq!(buffer.poll(Some(Duration::from_millis(1))).unwrap(), records(3));
+    // A ring that wakes the reader all the time does not keep it from the others.
+    buffer.set_drain_interval(Some(Duration::from_millis(1)));
+    run(&quiet, &[0; 8], 1);
+    thread::sleep(Duration::from_millis(2));
+    run(&loud, &[0; 8], 1);
+    assert_eq!(buffer.poll(None).unwrap(), records(2));
+    // As libbpf waits.
+    buffer.set_drain_interval(None);
+    run(&quiet, &[0; 8], 1);
+    assert_eq!(buffer.poll(Some(Duration::from_millis(1))).unwrap(), records(0));
+    assert_eq!(buffer.consume().unwrap(), records(1));
 }
 
 #[test]
