@@ -5,7 +5,7 @@ use super::{
         report::{end_by_signal, print_log, print_refusal, unknown_name},
         setup::{object_name, set_up, set_up_loading},
     },
-    test_run::{RunProgram, TestRunInput, TestRunOutput, refusal_help},
+    test_run::{RefusedRun, RunProgram, TestRunInput, TestRunOutput, refusal_help},
 };
 use crate::{
     args::{format::Format, load::RunArgs},
@@ -111,7 +111,12 @@ pub(super) fn test_run(
         // A signal stops a test run with many repetitions.
         Err(_) if kernel.check_interrupted() => Ok(Ok(None)),
         Err(errno) => {
-            let help = refusal_help(errno, program_type.name());
+            let refused = RefusedRun {
+                program_type: program_type.number(),
+                attach_type: program.plan.attach_type(),
+                flags: program.plan.flags(),
+            };
+            let help = refusal_help(errno, refused, &input, &args.test);
             let what = format!("program `{}`: cannot be run: {errno}", args.program);
             Err(BadInput::new(&*file.name, what).help(help))
         }

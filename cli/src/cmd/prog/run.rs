@@ -2,7 +2,7 @@
 
 use crate::{
     args::test_run::ProgRunArgs,
-    cmd::test_run::{RunProgram, TestRunInput, refusal_help},
+    cmd::test_run::{RefusedRun, RunProgram, TestRunInput, refusal_help},
     console::Console,
     error::BadInput,
     kernel_objects::{
@@ -23,11 +23,11 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgRunArgs) -> io::Result<(
         let input = TestRunInput::read(&args.test)?;
         let program_type = ProgramType::from_number(info.prog_type);
         let output = input.run(fd.as_fd(), program_type, &args.test).map_err(|errno| {
-            let type_name =
-                program_type.map_or_else(|| info.prog_type.to_string(), |known| known.name().to_owned());
+            // The kernel does not tell the attach type and the flags.
+            let refused = RefusedRun { program_type: info.prog_type, attach_type: 0, flags: 0 };
             let bad =
                 BadInput::new(object_name(Kind::Prog, id, &name), format_args!("cannot be run: {errno}"));
-            bad.help(refusal_help(errno, &type_name))
+            bad.help(refusal_help(errno, refused, &input, &args.test))
         })?;
         Ok((id, name, output))
     };

@@ -1,5 +1,7 @@
 //! Test runs of programs (`BPF_PROG_TEST_RUN`): input, run and report, which `run` and `prog run` share.
 
+mod sizes;
+
 use crate::{
     args::{format::Format, test_run::TestRunArgs},
     console::Console,
@@ -13,6 +15,8 @@ use core_relo_loader::{
     object::ProgramType,
     sys::{self, Errno, TestRun, TestRunResult},
 };
+use sizes::AcceptedSizes;
+pub(super) use sizes::RefusedRun;
 use std::{io, os::fd::BorrowedFd, path::PathBuf};
 
 /// The size of the buffers for output data and context, in bytes.
@@ -90,6 +94,30 @@ impl TestRunInput {
     }
 }
 
+impl TestRunInput {
+    /// Returns the input whose size the kernel refuses, with its size and the sizes that the kernel accepts.
+    fn refused_size(&self, refused: RefusedRun, args: &TestRunArgs) -> Option<String> {
+        if let Some(data) = &self.data
+            && let Some(AcceptedSizes { least, largest }) = AcceptedSizes::find(refused)
+            && !(least..=largest).contains(&data.len())
+        {
+            return Some(format!("--data-in has {} bytes, expected {least} to {largest}", data.len()));
+        }
+        let reads_given_context = matches!(
+            ProgramType::from_number(refused.program_type),
+            Some(ProgramType::RawTracepoint | ProgramType::RawTracepointWritable | ProgramType::Syscall)
+        );
+        let largest = AcceptedSizes::find_largest_context(refused).filter(|_| reads_given_context)?;
+        let found = self.context.len();
+        // Programs of these types take neither data nor a number of runs. The kernel has one error for all.
+        let has_other_cause =
+            self.data.is_some() || args.repeat > 1 || args.cpu.is_some() || args.batch.is_some();
+        let least = "as many as the program reads";
+        (found > largest || !has_other_cause)
+            .then(|| format!("--ctx-in has {found} bytes, expected at least {least}, and at most {largest}"))
+    }
+}
+
 impl TestRunOutput {
     /// Writes the output files and prints the result.
     pub(super) fn report(
@@ -158,7 +186,19 @@ fn takes_packets(program_type: ProgramType) -> bool {
 }
 
 /// Returns the help for a test run that the kernel refused.
-pub(super) fn refusal_help(errno: Errno, type_name: &str) -> String {
+pub(super) fn refusal_help(
+    errno: Errno,
+    refused: RefusedRun,
+    input: &TestRunInput,
+    args: &TestRunArgs,
+) -> String {
+    let program_type = ProgramType::from_number(refused.program_type);
+    let type_name = program_type.map_or_else(|| refused.program_type.to_string(), |known| known.to_string());
+    if matches!(errno.name(), Some("EINVAL" | "ENOMEM" | "EMSGSIZE" | "E2BIG"))
+        && let Some(size) = input.refused_size(refused, args)
+    {
+        return format!("{size}: this kernel takes no other size for programs of type {type_name}");
+    }
     match errno.name() {
         Some("ENOTSUPP" | "EOPNOTSUPP") => {
             format!("this kernel has no test run for programs of type {type_name}")

@@ -1,0 +1,112 @@
+//! The sizes of data and contexts that the running kernel accepts in test runs, found with programs that do nothing.
+//!
+//! The sizes depend on the program type, the kernel and the machine: kernels demand an Ethernet header of packets, and put packets into
+//! a page beside structs of their own.
+
+use core_relo::{Endian, insn::Insn};
+use core_relo_loader::sys::{self, Errno, ProgLoad, TestRun};
+use std::os::fd::{AsFd as _, OwnedFd};
+
+/// A size that every kernel accepts of every type that takes packets.
+const USUAL_BYTES: usize = 64;
+
+/// The largest size that is tried. No kernel accepts more in one run.
+const MOST_BYTES: usize = 1 << 20;
+
+/// The program whose test run the kernel refused.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cmd) struct RefusedRun {
+    /// The number of the program type.
+    pub(in crate::cmd) program_type: u32,
+    /// The number of the expected attach type.
+    pub(in crate::cmd) attach_type: u32,
+    /// The flags of the program.
+    pub(in crate::cmd) flags: u32,
+}
+
+/// The least and the largest size of data in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AcceptedSizes {
+    pub(super) least: usize,
+    pub(super) largest: usize,
+}
+
+impl AcceptedSizes {
+    /// Finds the sizes of data that the running kernel accepts for programs like a refused one. Returns `None` if the kernel runs no such
+    /// program.
+    pub(super) fn find(refused: RefusedRun) -> Option<Self> {
+        let program = load_like(refused).ok()?;
+        Self::search(&|bytes| {
+            let data = vec![0; bytes];
+            sys::prog_test_run(program.as_fd(), &mut TestRun { data_in: &data, ..TestRun::default() }).is_ok()
+        })
+    }
+
+    /// Finds the largest context that the running kernel accepts for programs like a refused one. The least one depends on what a program
+    /// reads. Returns `None` if the kernel runs no such program without a context.
+    pub(super) fn find_largest_context(refused: RefusedRun) -> Option<usize> {
+        let program = load_like(refused).ok()?;
+        let accepts = |bytes| {
+            let context = vec![0; bytes];
+            sys::prog_test_run(program.as_fd(), &mut TestRun { ctx_in: &context, ..TestRun::default() })
+                .is_ok()
+        };
+        smallest(0..MOST_BYTES, &|bytes| !accepts(bytes)).checked_sub(1)
+    }
+
+    /// Finds the sizes with a function that tells whether a size is accepted. Between the least and the largest one, every size is.
+    fn search(accepts: &dyn Fn(usize) -> bool) -> Option<Self> {
+        if !accepts(USUAL_BYTES) {
+            return None;
+        }
+        let least = smallest(0..USUAL_BYTES, accepts);
+        let beyond = smallest(USUAL_BYTES..MOST_BYTES, &|bytes| !accepts(bytes));
+        Some(Self { least, largest: beyond.checked_sub(1)? })
+    }
+}
+
+/// Returns the smallest number for which a condition holds, which holds for all larger ones and for the end of the range.
+fn smallest(range: std::ops::Range<usize>, holds: &dyn Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle.saturating_add(1);
+        }
+    }
+    low
+}
+
+/// Loads a program that returns 0, of the type of a refused one.
+fn load_like(refused: RefusedRun) -> Result<OwnedFd, Errno> {
+    let return_0 = [Insn { code: 0xb7, ..Insn::default() }, Insn { code: 0x95, ..Insn::default() }];
+    let insns: Vec<u8> = return_0.iter().flat_map(|insn| insn.encode(Endian::native())).collect();
+    let load = ProgLoad {
+        prog_type: refused.program_type,
+        expected_attach_type: refused.attach_type,
+        prog_flags: refused.flags,
+        insns: &insns,
+        license: b"GPL",
+        ..ProgLoad::default()
+    };
+    sys::prog_load(&load, &mut [])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_and_the_largest_accepted_size_are_found() {
+        let found = |least: usize, largest: usize| {
+            AcceptedSizes::search(&|bytes| (least..=largest).contains(&bytes))
+                .map(|sizes| (sizes.least, sizes.largest))
+        };
+        assert_eq!(found(14, 3520), Some((14, 3520)));
+        assert_eq!(found(64, 64), Some((64, 64)));
+        assert_eq!(found(0, MOST_BYTES), Some((0, MOST_BYTES - 1)));
+        assert_eq!(found(65, 100), None);
+    }
+}

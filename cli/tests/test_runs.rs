@@ -1,0 +1,33 @@
+//! Tests of `run`: refused test runs. Needs root.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{may_load, prebuilt, run, text};
+use std::fs;
+
+/// The kernel has one error for every input that it does not take.
+#[test]
+fn a_refused_run_names_the_sizes_that_the_kernel_accepts() {
+    if !may_load() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("input");
+    let help = |object: &str, program: &str, option: &str, bytes: usize| {
+        fs::write(&file, vec![0; bytes]).unwrap();
+        let shown = run(["run", text(&prebuilt(object)), "--program", program, option, text(&file)]);
+        assert_eq!(shown.exit, 2, "{shown:?}");
+        shown.err
+    };
+    let short = help("live/globals.bpf.o", "add", "--data-in", 5);
+    // The least packet is an Ethernet header. The largest fits into a page.
+    assert!(short.contains("--data-in has 5 bytes, expected 14 to "), "{short}");
+    let long = help("live/globals.bpf.o", "add", "--data-in", 300_000);
+    assert!(long.contains("--data-in has 300000 bytes, expected 14 to "), "{long}");
+    let context = help("live/raw_tp.bpf.o", "enter", "--ctx-in", 200);
+    assert!(context.contains("--ctx-in has 200 bytes") && context.contains("at most 96"), "{context}");
+    // Another cause is not blamed on the size.
+    let data = help("live/raw_tp.bpf.o", "enter", "--data-in", 64);
+    assert!(data.contains("does not accept this data") && !data.contains("--ctx-in has"), "{data}");
+}
