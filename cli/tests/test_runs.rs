@@ -31,3 +31,25 @@ fn a_refused_run_names_the_sizes_that_the_kernel_accepts() {
     let data = help("live/raw_tp.bpf.o", "enter", "--data-in", 64);
     assert!(data.contains("does not accept this data") && !data.contains("--ctx-in has"), "{data}");
 }
+
+#[test]
+fn a_run_relocates_against_the_types_in_a_file_and_zero_extends_enumerators() {
+    let (object, types) = (prebuilt("enums/high.bpf.o"), prebuilt("enums/high.same.o"));
+    let plan = |option: &[&str]| {
+        let args = [&["plan", text(&object), "--btf", text(&types)], option].concat();
+        run(args)
+    };
+    let refused = plan(&[]);
+    assert!(refused.exit == 1 && refused.out.contains("libbpf sign-extends"), "{refused:?}");
+    let zero_extended = plan(&["--zero-extend-enums"]);
+    assert_eq!((zero_extended.exit, zero_extended.out.contains(" error ")), (0, false), "{zero_extended:?}");
+    if !may_load() {
+        return;
+    }
+    let against = ["--program", "value", "--relocate-against", text(&types)];
+    let run_it = |option: &[&str]| run([&["run", text(&object)], &against[..], option].concat());
+    let refused = run_it(&[]);
+    assert!(refused.exit == 1 && refused.out.contains("libbpf sign-extends"), "{refused:?}");
+    let ran = run_it(&["--zero-extend-enums"]);
+    assert!(ran.exit == 0 && ran.out.contains("value returned 0"), "{ran:?}");
+}

@@ -3,7 +3,7 @@
 use crate::{
     args::{
         attach_word::attach_word, events::EventArgs, format::Format, object_name::parse_name,
-        settings::SettingsArgs, stats::StatsArgs, test_run::TestRunArgs,
+        relocate::RelocationArgs, settings::SettingsArgs, stats::StatsArgs, test_run::TestRunArgs,
     },
     attach_point::AttachPoint,
 };
@@ -135,6 +135,8 @@ pub(crate) struct LoadArgs {
     /// Relocate against the BTF in this file instead of the kernel's own, for kernels without BTF
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with = "btf")]
     pub(crate) relocate_against: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) relocation: RelocationArgs,
     /// Attach every program whose section name contains the attach target, and every struct_ops map
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
@@ -163,6 +165,11 @@ pub(crate) struct RunArgs {
     /// The program
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: String,
+    /// Relocate against the BTF in this file instead of the kernel's own, for kernels without BTF
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) relocate_against: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) relocation: RelocationArgs,
     #[command(flatten)]
     pub(crate) test: TestRunArgs,
     #[command(flatten)]

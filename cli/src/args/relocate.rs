@@ -14,6 +14,7 @@ use crate::{
     policy::AllowEntry,
 };
 use clap::{Args, ValueHint};
+use core_relo::plan::Options;
 use core_relo_verdict::kernel::KernelVersion;
 use std::{path::PathBuf, str::FromStr};
 
@@ -176,9 +177,27 @@ pub(crate) struct PlanArgs {
     pub(crate) program: Option<String>,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) relocation: RelocationArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// Relocation that differs from libbpf's
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct RelocationArgs {
+    /// Zero-extend the enumerators of unsigned 32-bit enums from 0x80000000 on, as cilium/ebpf and aya do. libbpf sign-extends them, and
+    /// refuses the relocation
+    #[arg(long)]
+    pub(crate) zero_extend_enums: bool,
+}
+
+impl RelocationArgs {
+    /// Returns the options of plans.
+    pub(crate) fn options(self) -> Options {
+        Options::default().zero_extend_unsigned_enums(self.zero_extend_enums)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -222,6 +241,8 @@ pub(crate) struct PatchArgs {
     pub(crate) keep_records: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) relocation: RelocationArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

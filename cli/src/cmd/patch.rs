@@ -101,10 +101,11 @@ fn patch(
 ) -> Result<io::Result<()>, BadInput> {
     let PatchInput { file, object, kernel, settings } = input;
     let relocs = file.relocs(object)?;
-    let plan = Plan::new(&relocs, &kernel.target);
+    let options = args.relocation.options();
+    let plan = Plan::with_options(&relocs, &kernel.target, options, |_| true);
     let with_modules = kernel.with_needed_modules(iter::once(&plan));
     let (kernel, plan) = match &with_modules {
-        Some(kernel) => (kernel, Plan::new(&relocs, &kernel.target)),
+        Some(kernel) => (kernel, Plan::with_options(&relocs, &kernel.target, options, |_| true)),
         None => (kernel, plan),
     };
     let selection = LoadSelection { settings, program: None };

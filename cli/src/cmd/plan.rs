@@ -21,6 +21,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
         kernels: &args.kernels,
         settings: &args.settings,
         program: args.program.as_deref(),
+        options: args.relocation.options(),
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program

@@ -13,7 +13,10 @@ use crate::{
     },
     settings::{AppliedSettings, ObjectNames, UserSettings},
 };
-use core_relo::{CodeSection, Plan, Relocs, plan::PlannedReloc, plan::Summary};
+use core_relo::{
+    CodeSection, Plan, Relocs,
+    plan::{Options, PlannedReloc, Summary},
+};
 use core_relo_loader::object::Object;
 use std::{io, iter, ops::ControlFlow, path::PathBuf};
 
@@ -28,6 +31,8 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) settings: &'a SettingsArgs,
     /// The only program that is loaded. `None` for the default load.
     pub(crate) program: Option<&'a str>,
+    /// The options of the plans.
+    pub(crate) options: Options,
 }
 
 /// Plans objects on each kernel, and passes the plans to `write`. Bad input is reported.
@@ -64,7 +69,10 @@ pub(crate) fn for_each_kernel(
     for ((file, object), applied) in parsed.iter().zip(&settings) {
         let selection = LoadSelection { settings: &applied.settings, program: request.program };
         match file.relocs(object) {
-            Ok(relocs) => objects.push(PlannedObject { file, object, relocs, selection }),
+            Ok(relocs) => {
+                let options = request.options;
+                objects.push(PlannedObject { file, object, relocs, selection, options });
+            }
             Err(bad) => console.report_error(&bad)?,
         }
     }
@@ -118,6 +126,7 @@ struct PlannedObject<'o> {
     object: &'o Object<'o>,
     relocs: Relocs<'o>,
     selection: LoadSelection<'o>,
+    options: Options,
 }
 
 impl PlannedObject<'_> {
@@ -128,10 +137,12 @@ impl PlannedObject<'_> {
         if let Err(bad) = kernel.check_byte_order(self.object.endian()) {
             console.report_error_on_stderr(&bad)?;
         }
-        let plan = Plan::new(&self.relocs, &kernel.target);
+        let plan = Plan::with_options(&self.relocs, &kernel.target, self.options, |_| true);
         let with_modules = kernel.with_needed_modules(iter::once(&plan));
         let (kernel, plan) = match &with_modules {
-            Some(kernel) => (kernel, Plan::new(&self.relocs, &kernel.target)),
+            Some(kernel) => {
+                (kernel, Plan::with_options(&self.relocs, &kernel.target, self.options, |_| true))
+            }
             None => (kernel, plan),
         };
         let plan = match plan_by_load(self.object, &self.relocs, self.selection, plan) {

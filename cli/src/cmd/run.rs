@@ -3,6 +3,7 @@
 use super::{
     load::{
         report::{end_by_signal, print_log, print_refusal, unknown_name},
+        running_target,
         setup::{object_name, set_up, set_up_loading},
     },
     test_run::{RefusedRun, RunProgram, TestRunInput, TestRunOutput, refusal_help},
@@ -67,7 +68,9 @@ pub(super) fn test_run(
 ) -> Result<io::Result<Option<FinishedRun>>, BadInput> {
     let file = ObjectFile::read(&args.object)?;
     let object = file.parse()?;
-    let mut loader = Loader::new(&object).name(object_name(&args.object));
+    let target = running_target(args.relocate_against.as_deref())?;
+    let mut loader = Loader::for_kernel(&object, target).name(object_name(&args.object));
+    loader.settings_mut().core_options = args.relocation.options();
     let settings = UserSettings::new(&args.setup.settings)?;
     let warnings = set_up(&mut loader, &file, args.setup.kconfig.as_deref(), &settings)?;
     if let Err(e) = warnings.iter().try_for_each(|warning| console.warn(warning)) {

@@ -96,7 +96,9 @@ fn error_help(planned: &PlannedReloc<'_>, error: RelocError) -> Option<&'static 
         RelocError::Insn(InsnError::UnexpectedValue { .. })
             if planned.record().relo.kind == RelocKind::EnumvalValue =>
         {
-            "libbpf sign-extends an unsigned 32-bit enumerator from 0x80000000 on, as this plan does without the option to zero-extend: use a 64-bit enum, or a constant"
+            "libbpf sign-extends the enumerators of an unsigned 32-bit enum from 0x80000000 on, so that the value is not that of the instruction; \
+             cilium/ebpf and aya zero-extend them, as `--zero-extend-enums` does (`Options::zero_extend_unsigned_enums`): or use a 64-bit enum, \
+             or a constant"
         }
         RelocError::Insn(InsnError::UnexpectedValue { insn, found, expected })
             if insn.is_memory_access() && is_truncated(found, expected) =>

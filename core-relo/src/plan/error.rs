@@ -67,7 +67,7 @@ pub enum InsnError {
         insn: InsnIndex,
     },
     /// The instruction does not contain the local value.
-    #[error("instruction `{insn}`: value {found}, expected {expected}")]
+    #[error("instruction `{insn}`: value {found}, expected {expected}{}", sign_extension(*.found, *.expected))]
     UnexpectedValue {
         /// The instruction.
         insn: Insn,
@@ -133,3 +133,13 @@ impl fmt::Display for PlanError {
 }
 
 impl core::error::Error for PlanError {}
+
+/// Returns the cause of a value that differs from the instruction's by the sign extension of 32 bits, which only enumerators have.
+fn sign_extension(found: i64, expected: i64) -> &'static str {
+    let extended = u32::try_from(found).map(|value| i64::from(value.cast_signed()));
+    if expected < 0 && extended == Ok(expected) {
+        ": libbpf sign-extends the enumerators of unsigned 32-bit enums, where cilium/ebpf and aya zero-extend them (--zero-extend-enums)"
+    } else {
+        ""
+    }
+}

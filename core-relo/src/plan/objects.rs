@@ -33,8 +33,9 @@ use core::fmt;
 /// # }
 /// ```
 pub struct Objects<'o> {
-    objects: Vec<PreparedObject<'o>>,
+    prepared: Vec<PreparedObject<'o>>,
     search: CandidateSearch<'o>,
+    options: Options,
 }
 
 impl<'o> Objects<'o> {
@@ -48,8 +49,15 @@ impl<'o> Objects<'o> {
     fn for_one_target(objects: impl IntoIterator<Item = &'o Relocs<'o>>) -> Self {
         let (mut search, mut interner) = (CandidateSearch::default(), AccessInterner::default());
         let prepare = |relocs| PreparedObject::new(relocs, &mut search, &mut interner);
-        let objects = objects.into_iter().map(prepare).collect();
-        Self { objects, search }
+        let prepared = objects.into_iter().map(prepare).collect();
+        Self { prepared, search, options: Options::default() }
+    }
+
+    /// Sets the options of all plans.
+    #[must_use]
+    pub fn with_options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
     }
 
     /// Plans each object on a target.
@@ -59,16 +67,15 @@ impl<'o> Objects<'o> {
     {
         let found = find_candidates(&self.search, target);
         let mut cache = MatchCache::default();
-        let plan = |object: &PreparedObject<'o>| {
-            object.plan((target, &found), Options::default(), &|_| true, &mut cache)
-        };
-        self.objects.iter().map(plan).collect()
+        let plan =
+            |object: &PreparedObject<'o>| object.plan((target, &found), self.options, &|_| true, &mut cache);
+        self.prepared.iter().map(plan).collect()
     }
 }
 
 impl fmt::Debug for Objects<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Objects").field("object_count", &self.objects.len()).finish_non_exhaustive()
+        f.debug_struct("Objects").field("object_count", &self.prepared.len()).finish_non_exhaustive()
     }
 }
 
@@ -96,7 +103,16 @@ impl<'p> Plan<'p> {
 
     /// Plans each object on one target, in one pass over the target's types; [`Objects`] prepares objects for many targets.
     pub fn for_objects(relocs: &[&'p Relocs<'p>], target: &'p Target<'p>) -> Vec<Self> {
-        Objects::for_one_target(relocs.iter().copied()).plans(target)
+        Self::for_objects_with(relocs, target, Options::default())
+    }
+
+    /// Plans as [`for_objects`](Self::for_objects), with options.
+    pub fn for_objects_with(
+        relocs: &[&'p Relocs<'p>],
+        target: &'p Target<'p>,
+        options: Options,
+    ) -> Vec<Self> {
+        Objects::for_one_target(relocs.iter().copied()).with_options(options).plans(target)
     }
 }
 

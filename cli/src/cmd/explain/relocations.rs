@@ -1,6 +1,9 @@
 //! `explain --relocation`: one relocation, even if it resolves. Also the relocations of a subprogram.
 
-use crate::cmd::plans::{PlanRequest, check_program, for_each_kernel};
+use crate::cmd::{
+    plans::{PlanRequest, check_program, for_each_kernel},
+    verdicts::objects::relocation_options,
+};
 use crate::{
     args::{
         format::Format,
@@ -22,6 +25,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
         kernels: &args.kernels,
         settings: &args.settings,
         program: args.program.as_deref(),
+        options: relocation_options(args.evidence.loader.loader()),
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program

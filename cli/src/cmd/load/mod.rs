@@ -235,6 +235,7 @@ impl LoadRequest<'_, '_> {
             Err(bad) => return Ok(Err(bad)),
         };
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
+        loader.settings_mut().core_options = args.relocation.options();
         let set_up = set_up(&mut loader, &file, args.setup.kconfig.as_deref(), settings)
             .and_then(|warnings| set_up_loading(&mut loader, &args.loading).map(|()| warnings));
         match set_up {
@@ -321,13 +322,18 @@ fn target_kernel(args: &LoadArgs) -> Result<(TargetKernel, Option<DryRunKernel>)
         return Ok((kernels.plan_target(), Some(kernels)));
     }
     let kernels = if args.dry_run { Some(read()?) } else { None };
-    let target = core_relo_loader::running_kernel();
-    let Some(path) = relocate_against else { return Ok((target, kernels)) };
-    let against = match kernels.as_ref().and_then(|kernels| kernels.relocated_against.as_ref()) {
-        Some(kernel) => kernel_btf(kernel),
-        None => kernel_btf(&dry_run::read_file(path)?),
+    let target = match kernels.as_ref().and_then(|kernels| kernels.relocated_against.as_ref()) {
+        Some(kernel) => core_relo_loader::running_kernel().relocated_against(Arc::new(kernel_btf(kernel))),
+        None => running_target(relocate_against)?,
     };
-    Ok((target.relocated_against(Arc::new(against)), kernels))
+    Ok((target, kernels))
+}
+
+/// Returns the running kernel, for a load that relocates against the BTF in a file if there is one.
+pub(crate) fn running_target(relocate_against: Option<&Path>) -> Result<TargetKernel, BadInput> {
+    let target = core_relo_loader::running_kernel();
+    let Some(path) = relocate_against else { return Ok(target) };
+    Ok(target.relocated_against(Arc::new(kernel_btf(&dry_run::read_file(path)?))))
 }
 
 fn kernel_btf(kernel: &Kernel) -> KernelBtf {

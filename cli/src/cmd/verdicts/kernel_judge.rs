@@ -51,7 +51,8 @@ struct PlannedObjects<'k, 'c> {
 
 impl<'c> KernelJudge<'c> {
     pub(crate) fn new(judged: &'c JudgedObjects<'c>, inputs: KernelInputs, threads: &'c Threads) -> Self {
-        Self { objects: ObjectsByOrder::new(&judged.objects), judged, inputs, threads }
+        let objects = ObjectsByOrder::new(&judged.objects, judged.options);
+        Self { objects, judged, inputs, threads }
     }
 
     /// Returns the objects.
@@ -163,7 +164,7 @@ impl<'c> KernelJudge<'c> {
     fn plan<'p>(&'p self, objects: &[&'p JudgedObject<'c>], kernel: &'p Kernel) -> ObjectPlans<'p> {
         let plans = self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
             true => self.objects.with_order(kernel.target.vmlinux().btf.endian()).plans(&kernel.target),
-            false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
+            false => Plan::for_objects_with(&relocs_of(chunk), &kernel.target, self.judged.options),
         });
         plans.into_iter().zip(objects).map(|(plan, object)| object.plan_by_load(plan)).collect()
     }

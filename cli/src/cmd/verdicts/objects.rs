@@ -11,7 +11,10 @@ use crate::{
     process::threads::Threads,
     settings::{AppliedSettings, ObjectNames, UserSettings},
 };
-use core_relo::{Endian, Plan, Relocs, plan::Objects};
+use core_relo::{
+    Endian, Plan, Relocs,
+    plan::{Objects, Options},
+};
 use core_relo_loader::{
     InternalError,
     link::LinkError,
@@ -36,6 +39,8 @@ pub(crate) struct JudgedObjects<'o> {
     pub(crate) needs: NeedTable,
     /// The names that the needs look up in each kernel.
     pub(crate) names: NameQuery,
+    /// The options of the objects' plans, which are those of their loader.
+    pub(crate) options: Options,
 }
 
 /// An object to judge.
@@ -204,7 +209,12 @@ fn judge_objects(
         }
     }
     let names = table.names();
-    use_objects(console, &JudgedObjects { objects, needs: table, names })
+    use_objects(console, &JudgedObjects { objects, needs: table, names, options: relocation_options(loader) })
+}
+
+/// Returns how a loader relocates enumerators.
+pub(crate) fn relocation_options(loader: Loader) -> Options {
+    Options::default().zero_extend_unsigned_enums(matches!(loader, Loader::Cilium | Loader::Aya))
 }
 
 /// Applies settings of user space to the objects that have their names. Returns warnings about settings that change nothing.
@@ -230,11 +240,12 @@ pub(crate) struct ObjectsByOrder<'o> {
     pub(crate) all: &'o [JudgedObject<'o>],
     little: OnceLock<Objects<'o>>,
     big: OnceLock<Objects<'o>>,
+    options: Options,
 }
 
 impl<'o> ObjectsByOrder<'o> {
-    pub(crate) fn new(all: &'o [JudgedObject<'o>]) -> Self {
-        Self { all, little: OnceLock::new(), big: OnceLock::new() }
+    pub(crate) fn new(all: &'o [JudgedObject<'o>], options: Options) -> Self {
+        Self { all, little: OnceLock::new(), big: OnceLock::new(), options }
     }
 
     /// Returns the objects of a byte order.
@@ -242,7 +253,7 @@ impl<'o> ObjectsByOrder<'o> {
         let prepared = if order == Endian::Little { &self.little } else { &self.big };
         prepared.get_or_init(|| {
             let with_order = self.all.iter().filter(|object| object.object.endian() == order);
-            Objects::new(with_order.map(|object| &object.relocs))
+            Objects::new(with_order.map(|object| &object.relocs)).with_options(self.options)
         })
     }
 }

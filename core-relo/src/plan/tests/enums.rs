@@ -5,6 +5,7 @@ use crate::{
     ext::RelocKind::{EnumvalExists, EnumvalValue},
     plan::{InsnError, Options, RelocError},
 };
+use alloc::string::ToString as _;
 
 #[test]
 fn an_enumerator_is_found_by_essential_name_also_in_an_enum64() {
@@ -52,6 +53,8 @@ fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
                 ..
             }))
         ));
+        let error = refused.decision.unwrap_err().to_string();
+        assert!(error.contains("expected -2147483648: libbpf sign-extends the enumerators"), "{error}");
         f.options = Options::default().zero_extend_unsigned_enums(true);
         assert_eq!(f.plan_one(record).patched(), (0x8000_0001, Some(imm64(0x8000_0001))));
     });

@@ -70,7 +70,7 @@ pub(super) fn minimise_kernels(
         console.report_error(&bad)?;
         return Ok(Vec::new());
     }
-    let by_order = ObjectsByOrder::new(&objects.objects);
+    let by_order = ObjectsByOrder::new(&objects.objects, objects.options);
     let mut kernels: Vec<MinimalKernel> = Vec::new();
     let mut positions: HashMap<String, usize> = HashMap::new();
     for source in &selection.sources {
