@@ -67,6 +67,9 @@ pub struct MapDef {
     /// A value of `pinning` other than 0 (none) and 1 (by name), whose meaning only the object's user space knows. Such a map is not
     /// pinned.
     pub other_pinning: Option<u32>,
+    /// The sixth word of a legacy definition, if it is not 0. Its meaning depends on the program's loader: an id for iproute2 and aya, the
+    /// index of an inner map or a NUMA node for others.
+    pub legacy_id: Option<u32>,
     /// The NUMA node of the map's memory.
     pub numa_node: Option<u32>,
     /// The value specific to the map type (`map_extra`).
@@ -294,6 +297,7 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
     let word = |at| endian.u32(bytes, at).ok_or(MapError::Legacy { offset, size });
     let mut def = MapDef::default();
     def.set_pinning(endian.u32(bytes, 24).unwrap_or(PIN_NONE));
+    def.legacy_id = endian.u32(bytes, 20).filter(|id| *id != 0);
     Ok(MapDef {
         map_type: word(0)?,
         key_size: word(4)?,

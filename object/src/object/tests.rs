@@ -397,8 +397,8 @@ fn legacy_maps_are_recognised_by_their_symbols() {
 
 #[test]
 fn legacy_maps_say_in_their_seventh_word_whether_they_are_pinned() {
-    let pinned = |section: &str, pinning| {
-        let words = [2u32, 4, 8, 16, 0, 0, pinning];
+    let with_words = |section: &str, id, pinning| {
+        let words = [2u32, 4, 8, 16, 0, id, pinning];
         let words: Vec<u8> = words.iter().flat_map(|w| Endian::Little.u32_bytes(*w)).collect();
         let bytes = one_function(0, 32, |m, _, _| {
             let maps = m.section(section, SectionKind::Data, &words);
@@ -406,6 +406,7 @@ fn legacy_maps_say_in_their_seventh_word_whether_they_are_pinned() {
         });
         Object::parse(&bytes).unwrap().maps().iter().map(|m| m.def.clone()).next()
     };
+    let pinned = |section: &str, pinning| with_words(section, 0, pinning);
     for section in ["maps", "maps/old"] {
         let pin = |pinning| pinned(section, pinning).unwrap().map(|def| def.pin_by_name);
         assert_eq!((pin(0), pin(1)), (Ok(false), Ok(true)));
@@ -414,6 +415,8 @@ fn legacy_maps_say_in_their_seventh_word_whether_they_are_pinned() {
         assert_eq!(pinned(section, 1).unwrap().map(|def| def.other_pinning), Ok(None));
     }
     assert_eq!(pinned("mapset", 0), None);
+    let id = |id| with_words("maps", id, 0).unwrap().unwrap().legacy_id;
+    assert_eq!((id(0), id(3)), (None, Some(3)));
 }
 
 #[test]

@@ -112,6 +112,11 @@ fn add_map_uses(object: &Object<'_>, map: &Map<'_>, is_used: bool, uses: &mut Ru
                 || format!("map {}: values after the five words of `struct bpf_map_def`", name(map.name));
             uses.add(LoaderRule::LegacyMapTail, what);
         }
+        if let Some(id) = def.legacy_id {
+            let what =
+                || format!("map {}: the sixth word of its definition is {id}, expected 0", name(map.name));
+            uses.add(LoaderRule::LegacyMapId, what);
+        }
     }
     if let Some(value) = def.other_pinning {
         let what = || format!("map {}: pinning is {value}, expected 0 (none) or 1 (by name)", name(map.name));

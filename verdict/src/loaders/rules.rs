@@ -102,6 +102,14 @@ loader_rules! {
         aya: Accepts("aya-obj/src/obj.rs: parse_map_def"),
         fix: "user space reads MapSpec.Extra before the load",
     }
+    /// The sixth word of a legacy map's definition is not 0.
+    LegacyMapId "legacy_map_id" {
+        libbpf: Unreached("libbpf.c: bpf_object__elf_collect"),
+        core_relo: Refuses("object/src/load_plan/maps/planner.rs: plan_defined_map"),
+        cilium: LeavesToUser("map.go: MapSpec.createMap"),
+        aya: Accepts("aya-obj/src/obj.rs: parse_map_def"),
+        fix: "set the word to 0; a map of maps defines its inner map in SEC(\".maps\")",
+    }
     /// The `pinning` of a map is neither 0 (none) nor 1 (by name).
     OtherPinning "other_pinning" {
         libbpf: Refuses("libbpf.c: parse_btf_map_def"),

@@ -31,7 +31,8 @@ fn build(rule: LoaderRule) -> TestObject {
         LoaderRule::LegacyMaps => legacy_map("maps", &[1, 4, 8, 1, 0], 20),
         LoaderRule::LegacyMapSubsection => legacy_map("maps/events", &[1, 4, 8, 1, 0], 20),
         LoaderRule::LegacyMapSize => legacy_map("maps", &[1, 4, 8, 1, 0], 0),
-        LoaderRule::LegacyMapTail => legacy_map("maps", &[1, 4, 8, 1, 0, 7, 0], 28),
+        LoaderRule::LegacyMapTail => legacy_map("maps", &[1, 4, 8, 1, 0, 0, 0, 7], 32),
+        LoaderRule::LegacyMapId => legacy_map("maps", &[1, 4, 8, 1, 0, 7, 0], 28),
         LoaderRule::OtherPinning => {
             with_map(&[("type", 1), ("key_size", 4), ("value_size", 8), ("max_entries", 1), ("pinning", 2)])
         }

@@ -151,6 +151,13 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
     fn plan_defined_map(&self, name: &str, map: &Map<'_>) -> Result<MapPlan, LoadPlanError> {
         let def = map.def.as_ref();
         let def = def.map_err(|cause| LinkError::Map { map: text(map.name), cause: cause.clone() })?;
+        if let Some(id) = def.legacy_id {
+            // libbpf before 1.0 refuses words that it does not know.
+            let what = format!(
+                "the sixth word of its definition is {id}, expected 0: its meaning depends on the loader that the object was made for"
+            );
+            return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
+        }
         let mut plan = plan_definition(def, self.kernel);
         plan.kernel_name = map.name.to_vec();
         if let Some(value) = def.other_pinning {

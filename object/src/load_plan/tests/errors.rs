@@ -227,3 +227,19 @@ fn zeroed_sections_take_no_memory_and_large_sections_are_refused() {
         "map `.bss`: its value is too large: 4294967296 bytes, expected at most 4294967295"
     );
 }
+
+#[test]
+fn a_legacy_map_whose_sixth_word_is_not_zero_is_refused() {
+    let planned = |id: u32| {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[&load(1, 0)[..], &returns(0)].concat());
+        let words = [1u32, 4, 8, 1, 0, id].map(|word| Endian::native().u32_bytes(word)).concat();
+        let maps = m.section("maps", SectionKind::Data, &words);
+        let symbol = m.symbol("old", SymbolKind::Data, maps, 0, 24);
+        m.refer(main, 0, symbol, false);
+        m.plan_on(kernel(|_| {}), |_| {}).map(|plan| plan.maps().len())
+    };
+    assert_eq!(planned(0), Ok(1));
+    let error = planned(3).unwrap_err().to_string();
+    assert!(error.starts_with("map `old`: the sixth word of its definition is 3, expected 0: "), "{error}");
+}
