@@ -22,6 +22,11 @@ pub(crate) fn run(args: &Args, batch_line: Option<u32>) -> io::Result<ExitStatus
         exit: ExitStatus::Success,
         batch_line,
     };
+    if let Err(bad) = output::check_outputs(&args.files) {
+        console.report_error(&bad)?;
+        console.out.flush()?;
+        return Ok(console.exit);
+    }
     let result = match &args.command {
         Command::Check(c) => cmd::check::run(&mut console, c),
         Command::Plan(c) => cmd::plan::run(&mut console, c),
@@ -65,7 +70,7 @@ pub(crate) fn run(args: &Args, batch_line: Option<u32>) -> io::Result<ExitStatus
 /// Returns the stream for the report, and whether it gets colours. The stream is stdout, or stderr if the command writes a file to
 /// stdout.
 fn report_stream(args: &Args) -> (Box<dyn Write>, bool) {
-    if args.command.output_paths().into_iter().any(output::is_stdout) {
+    if args.files.outputs.iter().any(|output| output::is_stdout(&output.path)) {
         let has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
         return (Box::new(Stream(io::stderr())), has_colour);
     }

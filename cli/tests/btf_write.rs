@@ -147,7 +147,7 @@ fn bad_input_is_one_line_and_writes_nothing() {
         ),
         (
             &["distil", "module.btf", "--base", "kernel.btf", "-o", "out", "--base-output", "beside/../out"],
-            "beside/../out: is the output of both BTFs",
+            "out: is the path of two outputs",
         ),
         (&["dedup", "nosuch", "-o", "out"], "nosuch: no such file"),
         (&["sort", "cut.btf", "-o", "out"], "cut.btf: truncated"),
@@ -161,7 +161,7 @@ fn bad_input_is_one_line_and_writes_nothing() {
         (&["distil", "kernel.btf", "-o", "out", "--base-output", "base"], "kernel.btf: the BTF has no base"),
         (
             &["distil", "module.btf", "--base", "kernel.btf", "-o", "out", "--base-output", "out"],
-            "out: is the output of both BTFs",
+            "out: is the path of two outputs",
         ),
         (&["sort", "kernel.btf", "-o", "nosuch/out"], "nosuch/out: cannot be written: no such directory"),
     ];

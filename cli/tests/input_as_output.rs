@@ -1,11 +1,11 @@
-//! Commands whose output is of another kind than their inputs never replace an input.
+//! No output of a command replaces an input, another output, or a file of another kind.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod common;
 
 use common::{demo, run_in};
-use std::fs;
+use std::{fs, os::unix::fs::symlink};
 
 #[test]
 fn no_input_becomes_the_output() {
@@ -32,6 +32,69 @@ fn no_input_becomes_the_output() {
             assert_eq!(fs::read(dir.path().join(name)).unwrap(), fs::read(demo().join(from)).unwrap());
         }
     }
+}
+
+/// Reports and budgets replace only reports and budgets. A glob after an option makes its first file the output.
+#[test]
+fn reports_and_budgets_replace_no_other_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for name in ["agent.bpf.o", "other.bpf.o", "o.md"] {
+        fs::copy(demo().join("exec.bpf.o"), at(name)).unwrap();
+    }
+    for name in ["kernel.btf", "k.html"] {
+        fs::copy(demo().join("linux-6.1.btf"), at(name)).unwrap();
+    }
+    symlink("o.md", at("link.md")).unwrap();
+    fs::hard_link(at("o.md"), at("hard.md")).unwrap();
+    fs::write(at("README.md"), "# A document of the user\n").unwrap();
+    fs::write(at("main.rs"), "fn main() {}\n").unwrap();
+    let check = ["check", "agent.bpf.o", "--btf", "kernel.btf", "--report"];
+    let cases: [(&[&str], &str); 12] = [
+        (&["check", "o.md", "--btf", "kernel.btf", "--report", "o.md"], "o.md: is an input"),
+        (&["check", "o.md", "--btf", "kernel.btf", "--report", "./o.md", "--force"], "./o.md: is an input"),
+        (&["check", "o.md", "--btf", "kernel.btf", "--report", "link.md"], "link.md: is an input"),
+        (&["check", "o.md", "--btf", "kernel.btf", "--report", "hard.md"], "hard.md: is an input"),
+        (&["check", "agent.bpf.o", "--btf", "k.html", "--report", "k.html"], "k.html: is an input"),
+        (&[&check[..], &["README.md"]].concat(), "README.md: exists and is of another kind"),
+        (&[&check[..], &["new.md", "--report", "./new.md"]].concat(), "./new.md: is the path of two outputs"),
+        (&["load", "agent.bpf.o", "--each", "--write-budget", "agent.bpf.o"], "agent.bpf.o: is an input"),
+        (
+            &["load", "--each", "--write-budget", "agent.bpf.o", "other.bpf.o"],
+            "agent.bpf.o: exists and is of",
+        ),
+        (&["gen", "rust", "agent.bpf.o", "-o", "main.rs"], "main.rs: exists and is of another kind"),
+        (&["gen", "object", "agent.bpf.o", "agent.bpf.o"], "OUT names the output"),
+        (&["btf", "dedup", "kernel.btf", "-o", "agent.bpf.o"], "-o names the output"),
+    ];
+    let contents = || {
+        let mut entries: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        entries.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect::<Vec<_>>()
+    };
+    let before = contents();
+    for (arguments, expected) in cases {
+        let run = run_in(dir.path(), arguments);
+        assert!(run.exit == 2 && run.err.contains(expected), "{arguments:?}: {} {}", run.exit, run.err);
+        assert!(contents() == before, "{arguments:?}");
+    }
+    // A report, an empty file and, with --force, any file that is no input.
+    fs::write(at("empty.md"), "").unwrap();
+    for (output, more) in
+        [("new.md", &[][..]), ("new.md", &[]), ("empty.md", &[]), ("README.md", &["--force"])]
+    {
+        let run = run_in(dir.path(), [&check[..], &[output], more].concat());
+        assert!(
+            fs::read_to_string(at(output)).unwrap().starts_with("<!-- core-relo check -->"),
+            "{}",
+            run.err
+        );
+    }
+    // The lines of a batch keep its file.
+    fs::write(at("batch"), "gen header -o batch --force\n").unwrap();
+    let run = run_in(dir.path(), ["batch", "batch"]);
+    assert!(run.exit == 2 && run.err.contains("batch: is an input and the output"), "{}", run.err);
 }
 
 #[test]

@@ -291,7 +291,8 @@ fn bad_input_is_named_and_leaves_the_old_output() {
     let dir = tempfile::tempdir().unwrap();
     let kernels = kernels(dir.path());
     let out = dir.path().join("out.tar.gz");
-    fs::write(&out, "old").unwrap();
+    let old = b"\x1f\x8b\x08 an old archive";
+    fs::write(&out, old).unwrap();
     let min = |objects: &[&str], btf: &Path, out: &Path| {
         let (btf, out) = (text(btf), text(out));
         let mut args = vec!["btf", "min"];
@@ -300,7 +301,7 @@ fn bad_input_is_named_and_leaves_the_old_output() {
         let run = run(args);
         assert_eq!(
             (run.exit, read(&dir.path().join("out.tar.gz")).as_slice()),
-            (2, b"old".as_slice()),
+            (2, old.as_slice()),
             "{}",
             run.err
         );
@@ -328,7 +329,7 @@ fn bad_input_is_named_and_leaves_the_old_output() {
         "{}",
         run.err
     );
-    assert_eq!(read(&out), b"old");
+    assert_eq!(read(&out), old);
     let leftovers = fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(leftovers, 3, "the kernels, the twin and the old output");
 }

@@ -137,13 +137,16 @@ fn wait_until_in_open(child: &Child) {
     panic!("the process does not wait");
 }
 
+/// A file that an object may replace.
+const OLD: &[u8] = b"\x7fELF old";
+
 #[test]
 fn a_signal_leaves_no_temporary_file() {
     let (dir, patched) = dir();
     let out = dir.path().join("out.o");
     for (n, number) in (0..90u64).zip([1, 2, 15, 3, 10, 14].into_iter().cycle()) {
         if n % 2 == 0 {
-            fs::write(&out, "old").unwrap();
+            fs::write(&out, OLD).unwrap();
         } else {
             drop(fs::remove_file(&out));
         }
@@ -155,7 +158,7 @@ fn a_signal_leaves_no_temporary_file() {
         assert!(status.success() || status.signal() == Some(number), "{status}");
         assert_eq!(left_behind(dir.path()), [""; 0], "signal {number}");
         match fs::read(&out) {
-            Ok(content) => assert!(content == patched || (n % 2 == 0 && content == b"old")),
+            Ok(content) => assert!(content == patched || (n % 2 == 0 && content == OLD)),
             Err(_) => assert!(n % 2 == 1 && !status.success()),
         }
     }
@@ -164,7 +167,7 @@ fn a_signal_leaves_no_temporary_file() {
 #[test]
 fn a_file_size_limit_leaves_the_old_output() {
     let (dir, _) = dir();
-    fs::write(dir.path().join("out.o"), "old").unwrap();
+    fs::write(dir.path().join("out.o"), OLD).unwrap();
     for limit in ["0", "1000"] {
         let limited = Command::new("prlimit")
             .args([&format!("--fsize={limit}"), BIN])
@@ -178,7 +181,7 @@ fn a_file_size_limit_leaves_the_old_output() {
         let err = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(2), "{err}");
         assert!(err.contains("out.o: cannot be written: File too large"), "{err}");
-        assert_eq!(fs::read(dir.path().join("out.o")).unwrap(), b"old");
+        assert_eq!(fs::read(dir.path().join("out.o")).unwrap(), OLD);
         assert_eq!(left_behind(dir.path()), [""; 0]);
     }
 }
@@ -210,7 +213,7 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
             return;
         }
     }
-    fs::write(&victim, "precious").unwrap();
+    fs::write(&victim, OLD).unwrap();
     let check = |out| ["check", "in.o", "--btf", "kernel.btf", "--resume", out];
     for out in ["shared/existing", "shared/dangling"] {
         for args in [&patch(out)[..], &["gen", "object", out, "in.o"], &check(out)] {
@@ -228,11 +231,11 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
         2,
         "another user may have written the results"
     );
-    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert_eq!(fs::read(&victim).unwrap(), OLD);
     assert!(!dir.path().join("new").exists());
     symlink(&victim, shared.join("own")).unwrap();
     assert_eq!(run_in(dir.path(), patch("shared/own")).exit, 0, "links of the same user are followed");
-    assert_ne!(fs::read(&victim).unwrap(), b"precious");
+    assert_ne!(fs::read(&victim).unwrap(), OLD);
     assert!(shared.join("own").is_symlink());
 }
 

@@ -1,5 +1,6 @@
 //! The arguments of `btf`.
 
+use crate::output::{OutputKind, OutputPath};
 use crate::{
     args::{
         btf_check::{self, BtfCheckArgs},
@@ -249,8 +250,8 @@ pub(crate) struct BtfMinArgs {
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
     /// File to write to: raw BTF of one kernel, or an archive if the name ends with .tar.gz or .tgz; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::BtfOrArchive))]
+    pub(crate) output: OutputPath,
     /// Also keep what `check` reads, so that its verdicts stay the same
     #[arg(long)]
     pub(crate) verdicts: bool,

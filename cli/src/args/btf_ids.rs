@@ -1,6 +1,7 @@
 //! The arguments of `btf ids`.
 
 use crate::args::format::Format;
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -28,8 +29,8 @@ pub(crate) struct BtfIdsArgs {
     #[arg(long, requires = "resolve")]
     pub(crate) allow_missing: bool,
     /// File to write to, which may be the input; `-` is stdout
-    #[arg(short, long, value_name = "OUT", requires = "resolve", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(short, long, value_name = "OUT", requires = "resolve", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("path", OutputKind::Elf))]
+    pub(crate) output: Option<OutputPath>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

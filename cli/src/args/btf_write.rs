@@ -1,8 +1,9 @@
 //! The arguments of the `btf` subcommands that write BTF.
 
 use crate::args::format::Format;
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const DEDUP_HELP: &str = "Examples:
   core-relo btf dedup prog.bpf.o -o prog.btf
@@ -68,8 +69,8 @@ pub(crate) enum BtfWriteCommand {
 #[derive(Debug, Args)]
 pub(crate) struct BtfOutputArgs {
     /// File to write raw BTF to; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Btf))]
+    pub(crate) output: OutputPath,
     /// Output format of the report
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -132,8 +133,8 @@ pub(crate) struct BtfDistilArgs {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
     /// File to write the distilled base to
-    #[arg(long, value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) base_output: PathBuf,
+    #[arg(long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Btf))]
+    pub(crate) base_output: OutputPath,
     #[command(flatten)]
     pub(crate) output: BtfOutputArgs,
 }
@@ -201,14 +202,5 @@ impl BtfWriteCommand {
             Self::Convert(c) => &c.output,
             Self::Encode(c) => &c.output,
         }
-    }
-
-    /// Returns the paths of the output files.
-    pub(crate) fn output_paths(&self) -> Vec<&Path> {
-        let base = match self {
-            Self::Distil(c) => Some(&*c.base_output),
-            _ => None,
-        };
-        [Some(&*self.output().output), base].into_iter().flatten().collect()
     }
 }

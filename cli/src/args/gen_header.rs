@@ -1,7 +1,7 @@
 //! The arguments of `gen header`.
 
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
-use std::path::PathBuf;
 
 pub(crate) const GEN_HEADER_HELP: &str = "Examples:
   core-relo gen header -o core_relo.h
@@ -14,6 +14,6 @@ Exit status 0 if the header was written, else 2.";
 #[derive(Debug, Args)]
 pub(crate) struct GenHeaderArgs {
     /// File to write the header to; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, default_value = "-")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, default_value = "-", value_parser = OutputPath::parser(OutputKind::CoreReloHeader))]
+    pub(crate) output: OutputPath,
 }

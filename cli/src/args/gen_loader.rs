@@ -1,6 +1,7 @@
 //! The arguments of `gen loader`.
 
 use crate::args::{byte_count, format::Format, load::SetupArgs, object_name::parse_name, settings::SETTINGS};
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;
 use std::{ops::RangeInclusive, path::PathBuf};
@@ -38,8 +39,8 @@ pub(crate) struct GenLoaderArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// File to write the loader program to; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, required_unless_present = "show")]
-    pub(crate) output: Option<PathBuf>,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, required_unless_present = "show", value_parser = OutputPath::parser(OutputKind::LoaderFile))]
+    pub(crate) output: Option<OutputPath>,
     /// Put the CO-RE relocations and the configuration of this kernel in the file: `running`, raw BTF, an ELF with .BTF, a vmlinuz
     /// [default: the kernel that executes the program relocates]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]

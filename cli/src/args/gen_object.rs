@@ -7,6 +7,7 @@ use crate::args::{
     gen_rust::{self, GenRustArgs},
     gen_vmlinux::{self, GenVmlinuxArgs},
 };
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -47,8 +48,8 @@ pub(crate) enum GenCommand {
 #[derive(Debug, Args)]
 pub(crate) struct GenObjectArgs {
     /// File to write the object to, as for `patch`; `-` is stdout
-    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Elf))]
+    pub(crate) output: OutputPath,
     /// BPF objects to link; of several weak definitions, the first is used
     #[arg(required = true, value_name = "IN", value_hint = ValueHint::FilePath)]
     pub(crate) objects: Vec<PathBuf>,

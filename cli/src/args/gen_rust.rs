@@ -1,6 +1,7 @@
 //! The arguments of `gen rust`.
 
 use super::object_name::parse_name;
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -22,8 +23,8 @@ pub(crate) struct GenRustArgs {
     #[arg(value_name = "OTHER", value_hint = ValueHint::FilePath)]
     pub(crate) other: Option<PathBuf>,
     /// File to write the skeleton to; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, default_value = "-")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, default_value = "-", value_parser = OutputPath::parser(OutputKind::Skeleton))]
+    pub(crate) output: OutputPath,
     /// Name of the skeleton's module [default: the file name of OBJ, without .bpf.o or .o]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,

@@ -1,5 +1,6 @@
 //! The arguments of `gen vmlinux`.
 
+use crate::output::{OutputKind, OutputPath};
 use crate::{args::btf::parse_glob, glob::Glob};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -21,8 +22,8 @@ pub(crate) struct GenVmlinuxArgs {
     #[arg(long, value_name = "KERNEL", value_hint = ValueHint::FilePath, default_value = "/sys/kernel/btf/vmlinux")]
     pub(crate) btf: PathBuf,
     /// File to write the header to; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, default_value = "-")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, default_value = "-", value_parser = OutputPath::parser(OutputKind::Vmlinux))]
+    pub(crate) output: OutputPath,
     /// Declare the types with this name, too; `*` stands for any characters, `?` for one; may be repeated
     #[arg(long, value_name = "NAME", value_parser = parse_glob)]
     pub(crate) root: Vec<Glob>,

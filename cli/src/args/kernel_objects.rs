@@ -1,6 +1,5 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
-#[cfg(feature = "sign")]
 use crate::args::prog_sign::{self, ProgSignArgs};
 use crate::args::{
     format::Format,
@@ -19,8 +18,9 @@ use crate::args::{
     test_run::{self, ProgRunArgs},
     trace_output::{self, ProgStreamArgs, TracelogArgs},
 };
+#[cfg(feature = "sign")]
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, Subcommand, ValueHint};
-use std::path::PathBuf;
 
 const PROG_HELP: &str = "Examples:
   core-relo prog list
@@ -227,9 +227,9 @@ pub(crate) struct ProgDumpArgs {
     #[arg(long, conflicts_with = "jited")]
     pub(crate) graph: bool,
     /// Write the bytes of the instructions, or of the machine code, of one program to this file; `-` is stdout
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Bytes))]
     #[arg(conflicts_with_all = ["raw", "opcodes", "linum", "graph", "format"])]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Option<OutputPath>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

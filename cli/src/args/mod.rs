@@ -15,6 +15,7 @@ mod byte_count;
 pub(crate) mod completion;
 pub(crate) mod events;
 pub(crate) mod feature;
+pub(crate) mod files;
 pub(crate) mod format;
 pub(crate) mod gen_header;
 pub(crate) mod gen_loader;
@@ -55,6 +56,7 @@ use clap::{
 };
 use core_relo::Name;
 use feature::FeatureArgs;
+use files::{CommandFiles, with_force};
 use format::{BtfDumpFormat, Color, Format};
 use gen_object::GenCommand;
 use help_text::with_joined_paragraphs;
@@ -64,11 +66,7 @@ use list_selection::suggest_show;
 use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
 use requires::RequiresArgs;
-use std::{
-    env,
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::{env, ffi::OsString, path::PathBuf};
 use vm::VmArgs;
 
 const STYLES: styling::Styles = styling::Styles::styled()
@@ -111,6 +109,9 @@ pub(crate) struct Args {
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// The files that the command line names.
+    #[arg(skip)]
+    pub(crate) files: CommandFiles,
 }
 
 impl Args {
@@ -147,14 +148,16 @@ impl Args {
         matches
             .map_err(|error| suggest_show(error, &words, command))
             .and_then(|mut matches| {
-                Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
+                let files = CommandFiles::collect(command, &matches);
+                let parsed = Self::from_arg_matches_mut(&mut matches);
+                parsed.map(|args| Self { files, ..args }).map_err(|error| error.format(command))
             })
             .map_err(|error| bpftool_hints::add_hint(error, &words))
     }
 
-    /// Returns the command with its help.
+    /// Returns the command with its help, and `--force` of the commands with outputs.
     pub(crate) fn full_command() -> clap::Command {
-        with_joined_paragraphs(Self::command())
+        with_joined_paragraphs(with_force(Self::command()))
     }
 }
 
@@ -356,30 +359,6 @@ impl Command {
             Self::Completions { .. } => Format::Text,
             #[cfg(feature = "man")]
             Self::Man { .. } => Format::Text,
-        }
-    }
-
-    /// Returns the paths of the command's output files, without the results file of `check --resume`.
-    pub(crate) fn output_paths(&self) -> Vec<&Path> {
-        match self {
-            Self::Patch(c) => vec![&c.output],
-            Self::Gen(GenCommand::Object(c)) => vec![&c.output],
-            Self::Gen(GenCommand::Rust(c)) => vec![&c.output],
-            Self::Gen(GenCommand::Loader(c)) => c.output.iter().map(PathBuf::as_path).collect(),
-            Self::Btf(BtfCommand::Min(c)) => vec![&c.output],
-            Self::Btf(BtfCommand::Write(c)) => c.output_paths(),
-            Self::Btf(BtfCommand::Ids(c)) => c.output.iter().map(PathBuf::as_path).collect(),
-            Self::Gen(GenCommand::Vmlinux(c)) => vec![&c.output],
-            Self::Gen(GenCommand::Header(c)) => vec![&c.output],
-            Self::Run(c) => c.test.output_paths(),
-            Self::Prog(ProgCommand::Run(c)) => c.test.output_paths(),
-            Self::Prog(ProgCommand::Dump(c)) => c.output.iter().map(PathBuf::as_path).collect(),
-            #[cfg(feature = "sign")]
-            Self::Prog(ProgCommand::Sign(c)) => vec![&c.output],
-            Self::Check(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
-            Self::Load(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
-            Self::Vm(c) => c.stats.write_budget.iter().map(PathBuf::as_path).collect(),
-            _ => Vec::new(),
         }
     }
 }

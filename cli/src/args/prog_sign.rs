@@ -1,5 +1,6 @@
 //! The arguments of `prog sign`.
 
+use crate::output::{OutputKind, OutputPath};
 use crate::{args::format::Format, signing::DigestAlgorithm};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -25,8 +26,8 @@ pub(crate) struct ProgSignArgs {
     #[arg(short = 'i', long, value_name = "CERT", value_hint = ValueHint::FilePath)]
     pub(crate) certificate: PathBuf,
     /// File to write the signed loader file to; may be LOADER; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("loader", OutputKind::LoaderFile))]
+    pub(crate) output: OutputPath,
     /// Hash algorithm of the signature
     #[arg(long, value_enum, value_name = "HASH", default_value_t)]
     pub(crate) digest: DigestAlgorithm,

@@ -1,5 +1,6 @@
 //! The arguments of the commands that relocate: `check`, `plan`, `explain`, `patch`.
 
+use crate::output::{OutputKind, OutputPath};
 use crate::{
     args::{
         byte_count,
@@ -124,8 +125,8 @@ pub(crate) struct CheckArgs {
     /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only one run at a time may write
     /// to FILE. A FILE that is not from such a run on the same objects, with the same options for evidence, is refused and stays as it
     /// is. So is FILE if a kernel changed later
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
-    pub(crate) resume: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"], value_parser = OutputPath::parser(OutputKind::Results))]
+    pub(crate) resume: Option<OutputPath>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceArgs,
     #[command(flatten)]
@@ -150,8 +151,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) variants: Option<PathBuf>,
     /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may be given several times
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
-    pub(crate) report: Vec<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume", value_parser = OutputPath::parser(OutputKind::Report))]
+    pub(crate) report: Vec<OutputPath>,
     /// Kernel image to judge as --btf does, and to boot in QEMU, where every program is loaded. Prints the real outcome beside the
     /// verdict. A vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an s390x image
     #[arg(long, value_name = "VMLINUZ", num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base", "shard", "resume"])]
@@ -234,8 +235,8 @@ pub(crate) struct PatchArgs {
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
     /// File to write the object to; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("object", OutputKind::Elf))]
+    pub(crate) output: OutputPath,
     /// Keep the CO-RE records, for commands that show them; a loader would relocate the instructions a second time
     #[arg(long)]
     pub(crate) keep_records: bool,

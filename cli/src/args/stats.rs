@@ -1,5 +1,6 @@
 //! The arguments about the verifier's statistics, which `load --each`, `vm` and `check --boot` share.
 
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -16,8 +17,8 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 0, requires = "budget", value_parser = clap::value_parser!(u32).range(0..=10000))]
     pub(crate) budget_tolerance: u32,
     /// Write the statistics to FILE as the new budget
-    #[arg(long, value_name = "FILE", requires = "single_loads", value_hint = ValueHint::FilePath)]
-    pub(crate) write_budget: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "single_loads", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("budget", OutputKind::Budget))]
+    pub(crate) write_budget: Option<OutputPath>,
 }
 
 impl StatsArgs {

@@ -4,8 +4,9 @@ use super::{
     format::Format,
     object_selector::{ProgramSelector, one_program_name, one_tag},
 };
+use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub(super) const PROG_RUN_HELP: &str = "Examples:
   core-relo prog run 42 --data-in packet.bin --repeat 1000
@@ -23,14 +24,14 @@ pub(crate) struct TestRunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) data_in: Option<PathBuf>,
     /// Write the data after the run to this file; `-` is stdout, and the report goes to stderr
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) data_out: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Bytes))]
+    pub(crate) data_out: Option<OutputPath>,
     /// Input context
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ctx_in: Option<PathBuf>,
     /// Write the context after the run to this file; `-` is stdout, and the report goes to stderr
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) ctx_out: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Bytes))]
+    pub(crate) ctx_out: Option<OutputPath>,
     /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
@@ -45,12 +46,7 @@ pub(crate) struct TestRunArgs {
     pub(crate) batch: Option<u32>,
 }
 
-impl TestRunArgs {
-    /// Returns the paths of the output files.
-    pub(crate) fn output_paths(&self) -> Vec<&Path> {
-        [&self.data_out, &self.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect()
-    }
-}
+impl TestRunArgs {}
 
 #[derive(Debug, Args)]
 #[command(mut_arg("name", one_program_name), mut_arg("tag", one_tag))]

@@ -5,7 +5,7 @@ use crate::{
     error::BadInput,
     input::{file, limits::MAX_BUDGET_BYTES},
     json::writer::JsonLines,
-    output,
+    output::{self, OutputPath},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -84,7 +84,7 @@ pub(super) fn read(path: &Path) -> Result<Budget, BadInput> {
 }
 
 /// Replaces a budget file atomically.
-pub(super) fn write(path: &Path, budget: &Budget) -> io::Result<Result<(), BadInput>> {
+pub(super) fn write(path: &OutputPath, budget: &Budget) -> io::Result<Result<(), BadInput>> {
     let mut lines = JsonLines::default();
     lines.push(&Header { core_relo_budget: VERSION })?;
     for (key, usage) in budget {
@@ -160,6 +160,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+    use crate::output::OutputKind;
     use std::fs;
 
     const LINE: &str = r#"{"kernel":"6.1","object":"a.o","program":"p","verified_insns":9,"total_states":2,"peak_states":null,"stack_depth":0}"#;
@@ -179,10 +180,10 @@ mod tests {
         let budget =
             Budget::from([(key("6.1", "q"), usage), (key("6.1", "p"), usage), (key("5.10", "r"), usage)]);
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("budget.jsonl");
+        let path = OutputPath::new(dir.path().join("budget.jsonl"), OutputKind::Budget);
         write(&path, &budget).unwrap().unwrap();
         assert_eq!(read(&path).unwrap(), budget);
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(&*path).unwrap();
         let programs: Vec<_> = text.lines().skip(1).map(|line| line.contains("\"program\":\"r\"")).collect();
         assert_eq!(programs, [true, false, false]);
     }

@@ -10,6 +10,7 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, escape_path},
     json::budget::FindingJson,
+    output::OutputPath,
     text::{
         line::Line,
         style::{BOLD, ERROR, GOOD},
@@ -24,7 +25,7 @@ pub(crate) struct BudgetGate {
     budget: Option<(PathBuf, Budget)>,
     tolerance: u32,
     /// The file for the new budget.
-    output: Option<PathBuf>,
+    output: Option<OutputPath>,
     run: Measurements,
     /// The reason why the run is not complete, and cannot become a budget.
     incomplete: Option<String>,

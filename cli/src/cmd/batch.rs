@@ -49,7 +49,9 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
                 return Ok(());
             }
         };
-        let args = Args { color: if matches!(args.color, Color::Auto) { color } else { args.color }, ..args };
+        let mut args =
+            Args { color: if matches!(args.color, Color::Auto) { color } else { args.color }, ..args };
+        args.files.add_input(&batch.file);
         let status = dispatch::run(&args, Some(number))?;
         console.raise_exit(status);
         // Signals that a complete command ignores until its exit end the process again.

@@ -41,8 +41,6 @@ fn link(args: &GenObjectArgs) -> Result<LinkReport, BadInput> {
     let read = |path: &PathBuf| ObjectFile::read_within(path, &budget);
     let files = args.objects.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let name = escape_path(&args.output);
-    let help = "the first path is the output: core-relo gen object OUT IN...";
-    output::refuse_inputs(args.objects.iter().map(PathBuf::as_path), &args.output, help)?;
     let bad = |error: StaticLinkError| {
         let text = error.to_string();
         let file = error.file().unwrap_or(&name);

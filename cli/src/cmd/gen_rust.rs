@@ -60,8 +60,6 @@ fn write_skeleton(args: &GenRustArgs) -> Result<usize, BadInput> {
             options.other_byte_order = Some((second.0.to_vec(), second.1));
         }
     }
-    let inputs = args.other.as_deref().into_iter().chain([&*args.object]);
-    output::refuse_inputs(inputs, &args.output, "give the skeleton a name of its own with -o")?;
     let text = generate(bytes, &name, &options).map_err(|error| bad_object(&file.name, &error))?;
     output::write(&args.output, text.as_bytes())?;
     Ok(text.lines().count())

@@ -13,7 +13,7 @@ use core_relo::{
     btf::{CHeader, HeaderRoots},
     ext::RelocKind,
 };
-use std::{io, path::PathBuf};
+use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Result<()> {
     let (text, missing) = match generate(args) {
@@ -39,8 +39,6 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Resul
 
 /// Returns the header, and the names that the kernel does not have.
 fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
-    let inputs = args.objects.iter().chain([&args.btf]).map(PathBuf::as_path);
-    output::refuse_inputs(inputs, &args.output, "give the header a name of its own with -o")?;
     let mut roots = HeaderRoots::new();
     for path in &args.objects {
         let file = ObjectFile::read(path)?;

@@ -8,7 +8,7 @@ use rustix::{
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    io,
+    io::{self, Read as _},
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
 };
@@ -115,6 +115,19 @@ impl Destination {
             return Err(io::Error::other("was replaced while it was opened").into());
         }
         Ok(file)
+    }
+
+    /// Returns whether a write replaces or creates a regular file, and is not appended to something.
+    pub(crate) const fn is_replaced(&self) -> bool {
+        matches!(self.kind, DestinationKind::Free | DestinationKind::File(_))
+    }
+
+    /// Returns the first bytes of the file.
+    pub(crate) fn read_head(&self, max_bytes: u64) -> Result<Vec<u8>, DestinationError> {
+        let file = self.open(OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
+        let mut head = Vec::new();
+        file.take(max_bytes).read_to_end(&mut head)?;
+        Ok(head)
     }
 
     /// Removes the file that [`open`](Self::open) created, if the name is still that of the file. A file that existed before stays.

@@ -2,12 +2,16 @@
 
 mod destination;
 mod inputs;
+mod kind;
+mod path;
 mod staged;
 mod stream;
 
 use crate::error::BadInput;
 pub(crate) use destination::{Destination, DestinationError, DestinationKind};
-pub(crate) use inputs::{real_path, refuse_inputs};
+pub(crate) use inputs::{check_outputs, refuse_inputs};
+pub(crate) use kind::OutputKind;
+pub(crate) use path::OutputPath;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},
@@ -32,7 +36,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 
 /// Writes an output file. `-` is standard output. Replaces a regular file as a whole; appends to a device, a pipe or an open file
 /// of a process (`/dev/stdout`). A reader of standard output that wants no more bytes is no error.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
+pub(crate) fn write(path: &OutputPath, bytes: &[u8]) -> Result<(), BadInput> {
     if is_dash(path) {
         let mut out = io::stdout().lock();
         let written = out.write_all(bytes).and_then(|()| out.flush());
@@ -56,14 +60,13 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
 
 /// Writes two output files of one result, as [`write`] does. If both are regular files, an error leaves both as they were, except on
 /// file systems that cannot exchange two names.
-pub(crate) fn write_both(first: (&Path, &[u8]), second: (&Path, &[u8])) -> Result<(), BadInput> {
-    let regular = |path: &Path| {
+pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8])) -> Result<(), BadInput> {
+    let regular = |path: &OutputPath| {
         if is_dash(path) {
             return Ok(None);
         }
         let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
-        let is_regular = matches!(found.kind, DestinationKind::Free | DestinationKind::File(_));
-        Ok::<_, BadInput>(is_regular.then_some(found))
+        Ok::<_, BadInput>(Some(found).filter(Destination::is_replaced))
     };
     let found = (regular(first.0)?, regular(second.0)?);
     match &found {
@@ -114,6 +117,10 @@ mod tests {
         os::unix::fs::{PermissionsExt as _, symlink},
     };
 
+    fn write(path: impl Into<std::path::PathBuf>, bytes: &[u8]) -> Result<(), BadInput> {
+        super::write(&OutputPath::new(path, OutputKind::Bytes), bytes)
+    }
+
     #[test]
     fn owner_and_mode_stay_and_links_lead_on() {
         let dir = tempfile::tempdir().unwrap();
@@ -137,7 +144,7 @@ mod tests {
         assert_eq!(fs::read(dir.path().join("made")).unwrap(), b"made");
         assert!(first.is_symlink() && second.is_symlink());
         symlink("round", dir.path().join("round")).unwrap();
-        assert!(write(&dir.path().join("round"), b"x").is_err(), "a link to itself leads nowhere");
+        assert!(write(dir.path().join("round"), b"x").is_err(), "a link to itself leads nowhere");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 6, "nothing is left beside them");
     }
 
@@ -149,11 +156,11 @@ mod tests {
         let open = fs::File::options().append(true).open(&log).unwrap();
         let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));
         let inode = fs::metadata(&log).unwrap().ino();
-        write(Path::new(&descriptor), b"object").unwrap();
+        write(&descriptor, b"object").unwrap();
         assert_eq!(fs::read(&log).unwrap(), b"before\nobject");
         assert_eq!(fs::metadata(&log).unwrap().ino(), inode);
-        write(Path::new("/dev/null"), b"object").unwrap();
-        let full = write(Path::new("/dev/full"), b"object").unwrap_err();
+        write("/dev/null", b"object").unwrap();
+        let full = write("/dev/full", b"object").unwrap_err();
         assert!(full.to_string().starts_with("/dev/full: cannot be written: No space left"), "{full}");
     }
 }

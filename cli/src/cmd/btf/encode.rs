@@ -1,6 +1,6 @@
 //! `btf encode`: BTF from debug information.
 
-use super::{HELP_RAW_BTF, read::read_file};
+use super::read::read_file;
 use crate::{
     args::{btf_write::BtfEncodeArgs, format::Format},
     console::Console,
@@ -41,8 +41,6 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfEncodeArgs) -> io::Result
 fn encode(args: &BtfEncodeArgs) -> Result<EncodeReport, BadInput> {
     let base = args.base.as_deref().map(|base| read_file(base, None).map(Arc::new)).transpose()?;
     let input = InputFile::open(&args.path, limits::FILE_BYTES)?;
-    let inputs = args.base.as_deref().into_iter().chain([&*args.path]);
-    output::refuse_inputs(inputs, &args.output.output, HELP_RAW_BTF)?;
     let mut settings = EncodeSettings::default();
     settings.threads = NonZeroUsize::new(args.jobs)
         .or_else(|| thread::available_parallelism().ok())

@@ -12,7 +12,7 @@ use crate::{
         kernel::module::{find_base, is_split_without_base, missing_base},
         limits::MAX_OBJECT_BYTES,
     },
-    output,
+    output::{self, OutputPath},
     text::{line::Line, style},
 };
 use core_relo::{Data, Name, TypeId, btf::Btf};
@@ -177,7 +177,7 @@ fn resolve(
     args: &BtfIdsArgs,
     ids: &BtfIds<'_>,
     btf: &Btf<'_>,
-    out: &Path,
+    out: &OutputPath,
 ) -> Result<io::Result<()>, BadInput> {
     let resolved = ids.resolve(btf).map_err(|e| BadInput::for_path(&args.path, e))?;
     let text = |names: &[core_relo_loader::btf_ids::UnresolvedName<'_>]| -> Vec<String> {

@@ -16,7 +16,7 @@ use crate::{
         kernel::module::{self, find_base},
         limits::Limits,
     },
-    output,
+    output::{self, OutputPath},
     text::{line::Line, style},
 };
 use core_relo::{
@@ -137,7 +137,7 @@ fn merge(args: &BtfMergeArgs) -> Result<WriteReport, BadInput> {
 }
 
 /// Reads the base of several inputs, which must not be the output.
-fn read_base(path: &Path, output: &Path) -> Result<Arc<Btf<'static>>, BadInput> {
+fn read_base(path: &Path, output: &OutputPath) -> Result<Arc<Btf<'static>>, BadInput> {
     let base = Input::read(path, None)?;
     refuse_input_as_output(&[&base], output)?;
     Ok(Arc::new(base.btf))
@@ -192,10 +192,6 @@ fn write_sorted(input: &Input, output: &BtfOutputArgs) -> Result<WriteReport, Ba
 /// Writes split BTF on its distilled base, and the base.
 fn distil(args: &BtfDistilArgs) -> Result<WriteReport, BadInput> {
     let input = Input::read(&args.path, args.base.as_deref())?;
-    if output::real_path(&args.base_output) == output::real_path(&args.output.output) {
-        let help = "give different files to -o and --base-output";
-        return Err(BadInput::for_path(&args.base_output, "is the output of both BTFs").help(help));
-    }
     refuse_input_as_output(&[&input], &args.base_output)?;
     let distilled = distil_base(&input.btf).map_err(|e| input.bad(e))?;
     let base = Btf::parse(distilled.base).map_err(|e| bad_output(&args.base_output, e))?;
@@ -291,7 +287,7 @@ fn bad_output(path: &Path, e: impl fmt::Display) -> BadInput {
 }
 
 /// Refuses to replace an input or its base, which may be ELF files, by raw BTF.
-fn refuse_input_as_output(inputs: &[&Input], output: &Path) -> Result<(), BadInput> {
+fn refuse_input_as_output(inputs: &[&Input], output: &OutputPath) -> Result<(), BadInput> {
     let files = inputs.iter().flat_map(|input| input.bases.iter().chain([&input.path]));
     output::refuse_inputs(files.map(PathBuf::as_path), output, HELP_RAW_BTF)
 }

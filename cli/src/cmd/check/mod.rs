@@ -32,6 +32,7 @@ use crate::{
         object::ObjectFile,
         stream::Descriptor,
     },
+    output::OutputPath,
     policy::AllowList,
     process::threads::Threads,
     progress::Progress,
@@ -45,7 +46,7 @@ use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use settings::CheckSettings;
-use std::{cell::RefCell, collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
+use std::{cell::RefCell, collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
@@ -91,7 +92,7 @@ fn check_selection(
     if let Err(bad) = check_single_object(settings.variants.as_ref(), &objects.objects) {
         return console.report_error(&bad);
     }
-    let open_results = |path: &PathBuf| {
+    let open_results = |path: &OutputPath| {
         let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
         let header = ResultsHeader::new(objects).with_allow(settings.allow_list.patterns());
         let header = header.with_settings(settings.deciding_options());

@@ -3,26 +3,23 @@
 use crate::{
     console::Console,
     error::BadInput,
-    output,
+    output::{self, OutputPath},
     report::{FleetReport, ReportFormat, write_report},
 };
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
 /// The reports to print and to write.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     /// The report on stdout, instead of lines.
     stdout: Option<ReportFormat>,
-    files: Vec<(PathBuf, ReportFormat)>,
+    files: Vec<(OutputPath, ReportFormat)>,
 }
 
 impl Reports {
     /// Chooses the format of each file by its extension.
-    pub(super) fn new(stdout: Option<ReportFormat>, files: &[PathBuf]) -> Result<Self, BadInput> {
-        let with_format = |path: &PathBuf| format_of(path).map(|format| (path.clone(), format));
+    pub(super) fn new(stdout: Option<ReportFormat>, files: &[OutputPath]) -> Result<Self, BadInput> {
+        let with_format = |path: &OutputPath| format_of(path).map(|format| (path.clone(), format));
         Ok(Self { stdout, files: files.iter().map(with_format).collect::<Result<_, _>>()? })
     }
 

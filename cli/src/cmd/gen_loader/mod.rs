@@ -79,8 +79,7 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
     let object = &input.parse()?;
     let bad = |what: String| BadInput::new(&*input.name, what);
     let no_output = || BadInput::new("-o", "no output file, expected a path");
-    let output = args.output.as_deref().ok_or_else(no_output)?;
-    output::refuse_inputs([&*args.file], output, "name another file with -o")?;
+    let output = args.output.as_ref().ok_or_else(no_output)?;
     let name = object_name(&args.file);
     let mut loader = Loader::for_kernel(object, target.kernel.clone()).name(&name);
     let settings = UserSettings::new(&args.setup.settings)?;

@@ -15,7 +15,7 @@ use crate::{
         select::{open_or_report, select, select_one},
         symbols::Symbols,
     },
-    output,
+    output::{self, OutputPath},
     text::{
         graph::{GraphBlock, GraphFunction, GraphWriter},
         kernel_object as text,
@@ -30,7 +30,7 @@ use core_relo_loader::{
     sys::{self, ProgLines},
 };
 use serde::Serialize;
-use std::{io, os::fd::OwnedFd, path::Path};
+use std::{io, os::fd::OwnedFd};
 
 pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<()> {
     if let Some(path) = &args.output {
@@ -83,7 +83,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
 }
 
 /// Writes the bytes of one program to a file, as `bpftool prog dump` does with `file`.
-fn write_file(path: &Path, args: &ProgDumpArgs) -> Result<(), BadInput> {
+fn write_file(path: &OutputPath, args: &ProgDumpArgs) -> Result<(), BadInput> {
     let (id, program) = select_one(Kind::Prog, &args.selector)?;
     let bytes = if args.jited {
         jited::read_machine_code(id, &program)?.1.code

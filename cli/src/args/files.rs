@@ -1,0 +1,207 @@
+//! The files that a command line names. Outputs are of the type [`OutputPath`], so that the rules for outputs hold for all commands.
+
+use crate::output::OutputPath;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::{
+    any::TypeId,
+    path::{Path, PathBuf},
+};
+
+/// The option that replaces files of another kind. Each command with an output has it.
+const FORCE: &str = "force";
+
+/// An input file or directory on the command line.
+#[derive(Clone, Debug)]
+struct InputPath {
+    /// The name of the argument in clap.
+    argument: String,
+    path: PathBuf,
+}
+
+/// An output file on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedOutput {
+    /// The option that names the file, or the name of the positional argument.
+    pub(crate) option: String,
+    pub(crate) path: OutputPath,
+}
+
+/// The files that a command line names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CommandFiles {
+    inputs: Vec<InputPath>,
+    pub(crate) outputs: Vec<NamedOutput>,
+    /// Whether outputs may replace files of another kind.
+    pub(crate) is_forced: bool,
+}
+
+impl CommandFiles {
+    /// Collects the files of a parsed command line: the values of all arguments that are paths.
+    pub(super) fn collect(command: &Command, matches: &ArgMatches) -> Self {
+        let (mut command, mut matches) = (command, matches);
+        while let Some((name, submatches)) = matches.subcommand()
+            && let Some(subcommand) = command.find_subcommand(name)
+        {
+            (command, matches) = (subcommand, submatches);
+        }
+        let mut files = Self::default();
+        for argument in command.get_arguments() {
+            let id = argument.get_id().as_str();
+            if is_output(argument) {
+                let paths = matches.try_get_many::<OutputPath>(id).ok().flatten();
+                let named =
+                    |path: &OutputPath| NamedOutput { option: option_name(argument), path: path.clone() };
+                files.outputs.extend(paths.into_iter().flatten().map(named));
+            } else if is_path(argument) {
+                let paths = matches.try_get_many::<PathBuf>(id).ok().flatten();
+                let paths = paths.into_iter().flatten();
+                files
+                    .inputs
+                    .extend(paths.map(|path| InputPath { argument: id.to_owned(), path: path.clone() }));
+            } else if id == FORCE {
+                files.is_forced = matches.get_flag(id);
+            }
+        }
+        files
+    }
+
+    /// Adds an input that is not on the command line itself.
+    pub(crate) fn add_input(&mut self, path: &Path) {
+        self.inputs.push(InputPath { argument: String::new(), path: path.to_path_buf() });
+    }
+
+    /// Returns the inputs that an output must not replace.
+    pub(crate) fn inputs_to_keep<'f>(&'f self, output: &'f OutputPath) -> impl Iterator<Item = &'f Path> {
+        let kept = move |input: &&InputPath| !output.may_replace_input(&input.argument);
+        self.inputs.iter().filter(kept).map(|input| &*input.path)
+    }
+}
+
+/// Adds `--force` to each command with an output.
+pub(super) fn with_force(command: Command) -> Command {
+    let has_output = command.get_arguments().any(is_output);
+    let command = command.mut_subcommands(with_force);
+    if !has_output {
+        return command;
+    }
+    let help = "Replace an output file although it is of another kind. Inputs are never replaced";
+    command.arg(Arg::new(FORCE).long(FORCE).action(ArgAction::SetTrue).help(help))
+}
+
+/// Returns the shortest way to give an argument: `-o`, `--report`, `OUT`.
+fn option_name(argument: &Arg) -> String {
+    match (argument.get_short(), argument.get_long()) {
+        (Some(short), _) => format!("-{short}"),
+        (None, Some(long)) => format!("--{long}"),
+        (None, None) => argument.get_value_names().into_iter().flatten().map(|name| name.as_str()).collect(),
+    }
+}
+
+fn is_output(argument: &Arg) -> bool {
+    argument.get_value_parser().type_id() == TypeId::of::<OutputPath>()
+}
+
+fn is_path(argument: &Arg) -> bool {
+    argument.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::{args::Args, output::check_outputs};
+    use clap::ValueHint;
+    use std::{ffi::OsString, fs};
+
+    /// The outputs that may replace an input: command, output and input.
+    const IN_PLACE: [(&str, &str, &str); 6] = [
+        ("patch", "output", "object"),
+        ("btf ids", "output", "path"),
+        ("prog sign", "output", "loader"),
+        ("check", "write_budget", "budget"),
+        ("load", "write_budget", "budget"),
+        ("vm", "write_budget", "budget"),
+    ];
+
+    /// Calls a function for each command, with the words that name it.
+    fn for_each_command(command: &Command, words: &[&str], visit: &mut dyn FnMut(&Command, &[&str])) {
+        visit(command, words);
+        for subcommand in command.get_subcommands() {
+            let words = [words, &[subcommand.get_name()]].concat();
+            for_each_command(subcommand, &words, visit);
+        }
+    }
+
+    fn full_command() -> Command {
+        let mut command = Args::full_command();
+        command.build();
+        command
+    }
+
+    /// Returns the check of a command line that gives the same path to some arguments. Other errors of the command line do not count.
+    fn check(words: &[&str], arguments: &[&Arg], path: &Path) -> Result<(), String> {
+        let mut line: Vec<OsString> = ["core-relo"].iter().chain(words).map(OsString::from).collect();
+        for argument in arguments.iter().filter(|argument| !argument.is_positional()) {
+            line.extend([format!("--{}", argument.get_long().unwrap()).into(), path.into()]);
+        }
+        let last = arguments.iter().filter_map(|argument| argument.get_index()).max().unwrap_or(0);
+        line.extend((0..last).map(|_| path.into()));
+        let mut command = Args::full_command().ignore_errors(true);
+        let matches = command.try_get_matches_from_mut(line).unwrap();
+        let files = CommandFiles::collect(&command, &matches);
+        assert!(!files.outputs.is_empty(), "{words:?}");
+        check_outputs(&files).map_err(|bad| bad.to_string())
+    }
+
+    /// An output that is not of the type [`OutputPath`] cannot be written to. An input that is no `PathBuf` would not be protected.
+    #[test]
+    fn all_paths_on_the_command_line_are_known_as_inputs_or_outputs() {
+        let mut commands_with_outputs = 0;
+        for_each_command(&full_command(), &[], &mut |command, words| {
+            let has_output = command.get_arguments().any(is_output);
+            for argument in command.get_arguments().filter(|_| has_output) {
+                let is_file = matches!(argument.get_value_hint(), ValueHint::FilePath | ValueHint::AnyPath);
+                assert!(!is_file || is_path(argument) || is_output(argument), "{words:?} {argument}");
+            }
+            let has_force = command.get_arguments().any(|argument| argument.get_id() == FORCE);
+            assert!(has_force || !has_output, "{words:?}");
+            commands_with_outputs += usize::from(has_output);
+        });
+        assert!(commands_with_outputs >= 18, "{commands_with_outputs}");
+    }
+
+    #[test]
+    fn no_output_of_any_command_replaces_an_input_or_a_file_of_another_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        let (elf, text) = (dir.path().join("object"), dir.path().join("notes"));
+        fs::write(&elf, b"\x7fELF\x02\x01\x01").unwrap();
+        fs::write(&text, "notes").unwrap();
+        let mut in_place = Vec::new();
+        for_each_command(&full_command(), &[], &mut |command, words| {
+            let name = words.join(" ");
+            for output in command.get_arguments().filter(|argument| is_output(argument)) {
+                let id = output.get_id().as_str();
+                for input in command.get_arguments().filter(|argument| is_path(argument)) {
+                    let place = format!("{name} {id} {}", input.get_id());
+                    match check(words, &[output, input], &elf) {
+                        Err(e) if e.contains("is an input and the output") => {}
+                        _ => in_place.push(place),
+                    }
+                }
+                let refused = [&elf, &text].map(|path| check(words, &[output], path));
+                assert!(refused.iter().any(Result::is_err), "{name} {id} replaces any file");
+                for e in refused.into_iter().filter_map(Result::err) {
+                    assert!(
+                        e.contains("exists and is of another kind") && e.contains("--force"),
+                        "{name}: {e}"
+                    );
+                }
+            }
+        });
+        in_place.sort();
+        let mut expected = IN_PLACE.map(|(command, output, input)| format!("{command} {output} {input}"));
+        expected.sort();
+        assert_eq!(in_place, expected);
+    }
+}
