@@ -7,7 +7,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
 /// The stand-in: writes its arguments, one in each pair of brackets, to each report.
@@ -17,6 +17,8 @@ while [ $# -gt 0 ]; do
   if [ "$1" = --report ]; then printf %s "$arguments" > "$2"; fi
   shift
 done
+echo '::add-path::/tmp'
+echo '::add-path::/var/tmp' >&2
 exit "$STATUS"
 "#;
 
@@ -39,14 +41,20 @@ fn folder() -> tempfile::TempDir {
 
 /// Runs the script. Returns its exit status, or `None` without bash.
 fn run(folder: &Path, status: i32, variables: &[(&str, &str)]) -> Option<i32> {
+    run_with_output(folder, status, variables)?.status.code()
+}
+
+/// Runs the script, and returns its output.
+fn run_with_output(folder: &Path, status: i32, variables: &[(&str, &str)]) -> Option<Output> {
     let path = format!("{}:{}", folder.to_str().unwrap(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
     command.arg(ci_folder().join("check.sh")).current_dir(folder).env("PATH", path);
     command.env("STATUS", status.to_string()).env_remove("GITHUB_OUTPUT").env_remove("GITHUB_STEP_SUMMARY");
+    command.env_remove("GITHUB_ACTIONS");
     let paths = [("CORE_RELO_OBJECTS", "my build/*.bpf.o"), ("CORE_RELO_KERNELS", "kernels\n$(false)/none*")];
     let done = command.envs(paths).envs(variables.iter().copied()).output();
     match done {
-        Ok(done) => done.status.code(),
+        Ok(done) => Some(done),
         Err(_) => {
             println!("SKIP: no bash");
             None
@@ -93,6 +101,28 @@ fn the_job_fails_where_it_should() {
         assert_eq!(fails_on(status, fail_on), Some(expected), "{status} {fail_on}");
     }
     assert_eq!(run(folder.path(), 0, &[("CORE_RELO_OBJECTS", "")]), Some(2));
+}
+
+/// Names in objects and kernels would otherwise become commands, which GitHub's runner reads in the log.
+#[test]
+fn the_runner_executes_no_line_of_the_check() {
+    let folder = folder();
+    let mut tokens = BTreeSet::new();
+    for _ in 0..2 {
+        let Some(done) = run_with_output(folder.path(), 1, &[("GITHUB_ACTIONS", "true")]) else { return };
+        assert_eq!((done.status.code(), done.stderr.len()), (Some(1), 0), "one stream, in order");
+        let out = String::from_utf8(done.stdout).unwrap();
+        let lines: Vec<_> = out.lines().collect();
+        let token = lines[0].strip_prefix("::stop-commands::").expect(&out);
+        assert!(token.len() == 64 && token.chars().all(|c| c.is_ascii_hexdigit()), "{out}");
+        assert_eq!(
+            lines[1..],
+            ["::add-path::/tmp", "::add-path::/var/tmp", "", &format!("::{token}::")],
+            "{out}"
+        );
+        tokens.insert(token.to_owned());
+    }
+    assert_eq!(tokens.len(), 2, "no input can know the token");
 }
 
 #[test]

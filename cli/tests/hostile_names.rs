@@ -84,6 +84,41 @@ fn hostile(len: usize) -> String {
     text
 }
 
+/// The runner of a CI job reads commands from the log: `::add-path::DIR` at the start of a line, `##[add-path]DIR` anywhere.
+#[test]
+fn names_are_no_commands_of_ci_runners() {
+    const RUNNERS: [&str; 4] = ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", "CI"];
+    let dir = tempfile::tempdir().unwrap();
+    let is_command =
+        |line: &str| line.trim_start().starts_with("::") || line.contains("##[") || line.contains("##vso[");
+    for hostile in ["::mask::a##[", "##vso[task]a"] {
+        let mut bytes = fs::read(demo().join("exec.bpf.o")).unwrap();
+        let at = bytes.windows(13).position(|window| window == b"./exec.bpf.c\0").unwrap();
+        bytes[at..at + 12].copy_from_slice(hostile.as_bytes());
+        let object = dir.path().join("hostile.bpf.o");
+        fs::write(&object, bytes).unwrap();
+        let run = |arguments: &[&str], variable: &str| {
+            let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_core-relo"));
+            RUNNERS.iter().for_each(|name| drop(run.env_remove(name)));
+            run.arg(arguments[0]).args([text(&object), "--btf", "linux-5.10.btf"]).args(&arguments[1..]);
+            let done = run.env(variable, "true").current_dir(demo()).output().unwrap();
+            let out = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+            (out.lines().any(is_command), out)
+        };
+        for command in ["check", "explain", "plan"] {
+            assert!(run(&[command], "OTHER").0, "{command}");
+            for variable in RUNNERS {
+                let (has_command, out) = run(&[command], variable);
+                assert!(!has_command && out.contains("\\u{23}#"), "{command}: {out}");
+            }
+        }
+        for format in ["json", "html", "sarif", "junit", "markdown"] {
+            let (has_command, out) = run(&["check", "--format", format], "CI");
+            assert!(!has_command, "{format}: {out}");
+        }
+    }
+}
+
 /// Returns the strings of an object's string tables: symbols, sections and BTF.
 fn strings(bytes: &[u8]) -> BTreeSet<Vec<u8>> {
     let is_name = |name: &&[u8]| name.len() >= 2 && name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');

@@ -1,5 +1,6 @@
-//! The JSON serializer. It escapes the characters that [`needs_escape`].
+//! The JSON serializer. It escapes the characters that [`needs_escape`], and commands of CI runners.
 
+use crate::text::log_command::command_positions;
 use core_relo::escape::needs_escape;
 use serde::Serialize;
 use serde_json::{Serializer, ser::Formatter};
@@ -33,11 +34,14 @@ struct EscapingFormatter;
 impl Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
         // Most text is printable ASCII, which needs no escape.
-        if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'#') {
             return out.write_all(text.as_bytes());
         }
+        // A line of JSON does not begin with text from input.
+        let commands = command_positions(text);
+        let is_command = |at: usize, c: char| c == '#' && commands.contains(&at);
         let mut plain_start = 0;
-        for (at, c) in text.char_indices().filter(|(_, c)| needs_escape(*c)) {
+        for (at, c) in text.char_indices().filter(|(at, c)| needs_escape(*c) || is_command(*at, *c)) {
             out.write_all(slice(text, plain_start, at)?)?;
             // A character beyond U+FFFF becomes a pair of surrogates.
             c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))?;
@@ -65,5 +69,8 @@ mod tests {
         lines.push("a\u{7f}b\u{202e}c\u{e9}\u{e0001}").unwrap();
         let expected = "\"plain \\\"quoted\\\"\"\n\"a\\u007fb\\u202ecé\\udb40\\udc01\"\n";
         assert_eq!(std::str::from_utf8(lines.as_bytes()).unwrap(), expected);
+        let mut command = JsonLines::default();
+        command.push("# a ##[add-path]b").unwrap();
+        assert_eq!(command.as_bytes(), b"\"# a \\u0023#[add-path]b\"\n");
     }
 }

@@ -1,13 +1,14 @@
 //! Text from input in markup. Control characters and invisible characters are escaped as on a terminal, and long text is shortened.
 
 use super::limits::{MAX_COMMENT_TEXT_CHARS, MAX_LOG_CHARS, MAX_TEXT_CHARS};
+use crate::text::log_command::command_positions;
 use core_relo::Escaped;
 use std::{
     borrow::Cow,
     fmt::{self, Write},
 };
 
-/// Text for HTML and XML, in content and in quoted attributes.
+/// Text for HTML and XML, in content and in quoted attributes. Commands of CI runners are escaped, because a job may print the report.
 ///
 /// XML allows no control characters, not even as references. [`Escaped`] leaves none.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +16,20 @@ pub(super) struct Markup<'t>(pub(super) &'t str);
 
 impl fmt::Display for Markup<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(MarkupWriter(f), "{}", Escaped(shortened(self.0, MAX_TEXT_CHARS)))
+        let text = shortened(self.0, MAX_TEXT_CHARS);
+        if !(text.contains("::") || text.contains("##")) {
+            return write!(MarkupWriter(f), "{}", Escaped(text));
+        }
+        let text = Escaped(text).to_string();
+        let mut rest = &*text;
+        for at in command_positions(&text) {
+            let (before, from) = rest.split_at(at - (text.len() - rest.len()));
+            MarkupWriter(f).write_str(before)?;
+            let mut chars = from.chars();
+            chars.next().into_iter().try_for_each(|c| write!(f, "&#{};", u32::from(c)))?;
+            rest = chars.as_str();
+        }
+        MarkupWriter(f).write_str(rest)
     }
 }
 
@@ -87,7 +101,7 @@ pub(super) struct MarkdownCode<'t>(pub(super) &'t str);
 impl fmt::Display for MarkdownCode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Escaped(shortened(self.0, MAX_COMMENT_TEXT_CHARS)).to_string();
-        if !text.trim().is_empty() && !text.contains(['`', '|']) {
+        if !text.trim().is_empty() && !text.contains(['`', '|']) && command_positions(&text).is_empty() {
             return write!(f, "`{text}`");
         }
         f.write_str("<code>")?;
@@ -129,6 +143,8 @@ mod tests {
         let hostile = "<script>alert('1')</script>\"&amp;\u{1b}\n\u{202e}";
         let escaped = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;amp;\\u{1b}\\n\\u{202e}";
         assert_eq!(Markup(hostile).to_string(), escaped);
+        assert_eq!(Markup("::a::<b> ##[c]").to_string(), "&#58;:a::&lt;b&gt; &#35;#[c]");
+        assert_eq!(MarkupLines("a\n  ::b").to_string(), "a\n  &#58;:b");
         let long = Markup(&"ä".repeat(MAX_TEXT_CHARS + 1)).to_string();
         assert_eq!((long.chars().count(), long.ends_with("ä…")), (MAX_TEXT_CHARS + 1, true));
     }
@@ -152,6 +168,7 @@ mod tests {
         );
         assert_eq!(MarkdownCode("a`b|c\n").to_string(), "<code>a&#96;b&#124;c&#92;n</code>");
         assert_eq!(MarkdownCode("").to_string(), "<code></code>");
+        assert_eq!(MarkdownCode("::a").to_string(), "<code>&#58;&#58;a</code>");
     }
 
     #[test]

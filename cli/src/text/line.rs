@@ -1,5 +1,6 @@
 //! A line of text output: escaped when it is built, coloured when it is printed.
 
+use crate::text::log_command::command_positions;
 use anstyle::Style;
 use core_relo::Escaped;
 use std::fmt::{self, Write as _};
@@ -71,6 +72,34 @@ impl Line {
         parts.fold(self, |line, part| line.text(" ").text(part))
     }
 
+    /// Escapes commands of CI runners in the text.
+    pub(crate) fn without_commands(self) -> Self {
+        let positions = command_positions(&self.text);
+        if positions.is_empty() {
+            return self;
+        }
+        let mut text = String::with_capacity(self.text.len());
+        // The old end and the new end of the text before each escaped character, and of that character.
+        let mut ends = Vec::new();
+        let mut rest = &*self.text;
+        for at in positions {
+            let (before, from) = rest.split_at(at - (self.text.len() - rest.len()));
+            text.push_str(before);
+            let mut chars = from.chars();
+            let escaped = chars.next().into_iter().flat_map(char::escape_unicode);
+            text.extend(escaped);
+            rest = chars.as_str();
+            ends.push((self.text.len() - rest.len(), text.len()));
+        }
+        text.push_str(rest);
+        let moved = |position: usize| {
+            let before = ends.iter().take_while(|(old, _)| *old <= position).last();
+            before.map_or(position, |(old, new)| new + (position - old))
+        };
+        let styled = self.styled.iter().map(|(from, to, style)| (moved(*from), moved(*to), *style)).collect();
+        Self { text, styled }
+    }
+
     /// Returns the memory that the line takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>().saturating_add(self.text.len()).saturating_add(size_of_val(&*self.styled))
@@ -114,6 +143,18 @@ mod tests {
         assert_eq!(printed(&line, true), format!("{BOLD}{escaped}{BOLD:#}{escaped}\n"));
         let formatted = Line::new().formatted("\t\t1\tr0\x1b[2J\r\u{85}x");
         assert_eq!(printed(&formatted, true), "\t\t1 r0\\u{1b}[2J\\r\\u{85}x\n");
+    }
+
+    /// A runner of CI jobs reads commands from lines.
+    #[test]
+    fn commands_of_runners_are_escaped_and_styles_stay() {
+        let line = Line::new().text("  ").styled(BOLD, "::set-output").text(" ##[a]").styled(DIM, "##vso[b]");
+        let escaped = "  {B}\\u{3a}:set-output{B:#} \\u{23}#[a]{D}\\u{23}#vso[b]{D:#}\n";
+        let expected = escaped.replace("{B}", &BOLD.to_string()).replace("{B:#}", &format!("{BOLD:#}"));
+        let expected = expected.replace("{D}", &DIM.to_string()).replace("{D:#}", &format!("{DIM:#}"));
+        assert_eq!(printed(&line.without_commands(), true), expected);
+        let plain = Line::from("a::b # c");
+        assert_eq!(plain.clone().without_commands(), plain);
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod graph;
 pub(crate) mod hex;
 pub(crate) mod kernel_object;
 pub(crate) mod line;
+pub(crate) mod log_command;
 pub(crate) mod plan;
 pub(crate) mod printer;
 pub(crate) mod section;

@@ -2,7 +2,7 @@
 
 use crate::{
     json::writer::{self, JsonLines},
-    text::line::Line,
+    text::{line::Line, log_command::is_read_by_runner},
 };
 use serde::Serialize;
 use std::io::{self, Write};
@@ -11,16 +11,20 @@ use std::io::{self, Write};
 pub(crate) struct Printer<'w> {
     writer: &'w mut dyn Write,
     has_colour: bool,
+    /// Whether commands of CI runners are escaped in lines.
+    escapes_commands: bool,
 }
 
 impl<'w> Printer<'w> {
     pub(crate) fn new(writer: &'w mut dyn Write, has_colour: bool) -> Self {
-        Self { writer, has_colour }
+        Self { writer, has_colour, escapes_commands: is_read_by_runner() }
     }
 
     /// Prints a line with one `write`, because stderr is not buffered.
     pub(crate) fn line(&mut self, line: impl Into<Line>) -> io::Result<()> {
-        self.writer.write_all(&line.into().to_bytes(self.has_colour))
+        let line = line.into();
+        let line = if self.escapes_commands { line.without_commands() } else { line };
+        self.writer.write_all(&line.to_bytes(self.has_colour))
     }
 
     /// Prints an object as a line of JSON.
