@@ -108,6 +108,8 @@ fn scalar_to_json(scalar: Scalar<'_>) -> Value {
         },
         Scalar::Bool(v) => v.into(),
         Scalar::Char(v) => v.into(),
+        Scalar::Float(v) if v.is_nan() => "NaN".into(),
+        Scalar::Float(v) if v.is_infinite() => if v > 0.0 { "Infinity" } else { "-Infinity" }.into(),
         Scalar::Float(v) => v.into(),
         Scalar::Enum(v) if v.name().is_none() && v.flags().is_none() => {
             scalar_to_json(Scalar::Signed(v.value()))
@@ -182,7 +184,10 @@ mod tests {
         let state = |b: &mut Builder| b.enumeration("e", 4, true, &[("ON", 1)]);
         assert_eq!(json_of(&[1, 0, 0, 0], state), json!("ON"));
         assert_eq!(json_of(&[255; 4], state), json!(-1));
-        assert_eq!(json_of(&f64::NAN.to_bits().to_le_bytes(), |b| b.float("double", 8)), json!(null));
+        assert_eq!(json_of(&f64::NAN.to_bits().to_le_bytes(), |b| b.float("double", 8)), json!("NaN"));
+        let payload = |bits: u64| json_of(&bits.to_le_bytes(), |b| b.float("double", 8));
+        assert_eq!(payload(f64::NAN.to_bits() | 1), json!("0x010000000000f87f"));
+        assert_eq!(payload(f64::NEG_INFINITY.to_bits()), json!("-Infinity"));
         assert_eq!(json_of(&[1], |b| b.int("_Bool", 1, 4)), json!(true));
         assert_eq!(json_of(&[65], |b| b.int("char", 1, 0)), json!(65));
         assert_eq!(json_of(&[1, 2], |b| b.forward("later", false)), json!("0x0102"));

@@ -3,13 +3,13 @@
 use super::{
     json::json_to_bytes,
     text::{parse_number, parse_typed},
+    unique_keys::UniqueKeys,
 };
 use core_relo::{
     TypeId,
     btf::{Btf, Kind},
     explain::CType,
 };
-use serde_json::Value;
 
 /// A part of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,10 +78,16 @@ fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId, start: Vec<u8>) -> Result<
                 CType::new(btf, id)
             ));
         }
-        return parse_typed(btf, ty, word)
+        let typed = parse_typed(btf, ty, word)
             .map_err(|what| format!("{word}: no `{}`: {what}", CType::new(btf, id)));
+        // A dump prints the same numbers and names in text and in JSON.
+        let is_scalar = matches!(ty.kind(), Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64 | Kind::Float);
+        return match json_to_bytes(btf, id, &word.into(), start) {
+            Ok(bytes) if is_scalar => Ok(bytes),
+            _ => typed,
+        };
     }
-    let json: Value = serde_json::from_str(word).map_err(|e| format!("{word}: no JSON: {e}"))?;
+    let UniqueKeys(json) = serde_json::from_str(word).map_err(|e| format!("{word}: no JSON: {e}"))?;
     json_to_bytes(btf, id, &json, start)
 }
 
@@ -155,6 +161,7 @@ mod tests {
             ("", 4, Some(int), "no key, expected a value of `int`, or `hex` and 4 bytes"),
             ("7", 8, Some(pair), "7: expected a value of `struct pair` as a JSON object"),
             ("{", 8, Some(pair), "{: no JSON: EOF"),
+            (r#"{"a":1,"b":2,"a":3}"#, 8, Some(pair), "no JSON: the object has the key \"a\" twice"),
             ("x", 4, Some(int), "x: no `int`: expected a number"),
             ("4294967296", 4, None, "expected a number, or `hex` and 4 bytes"),
             ("1", 16, None, "1: expected `hex` and 16 bytes"),

@@ -1,5 +1,9 @@
 //! Values as JSON, in the form in which `map dump --format json` prints them. docs/json.md describes the form.
 
+use super::{
+    float::{float_bits, parse_float},
+    text::parse_hex,
+};
 use core_relo::{
     Endian, Name, TypeId,
     btf::{Btf, Extent, IntInfo, Kind, Type},
@@ -12,6 +16,9 @@ const SEARCHED_MEMBERS: u32 = 1 << 16;
 
 /// The levels of anonymous structs and unions that are searched for a member.
 const ANONYMOUS_DEPTH: u32 = 32;
+
+/// The number of bits of a byte.
+const BYTE: usize = 8;
 
 /// Writes a JSON value of a type over `bytes`, which have the type's size. Members that the JSON does not have stay.
 pub(crate) fn json_to_bytes(
@@ -31,6 +38,19 @@ pub(crate) fn json_to_bytes(
 struct Place {
     start: usize,
     bits: Option<usize>,
+}
+
+impl Place {
+    /// Returns the bits of an integer type that has fewer bits than its bytes, as bitfields before LLVM 8 do.
+    fn of_int(self, ty: Type<'_>, size: usize) -> Self {
+        match ty.int() {
+            Some(int) if self.bits.is_none() && (int.offset != 0 || usize::from(int.bits) != size * BYTE) => {
+                let start = self.start.saturating_add(int.offset.into());
+                Self { start, bits: Some(int.bits.into()) }
+            }
+            _ => self,
+        }
+    }
 }
 
 /// A value that does not fit its type, and the path to it: `.a[3].b`.
@@ -107,32 +127,53 @@ impl<'b> ValueWriter<'b> {
             }),
             Value::String(text) if size == 1 => match text.len() {
                 found if found > len => Err(too_many(found)),
-                // The bytes after the text are zero.
                 found => {
-                    let zeroes = std::iter::repeat_n(0, len.saturating_sub(found));
-                    let bytes = text.bytes().chain(zeroes);
+                    // A text that does not fill the array ends with a NUL.
+                    let bytes = text.bytes().chain((found < len).then_some(0));
                     bytes.enumerate().try_for_each(|(index, byte)| {
-                        self.bits(at.start.saturating_add(index.saturating_mul(8)), 8, byte.into())
-                    })
+                        self.bits(at.start.saturating_add(index.saturating_mul(BYTE)), BYTE, byte.into())
+                    })?;
+                    self.clear(at.start / BYTE, found.saturating_add(1)..len);
+                    Ok(())
                 }
             },
             _ => Err(expected(btf, ty, "a JSON array", value)),
         }
     }
 
+    /// Clears the bytes after the end of a text. Another member of a union may have other bytes there.
+    fn clear(&mut self, start: usize, range: std::ops::Range<usize>) {
+        let range = start.saturating_add(range.start)..start.saturating_add(range.end);
+        if let (Some(bytes), Some(written)) = (self.bytes.get_mut(range.clone()), self.written.get(range)) {
+            bytes.iter_mut().zip(written).for_each(|(byte, written)| *byte &= written);
+        }
+    }
+
+    /// Writes all bytes of a value that is printed as bytes.
+    fn raw(&mut self, at: Place, size: usize, bytes: &[u8]) -> Result<(), Misfit> {
+        if bytes.len() != size || at.bits.is_some() {
+            return Err(Misfit::new(format!("{} bytes, expected {size}", bytes.len())));
+        }
+        bytes.iter().enumerate().try_for_each(|(index, byte)| {
+            self.bits(at.start.saturating_add(index.saturating_mul(BYTE)), BYTE, (*byte).into())
+        })
+    }
+
     fn scalar(&mut self, ty: Type<'b>, at: Place, value: &Value) -> Result<(), Misfit> {
         let size = byte_size(self.btf, ty.id()).map_err(Misfit::new)?;
-        let width = at.bits.unwrap_or(size.saturating_mul(8));
+        let at = at.of_int(ty, size);
+        let width = at.bits.unwrap_or(size.saturating_mul(BYTE));
+        let hex = || value.as_str().and_then(|text| parse_hex(text.strip_prefix("0x")?));
+        let has_numbers = matches!(ty.kind(), Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64);
+        if !has_numbers && let Some(bytes) = hex() {
+            return self.raw(at, size, &bytes);
+        }
         let number = match (ty.kind(), ty.int(), value) {
             (Kind::Float, _, Value::Number(number)) => {
-                let number = number.as_f64().unwrap_or(f64::NAN);
-                #[expect(clippy::cast_possible_truncation, reason = "a float is what the value is")]
-                match size {
-                    4 => (number as f32).to_bits().into(),
-                    8 => number.to_bits().into(),
-                    _ => return Err(Misfit::new(format!("a float of {size} bytes: give all bytes as hex"))),
-                }
+                let number = number.as_f64().ok_or_else(|| expected(self.btf, ty, "a number", value))?;
+                float_bits(number, size).map_err(Misfit::new)?
             }
+            (Kind::Float, _, Value::String(text)) => parse_float(text, size).map_err(Misfit::new)?,
             (Kind::Int, Some(int), Value::Bool(bool)) if int.encoding & IntInfo::BOOL != 0 => (*bool).into(),
             (Kind::Int | Kind::Ptr, _, _) => {
                 let number = number(value).ok_or_else(|| expected(self.btf, ty, "a number", value))?;
@@ -252,9 +293,13 @@ fn number(value: &Value) -> Option<i128> {
                 Some(hex) => u128::from_str_radix(hex, 16),
                 None => digits.parse(),
             };
+            let magnitude = magnitude.ok()?;
             // A number above the largest i128 keeps its bits.
-            let magnitude = magnitude.ok()?.cast_signed();
-            if is_negative { magnitude.checked_neg() } else { Some(magnitude) }
+            match is_negative {
+                true if magnitude > i128::MIN.unsigned_abs() => None,
+                true => Some(magnitude.cast_signed().wrapping_neg()),
+                false => Some(magnitude.cast_signed()),
+            }
         }
         _ => None,
     }

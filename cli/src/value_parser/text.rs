@@ -1,5 +1,6 @@
 //! Values as the user types them on the command line, such as `7`, `ON`, `bash`, `10,0,0,1`.
 
+use super::float::parse_float;
 use core_relo::{
     Endian,
     btf::{Btf, IntInfo, Kind, Type},
@@ -25,7 +26,13 @@ pub(crate) fn parse_typed(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Ve
                 }
             }
         }
-        (Kind::Float, _) => parse_float(value, size),
+        (Kind::Float, _) => {
+            let mut bytes: Vec<u8> = parse_float(value, size)?.to_le_bytes().into_iter().take(size).collect();
+            if Endian::native() == Endian::Big {
+                bytes.reverse();
+            }
+            Ok(bytes)
+        }
         (Kind::Array, _) => parse_array(btf, ty, value, size),
         (Kind::Ptr, _) => parse_number(value, size, Some(false)),
         (Kind::Struct | Kind::Union, _) => Err(format!(
@@ -76,16 +83,6 @@ fn parse_array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<
     }
     out.resize(size, 0);
     Ok(out)
-}
-
-fn parse_float(value: &str, size: usize) -> Result<Vec<u8>, String> {
-    let number: f64 = value.parse().map_err(|_no_number| "expected a number".to_owned())?;
-    #[expect(clippy::cast_possible_truncation, reason = "a float is what the variable is")]
-    match size {
-        4 => Ok((number as f32).to_ne_bytes().to_vec()),
-        8 => Ok(number.to_ne_bytes().to_vec()),
-        _ => Err("give its bytes in hex".into()),
-    }
 }
 
 /// Parses a number of `size` bytes. If `signed` is `None`, both signed and unsigned numbers are accepted.

@@ -23,7 +23,7 @@ pub enum Scalar<'v> {
     Bool(bool),
     /// A character: an INT with the encoding CHAR, or a `char`.
     Char(u8),
-    /// A floating-point number of 4 or 8 bytes.
+    /// A floating-point number of 4 or 8 bytes. A NaN with other bits than the default one is [`Scalar::Raw`].
     Float(f64),
     /// An address.
     Pointer(u64),
@@ -138,6 +138,10 @@ impl<'v> EnumValue<'v> {
     }
 }
 
+/// The bits of the default NaN, without a sign.
+const NAN_32: u32 = 0x7fc0_0000;
+const NAN_64: u64 = 0x7ff8_0000_0000_0000;
+
 /// Reads a scalar value from the start of `data`, or from the bits of `extent`.
 pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: Option<Extent>) -> Scalar<'v> {
     let number = |start: u32, width: u64| {
@@ -175,10 +179,12 @@ pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: O
         Kind::Float => match (number(start, width), width) {
             (None, 32 | 64) => Scalar::CutOff,
             (Some((v, _)), 32) => {
-                u32::try_from(v).map_or(Scalar::Raw(data), |v| Scalar::Float(f32::from_bits(v).into()))
+                let v = u32::try_from(v).ok().filter(|v| *v == NAN_32 || !f32::from_bits(*v).is_nan());
+                v.map_or(Scalar::Raw(data), |v| Scalar::Float(f32::from_bits(v).into()))
             }
             (Some((v, _)), 64) => {
-                u64::try_from(v).map_or(Scalar::Raw(data), |v| Scalar::Float(f64::from_bits(v)))
+                let v = u64::try_from(v).ok().filter(|v| *v == NAN_64 || !f64::from_bits(*v).is_nan());
+                v.map_or(Scalar::Raw(data), |v| Scalar::Float(f64::from_bits(v)))
             }
             _ => Scalar::Raw(data),
         },

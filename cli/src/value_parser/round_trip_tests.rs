@@ -1,0 +1,209 @@
+//! Values as JSON and back: what `map dump` prints, `map update` takes.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+use super::element::{ElementPart, parse_part};
+use crate::json::value::value_to_json;
+use core_relo::{
+    Endian, TypeId,
+    btf::{Btf, Builder, BuiltMember, IntInfo, Kind},
+};
+
+/// A seeded generator of random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+        values[usize::try_from(self.below(values.len() as u64)).unwrap()]
+    }
+}
+
+/// A type and its size in bytes.
+#[derive(Clone, Copy)]
+struct SizedType {
+    id: TypeId,
+    bytes: u32,
+}
+
+/// A generator of types. Members have different names.
+struct Types<'r> {
+    builder: Builder,
+    random: &'r mut Random,
+    names: u32,
+}
+
+impl Types<'_> {
+    fn name(&mut self) -> String {
+        self.names += 1;
+        format!("n{}", self.names)
+    }
+
+    fn scalar(&mut self) -> SizedType {
+        let name = self.name();
+        let bytes = self.random.pick(&[1, 2, 4, 8]);
+        let b = &mut self.builder;
+        let (id, bytes) = match self.random.below(12) {
+            0 => (b.int("char", 1, IntInfo::SIGNED), 1),
+            1 => (b.int("_Bool", 1, IntInfo::BOOL), 1),
+            2 => (b.int("__int128", 16, IntInfo::SIGNED), 16),
+            3 => (b.int("unsigned __int128", 16, 0), 16),
+            4 => (b.pointer(TypeId::VOID), 8),
+            5 => (b.float("float", 4), 4),
+            6 => (b.float("double", 8), 8),
+            7 => (b.float("long double", 16), 16),
+            8 => {
+                let flags =
+                    [("A", 1), ("B", 2), ("C", 4), ("ALL", 7)].map(|(n, v)| (format!("{name}{n}"), v));
+                let flags: Vec<_> = flags.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+                (b.enumeration(&name, bytes, self.random.below(2) == 0, &flags), bytes)
+            }
+            9 => (b.legacy_bitfield(&name, 4, IntInfo::SIGNED, 3, 5), 4),
+            10 => (b.int(&name, bytes, IntInfo::SIGNED), bytes),
+            _ => (b.int(&name, bytes, 0), bytes),
+        };
+        SizedType { id, bytes }
+    }
+
+    fn ty(&mut self, depth: u32) -> SizedType {
+        if depth == 0 {
+            return self.scalar();
+        }
+        match self.random.below(5) {
+            0 => {
+                let index = self.builder.int("index", 4, 0);
+                let element = self.ty(depth - 1);
+                let len = u32::try_from(self.random.below(5)).unwrap();
+                SizedType { id: self.builder.array(element.id, index, len), bytes: element.bytes * len }
+            }
+            1 => self.composite(Kind::Union, depth),
+            2 | 3 => self.composite(Kind::Struct, depth),
+            _ => self.scalar(),
+        }
+    }
+
+    /// Creates a struct or union, whose members may be bitfields, or structs and unions without a name.
+    fn composite(&mut self, kind: Kind, depth: u32) -> SizedType {
+        let (mut members, mut bytes) = (Vec::new(), 0);
+        for _ in 0..=self.random.below(4) {
+            let ty = self.ty(depth - 1);
+            let start =
+                if kind == Kind::Union { 0 } else { bytes + u32::try_from(self.random.below(3)).unwrap() };
+            bytes = bytes.max(start + ty.bytes);
+            let name = self.name();
+            members.push((name, ty.id, start * 8, 0));
+        }
+        if self.random.below(3) == 0 {
+            let int = self.builder.int("unsigned int", 4, 0);
+            let start = if kind == Kind::Union { 0 } else { bytes };
+            bytes = bytes.max(start + 4);
+            for (bit, bits) in [(0, 3), (3, 13), (16, 16)] {
+                let name = self.name();
+                let bit = if kind == Kind::Union { 0 } else { bit };
+                members.push((name, int, start * 8 + bit, bits));
+            }
+        }
+        if self.random.below(3) == 0 {
+            let int = self.builder.int("int", 4, IntInfo::SIGNED);
+            let char = self.builder.int("char", 1, 0);
+            let text = self.builder.array(char, int, 4);
+            let names = [self.name(), self.name()];
+            let anonymous = self.builder.union("", 4, &[(&*names[0], int, 0), (&*names[1], text, 0)]);
+            let start = if kind == Kind::Union { 0 } else { bytes };
+            bytes = bytes.max(start + 4);
+            members.push((String::new(), anonymous, start * 8, 0));
+        }
+        let built: Vec<_> = members
+            .iter()
+            .map(|(name, ty, bit_offset, bits)| BuiltMember {
+                name,
+                ty: *ty,
+                bit_offset: *bit_offset,
+                bitfield_bits: *bits,
+            })
+            .collect();
+        SizedType { id: self.builder.composite(kind, "s", bytes, &built), bytes }
+    }
+}
+
+/// Returns random bytes. Some are numbers that are special in a type: all bits, infinities, NaN.
+fn bytes(random: &mut Random, len: usize) -> Vec<u8> {
+    let special = [u64::MAX, 0x7ff0 << 48, 0xfff8 << 48, 0x7ff8 << 48, 0x7fc0_0000, 0xff80_0000, 1, 1 << 63];
+    let mut bytes = Vec::new();
+    while bytes.len() < len {
+        let number = if random.below(3) == 0 { random.pick(&special) } else { random.next() };
+        bytes.extend(if random.below(2) == 0 { number.to_le_bytes() } else { number.to_be_bytes() });
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// Converts bytes to JSON, and the JSON to bytes, as `map dump` and `map update` do.
+fn there_and_back(btf: &Btf<'_>, ty: SizedType, bytes: &[u8]) -> (String, Vec<u8>) {
+    let json = value_to_json(&btf.value(ty.id, bytes)).unwrap().to_string();
+    let parsed = parse_part(ElementPart::Value, &[json.clone()], vec![0; bytes.len()], Some((btf, ty.id)));
+    (json.clone(), parsed.unwrap_or_else(|e| panic!("{json}: {e}")))
+}
+
+#[test]
+fn an_update_takes_the_dump_of_every_type() {
+    let mut random = Random(38);
+    for round in 0..600 {
+        let endian = if round % 2 == 0 { Endian::Little } else { Endian::Big };
+        let mut types = Types { builder: Builder::new(endian), random: &mut random, names: 0 };
+        let ty = types.ty(3);
+        let btf = Btf::parse(types.builder.finish()).unwrap();
+        if ty.bytes == 0 {
+            continue;
+        }
+        for _ in 0..4 {
+            let old = bytes(&mut random, usize::try_from(ty.bytes).unwrap());
+            let (json, new) = there_and_back(&btf, ty, &old);
+            // Padding and the bytes after the end of a text are not printed.
+            let (again, last) = there_and_back(&btf, ty, &new);
+            assert_eq!((&json, &new), (&again, &last), "{endian:?}");
+        }
+    }
+}
+
+/// Decimal numbers of a dump are the shortest ones that name the number.
+#[test]
+fn all_bits_of_numbers_come_back() {
+    let mut random = Random(7);
+    let mut b = Builder::new(Endian::Little);
+    let (float, double, wide) =
+        (b.float("float", 4), b.float("double", 8), b.int("__int128", 16, IntInfo::SIGNED));
+    let long = b.int("unsigned long", 8, 0);
+    let both = b.union("both", 8, &[("d", double, 0), ("n", long, 0)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let types = [(float, 4), (double, 8), (wide, 16), (both, 8)];
+    for _ in 0..4_000 {
+        for (id, size) in types {
+            let old = bytes(&mut random, size);
+            let ty = SizedType { id, bytes: u32::try_from(size).unwrap() };
+            let (json, new) = there_and_back(&btf, ty, &old);
+            assert_eq!(old, new, "{json}");
+        }
+    }
+    let ty = SizedType { id: wide, bytes: 16 };
+    assert_eq!(there_and_back(&btf, ty, &i128::MIN.to_le_bytes()).1, i128::MIN.to_le_bytes());
+    let parse = |word: &str, id, size| {
+        parse_part(ElementPart::Value, &[word.to_owned()], vec![0; size], Some((&btf, id)))
+    };
+    for (word, id, size) in [("1e39", float, 4), ("1e999", double, 8), ("[1e39]", float, 4)] {
+        let error = parse(word, id, size).unwrap_err();
+        assert!(error.contains("too large") || word.starts_with('['), "{error}");
+    }
+    assert_eq!(parse("-inf", float, 4), Ok(f32::NEG_INFINITY.to_le_bytes().to_vec()));
+    let error = parse(r#"{"d":1,"d":2}"#, both, 8).unwrap_err();
+    assert!(error.contains("the object has the key \"d\" twice"), "{error}");
+}
