@@ -99,7 +99,9 @@ fn names_are_no_commands_of_ci_runners() {
         fs::write(&object, bytes).unwrap();
         let run = |arguments: &[&str], variable: &str| {
             let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_core-relo"));
-            RUNNERS.iter().for_each(|name| drop(run.env_remove(name)));
+            for name in RUNNERS {
+                run.env_remove(name);
+            }
             run.arg(arguments[0]).args([text(&object), "--btf", "linux-5.10.btf"]).args(&arguments[1..]);
             let done = run.env(variable, "true").current_dir(demo()).output().unwrap();
             let out = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();

@@ -150,8 +150,10 @@ fn bytes(random: &mut Random, len: usize) -> Vec<u8> {
 /// Converts bytes to JSON, and the JSON to bytes, as `map dump` and `map update` do.
 fn there_and_back(btf: &Btf<'_>, ty: SizedType, bytes: &[u8]) -> (String, Vec<u8>) {
     let json = value_to_json(&btf.value(ty.id, bytes)).unwrap().to_string();
-    let parsed = parse_part(ElementPart::Value, &[json.clone()], vec![0; bytes.len()], Some((btf, ty.id)));
-    (json.clone(), parsed.unwrap_or_else(|e| panic!("{json}: {e}")))
+    let parsed =
+        parse_part(ElementPart::Value, std::slice::from_ref(&json), vec![0; bytes.len()], Some((btf, ty.id)));
+    let parsed = parsed.unwrap_or_else(|e| panic!("{json}: {e}"));
+    (json, parsed)
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Owned attachments.
 
 use super::error::{AttachError, Hint};
-use crate::sys::{self, Errno};
+use crate::{
+    owner_process::OwnerProcess,
+    sys::{self, Errno},
+};
 use core::fmt;
 use std::{
     fs,
@@ -29,6 +32,12 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     /// Gives up ownership: the program stays attached.
     fn leak(self: Box<Self>);
 
+    /// Closes this process's copies of descriptors, and changes nothing else. [`Link`] calls this instead of [`detach`](Self::detach) when it is
+    /// dropped in a process that does not own it, a child after `fork`.
+    fn abandon(self: Box<Self>) {
+        self.leak();
+    }
+
     /// Replaces the attached program.
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
         match self.link_fd() {
@@ -38,7 +47,7 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     }
 }
 
-/// An attached program. Dropping the link detaches the program.
+/// An attached program. Dropping the link detaches the program, except in a child after `fork`: see [`take_ownership`](Self::take_ownership).
 ///
 /// ```no_run
 /// # fn example(mut link: core_relo_loader::attach::Link) -> Result<(), core_relo_loader::attach::AttachError> {
@@ -53,12 +62,18 @@ pub struct Link {
     attachment: Option<Box<dyn Attachment>>,
     label: Box<str>,
     pinned: Option<PathBuf>,
+    owner: OwnerProcess,
 }
 
 impl Link {
     /// Wraps an attachment. The label names the attachment in messages, such as `kprobe/do_exit`.
     pub fn new(attachment: impl Attachment + 'static, label: impl Into<Box<str>>) -> Self {
-        Self { attachment: Some(Box::new(attachment)), label: label.into(), pinned: None }
+        Self {
+            attachment: Some(Box::new(attachment)),
+            label: label.into(),
+            pinned: None,
+            owner: OwnerProcess::current(),
+        }
     }
 
     /// Wraps the descriptor of a kernel link.
@@ -79,6 +94,14 @@ impl Link {
         let mut link = Self::from_fd(fd, path.display().to_string());
         link.pinned = Some(path.to_path_buf());
         Ok(link)
+    }
+
+    /// Makes this process the owner of the link, for a child after `fork` whose parent ends without dropping the link, such as a daemon.
+    ///
+    /// The process that made a link owns it. In any other process, dropping the link closes only the process's copies of descriptors, so that
+    /// the program stays attached for the parent. [`detach`](Self::detach) detaches in any process.
+    pub fn take_ownership(&mut self) {
+        self.owner = OwnerProcess::current();
     }
 
     /// Returns the attachment's name in messages, such as `kprobe/do_exit` or `xdp on interface 3`.
@@ -194,6 +217,12 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            if let Some(attachment) = self.attachment.take() {
+                attachment.abandon();
+            }
+            return;
+        }
         if let Err(errno) = self.release() {
             log::warn!("{}: not detached: {errno}", self.label);
         }
@@ -219,6 +248,8 @@ impl Attachment for KernelLink {
             core::mem::forget(fd);
         }
     }
+
+    fn abandon(self: Box<Self>) {}
 }
 
 #[cfg(test)]
@@ -259,6 +290,38 @@ mod tests {
         assert!(is_attached(&group), "another descriptor keeps it");
         Link::from_fd(other.try_clone().unwrap(), "x").force_detach().unwrap();
         assert!(!is_attached(&group));
+    }
+
+    /// A child has copies of the parent's links. The parent's programs must not end with the child.
+    #[test]
+    fn a_child_after_fork_detaches_nothing_of_its_parent() {
+        let test = "attach::link::tests::a_child_after_fork_detaches_nothing_of_its_parent";
+        // Alone in a process: the child has copies of the descriptors of other tests, too.
+        if rerun_with_bpffs(test).is_none() {
+            return;
+        }
+        let Some(group) = Cgroup::new() else { return };
+        let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
+        let link = cgroup_attach(prog.fd(), group.fd(), AT, CgroupSharing::Multi, None).unwrap();
+        assert!(link.fd().is_none(), "without a kernel link, a drop detaches by a request");
+        let mut link = Some(link);
+        sys::in_child(|| drop(link.take()));
+        assert!(is_attached(&group));
+        sys::in_child(|| {
+            let mut own = link.take().unwrap();
+            own.take_ownership();
+        });
+        assert!(!is_attached(&group), "the child took it over");
+        let mut link = cgroup_attach(prog.fd(), group.fd(), AT, CgroupSharing::Multi, None).ok();
+        sys::in_child(|| link.take().unwrap().detach().unwrap());
+        assert!(!is_attached(&group), "a request is a request");
+        drop(link);
+
+        let mut link = attached(&prog, &group);
+        sys::in_child(|| drop(link.take()));
+        assert!(link.is_none() || is_attached(&group), "a kernel link");
+        drop(link);
+        assert!(!is_attached(&group), "the parent detaches");
     }
 
     #[test]

@@ -215,6 +215,13 @@ impl Attachment for PerfEventAttachment {
     fn leak(mut self: Box<Self>) {
         core::mem::forget(self.0.take());
     }
+
+    fn abandon(mut self: Box<Self>) {
+        if let Some(EventProgram { link, event, probe }) = self.0.take() {
+            core::mem::forget(probe);
+            drop((link, event));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     convert::to_u64,
+    owner_process::OwnerProcess,
     sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _, Waited},
 };
 use alloc::collections::BTreeSet;
@@ -126,6 +127,7 @@ impl<'cb> PerfBufferOptions<'cb> {
         };
         let mut buffer = PerfBuffer {
             rings: Vec::new(),
+            owner: OwnerProcess::current(),
             epoll: Epoll::new().map_err(|e| failed("create an epoll instance", e))?,
             ready: Vec::new(),
             pending: BTreeSet::new(),
@@ -163,6 +165,7 @@ impl fmt::Debug for PerfBufferOptions<'_> {
 #[must_use = "dropping it ends the reading"]
 pub struct PerfBuffer<'cb> {
     rings: Vec<CpuRing>,
+    owner: OwnerProcess,
     epoll: Epoll,
     ready: Vec<u64>,
     /// The indices of rings that may have samples. The kernel reports a ring only once, so the index stays until the ring is empty.
@@ -342,6 +345,9 @@ impl fmt::Debug for PerfBuffer<'_> {
 
 impl Drop for PerfBuffer<'_> {
     fn drop(&mut self) {
+        if !self.owner.is_current() {
+            return;
+        }
         for ring in &self.rings {
             if let Err(errno) = sys::map_delete(self.map.shape(), ring.key.as_bytes()) {
                 log::debug!(

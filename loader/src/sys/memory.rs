@@ -106,6 +106,23 @@ pub(crate) fn pin_to_first_cpu() {
     assert_eq!(done, 0, "{}", Errno::last());
 }
 
+/// Runs a function in a child after `fork`, and waits for the child's end. The parent's values stay as they are.
+#[cfg(test)]
+pub(crate) fn in_child(run: impl FnOnce()) {
+    // SAFETY: the child runs only the function, which makes system calls, allocates and frees; the C library's allocator permits that after a
+    // fork. It ends without running anything else of the test process.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        // SAFETY: the call takes no pointers.
+        unsafe { libc::_exit(i32::from(ended.is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for the call.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((waited, status), (child, 0), "the child ends");
+}
+
 /// A descriptor of this process.
 #[cfg(test)]
 pub(crate) fn own_pidfd() -> std::os::fd::OwnedFd {

@@ -60,7 +60,7 @@ pub(crate) use system::machine;
 pub(crate) use epoll::{Epoll, Interest, Waited};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
-pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
+pub(crate) use memory::{in_child, own_pidfd, pin_to_first_cpu};
 pub(crate) use mmap::{FileMapping, is_vmlinux_btf};
 #[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;

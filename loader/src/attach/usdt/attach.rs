@@ -165,6 +165,11 @@ impl Attachment for UsdtAttachment {
         }
         self.keep_for_pin();
     }
+
+    fn abandon(mut self: Box<Self>) {
+        // Each link of a location knows its owner itself.
+        self.keep_for_pin();
+    }
 }
 
 #[cfg(test)]
