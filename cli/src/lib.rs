@@ -35,8 +35,10 @@ mod value_parser;
 mod words;
 
 use console::ExitStatus;
+use core_relo_loader::sys;
 use error::BadInput;
 use process::{diagnostics, signals};
+use rustix::io::Errno;
 use std::{io, process::ExitCode};
 
 /// Runs the command with the arguments of this process.
@@ -46,6 +48,10 @@ pub fn main() -> ExitCode {
     diagnostics::init_panic_hook();
     #[cfg(feature = "completions")]
     args::completion::answer_shell();
+    if let Err(e) = output::keep_stdout_closed() {
+        diagnostics::report(&BadInput::new("stdout", e));
+        return ExitStatus::Error.into();
+    }
     let args = match args::Args::from_process() {
         Ok(args) => args,
         Err(error) => return print_usage(&error),
@@ -67,6 +73,11 @@ pub fn main() -> ExitCode {
 /// Prints help, the version, or an error of the command line.
 fn print_usage(error: &clap::Error) -> ExitCode {
     match error.print() {
+        // The standard library's stream ignores that it is closed.
+        Ok(()) if !error.use_stderr() && sys::is_stdout_closed_at_start() => {
+            diagnostics::report(&BadInput::new("stdout", io::Error::from(Errno::BADF)));
+            ExitStatus::Error.into()
+        }
         Err(e) if !error.use_stderr() && e.kind() != io::ErrorKind::BrokenPipe => {
             diagnostics::report(&BadInput::new("stdout", e));
             ExitStatus::Error.into()

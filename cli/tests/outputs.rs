@@ -270,6 +270,43 @@ fn inputs_are_no_outputs() {
     assert!(contents() == before);
 }
 
+/// Rust's runtime opens `/dev/null` in place of a closed stdout, where the output would be lost without an error.
+#[test]
+fn a_closed_stdout_is_an_error_of_every_command_that_writes_there() {
+    let demo = common::demo();
+    for words in [
+        "gen rust exec.bpf.o",
+        "gen header",
+        "gen vmlinux exec.bpf.o --btf linux-6.1.btf",
+        "gen loader exec.bpf.o -o -",
+        "patch exec.bpf.o --btf linux-6.12.btf -o -",
+        "btf dump linux-6.1.btf",
+        "btf sort linux-6.1.btf -o -",
+        "check exec.bpf.o --btf linux-6.12.btf --format json",
+        "check exec.bpf.o --btf linux-6.12.btf --format sarif",
+        "inspect exec.bpf.o --disasm",
+        "man check",
+        "completions bash",
+        "demo",
+        "--version",
+        "check --help",
+    ] {
+        let script = format!("exec \"$0\" {words} >&-");
+        let done = Command::new("sh").args(["-c", &script, BIN]).current_dir(&demo).output().unwrap();
+        let err = String::from_utf8_lossy(&done.stderr);
+        let (exit, lines) =
+            (done.status.code(), err.lines().filter(|line| line.contains("Bad file descriptor")).count());
+        assert!(exit == Some(2) && lines == 1, "{words}: {exit:?} {err}");
+    }
+    // What writes to a file needs no stdout until the report.
+    let dir = tempfile::tempdir().unwrap();
+    let null = Command::new("sh")
+        .args(["-c", "exec \"$0\" gen header -o \"$1\" 1<>/dev/null", BIN])
+        .arg(dir.path().join("core_relo.h"))
+        .output();
+    assert!(null.unwrap().status.success(), "/dev/null is not closed");
+}
+
 #[test]
 fn help_and_version_on_a_full_device_are_an_error() {
     for words in [&["--version"][..], &["--help"], &["check", "--help"]] {

@@ -7,11 +7,12 @@ use super::{
     link::{errno_name, netns_attach_type, open},
     occupants::XdpHolder,
 };
-use crate::words::list;
+use crate::words::{list, shell_word};
 use clap::ValueEnum;
 use core_relo_loader::{
     attach::{
-        self, AttachError, InterfaceRef, QueryTarget, TcAttachPoint, TcHook, XdpMode, XdpPrograms, XdpReplace,
+        self, AttachError, InterfaceRef, QueryTarget, TcAttachPoint, TcFilter, TcHook, XdpMode, XdpPrograms,
+        XdpReplace,
     },
     object::AttachType,
     sys::{self, Errno, ProgAttach},
@@ -75,7 +76,10 @@ impl LastingAttachment<'_> {
                             .map_err(|e| self.xdp_refusal(name, replace, e))?
                             .leak();
                     }
-                    InterfaceHook::Tc(direction) => attach::traffic_control(fd, name, direction)?.leak(),
+                    InterfaceHook::Tc(direction) => {
+                        self.check_no_filter(name, direction)?;
+                        attach::traffic_control(fd, name, direction)?.leak();
+                    }
                     InterfaceHook::Direction(direction) => {
                         self.attach_classifier(name, direction.attach_type())?;
                     }
@@ -139,6 +143,21 @@ impl LastingAttachment<'_> {
         };
         match other.filter(|other| !replace && *other != self.id) {
             Some(other) => Err(self.bad(format!("program {other} is attached there: --replace replaces it"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the program is not a classifier there already. The kernel would run it once more for each packet, whereas tcx and cgroups
+    /// refuse a program that is attached.
+    fn check_no_filter(&self, interface: &str, direction: TcAttachPoint) -> Result<(), AttachError> {
+        let filters = TcHook::new(interface, direction)?.filters()?;
+        match filters.iter().find(|filter| filter.prog_id == self.id) {
+            Some(TcFilter { handle, priority, .. }) => Err(self.bad(format!(
+                "program {id} is attached there already, with priority {priority} and handle {handle:#x}: \
+                 `core-relo prog detach {id} --from {point}` detaches it",
+                id = self.id,
+                point = shell_word(&self.point.to_string()),
+            ))),
             None => Ok(()),
         }
     }

@@ -18,7 +18,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::Path,
 };
-pub(crate) use stream::{Stream, is_ended_by_signal, is_stdout_closed};
+pub(crate) use stream::{Stream, is_ended_by_signal, is_stdout_closed, keep_stdout_closed};
 
 /// Returns whether a path names standard output: `-`.
 fn is_dash(path: &Path) -> bool {
@@ -38,7 +38,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 /// of a process (`/dev/stdout`). A reader of standard output that wants no more bytes is no error.
 pub(crate) fn write(path: &OutputPath, bytes: &[u8]) -> Result<(), BadInput> {
     if is_dash(path) {
-        let mut out = io::stdout().lock();
+        let mut out = Stream(io::stdout().lock());
         let written = out.write_all(bytes).and_then(|()| out.flush());
         return match written {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

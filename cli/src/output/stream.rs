@@ -1,12 +1,16 @@
 //! Standard output and standard error.
 
 use crate::process::signals;
+use core_relo_loader::sys;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fd::AsFd,
     io::Errno,
 };
-use std::io::{self, Write};
+use std::{
+    fs::File,
+    io::{self, Write},
+};
 
 /// The longest wait for the reader between two checks for a signal.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -56,6 +60,16 @@ impl<S: AsFd> Write for Stream<S> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Makes writes to stdout fail if it was closed when the process started. Rust's runtime has opened `/dev/null` in its place, where output would be
+/// lost without an error. The descriptor stays in use, so that no other file gets its number.
+pub(crate) fn keep_stdout_closed() -> io::Result<()> {
+    if sys::is_stdout_closed_at_start() {
+        // Writes to a file that is open for reading fail with the error of a closed descriptor.
+        rustix::stdio::dup2_stdout(File::open("/dev/null")?)?;
+    }
+    Ok(())
 }
 
 /// Returns whether a signal ended a write.

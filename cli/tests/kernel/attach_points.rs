@@ -109,6 +109,7 @@ fn programs_of_interfaces_are_attached_replaced_and_detached() {
     } else {
         ok(attached);
         refused(&detach(&id, "dev:own_lo,tc_egress"), "is not attached there");
+        refused(&attach(&id, "dev:own_lo,tc_ingress", &[]), "is attached there already, with priority ");
         ok(detach(&id, "dev:own_lo,tc_ingress"));
         refused(&detach(&id, "dev:own_lo,tc_ingress"), "is not attached there");
     }

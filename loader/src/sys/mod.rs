@@ -38,6 +38,8 @@ mod pod;
 #[doc(hidden)]
 pub mod pod_macro;
 mod ring;
+#[cfg(feature = "sys")]
+mod standard_streams;
 #[cfg(feature = "btf-archive")]
 mod system;
 #[cfg(test)]
@@ -54,6 +56,8 @@ pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
 pub use pod::{Bool, Element, LpmKey, MemberShape, Pod, Shape};
 pub use ring::RingFault;
+#[cfg(feature = "sys")]
+pub use standard_streams::is_stdout_closed_at_start;
 #[cfg(feature = "btf-archive")]
 pub(crate) use system::machine;
 
