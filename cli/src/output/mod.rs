@@ -37,9 +37,17 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 /// Writes an output file. `-` is standard output. Replaces a regular file as a whole; appends to a device, a pipe or an open file
 /// of a process (`/dev/stdout`). A reader of standard output that wants no more bytes is no error.
 pub(crate) fn write(path: &OutputPath, bytes: &[u8]) -> Result<(), BadInput> {
+    write_with(path, &|out| out.write_all(bytes))
+}
+
+/// Writes an output file as [`write`] does. The function writes the content, so that the content need not be in memory as a whole.
+pub(crate) fn write_with(
+    path: &OutputPath,
+    content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), BadInput> {
     if is_dash(path) {
-        let mut out = Stream(io::stdout().lock());
-        let written = out.write_all(bytes).and_then(|()| out.flush());
+        let mut out = io::BufWriter::new(Stream(io::stdout().lock()));
+        let written = content(&mut out).and_then(|()| out.flush());
         return match written {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written.map_err(|e| BadInput::new("stdout", format_args!("cannot be written: {e}"))),
@@ -48,9 +56,9 @@ pub(crate) fn write(path: &OutputPath, bytes: &[u8]) -> Result<(), BadInput> {
     let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
     let written = match &found.kind {
         DestinationKind::Free | DestinationKind::File(_) => {
-            staged::replace(&found, bytes).map_err(DestinationError::from)
+            staged::replace(&found, content).map_err(DestinationError::from)
         }
-        DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, bytes),
+        DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, content),
     };
     match written {
         Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::BrokenPipe && is_stdout(path) => Ok(()),
@@ -83,13 +91,18 @@ pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8
 }
 
 /// Appends to a device, a pipe or an open file, as `cat >>` does. Waits for the reader of a pipe.
-fn append(found: &Destination, bytes: &[u8]) -> Result<(), DestinationError> {
-    let mut file = found.open(OFlags::WRONLY | OFlags::APPEND, Mode::empty())?;
+fn append(
+    found: &Destination,
+    content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), DestinationError> {
+    let file = found.open(OFlags::WRONLY | OFlags::APPEND, Mode::empty())?;
     let mode = rustix::fs::fstat(&file).map_err(io::Error::from)?.st_mode;
     if FileType::from_raw_mode(mode) == FileType::BlockDevice {
         return Err(io::Error::other("it is a disk, expected a file, a pipe or a character device").into());
     }
-    Ok(file.write_all(bytes)?)
+    let mut out = io::BufWriter::new(file);
+    content(&mut out)?;
+    Ok(out.flush()?)
 }
 
 /// Creates the error for a path that cannot be written.

@@ -12,7 +12,7 @@ use rustix::{
 use std::{
     fs::{File, Permissions},
     hash::{BuildHasher as _, RandomState},
-    io::{self, Write as _},
+    io::{self, BufWriter, Write},
     os::{
         fd::AsRawFd as _,
         unix::fs::{PermissionsExt as _, fchown},
@@ -25,11 +25,14 @@ const ATTEMPTS: usize = 100;
 /// The number of bytes that are written between two checks for a signal.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// A function that writes the content of a file.
+pub(super) type WriteContent<'c> = &'c dyn Fn(&mut dyn Write) -> io::Result<()>;
+
 /// Writes a temporary file beside the destination, and renames it: readers see either the old content or the new one.
 ///
 /// A signal ends the process only after the temporary file has been removed or renamed.
-pub(super) fn replace(destination: &Destination, bytes: &[u8]) -> io::Result<()> {
-    with_signals(|signals| stage(destination, bytes, signals)?.rename(destination))
+pub(super) fn replace(destination: &Destination, content: WriteContent<'_>) -> io::Result<()> {
+    with_signals(|signals| stage(destination, content, signals)?.rename(destination))
 }
 
 /// Replaces two files. Both temporary files are complete before one is renamed. If the second cannot be renamed, the first is put back.
@@ -38,9 +41,9 @@ pub(super) fn replace_both(files: [(&Destination, &[u8]); 2]) -> Result<(), (usi
     let [(first, first_bytes), (second, second_bytes)] = files;
     let mut failed = 0;
     let result = with_signals(|signals| {
-        let staged_first = stage(first, first_bytes, signals)?;
+        let staged_first = stage(first, &|out| out.write_all(first_bytes), signals)?;
         failed = 1;
-        let staged_second = stage(second, second_bytes, signals)?;
+        let staged_second = stage(second, &|out| out.write_all(second_bytes), signals)?;
         failed = 0;
         let replaced = staged_first.replace(first)?;
         failed = 1;
@@ -61,7 +64,7 @@ fn with_signals(run: impl FnOnce(&mut TerminationSignals) -> io::Result<()>) -> 
 /// Writes a temporary file beside the destination, with the owner and mode of the file that it replaces.
 fn stage<'d>(
     destination: &'d Destination,
-    bytes: &[u8],
+    content: WriteContent<'_>,
     signals: &mut TerminationSignals,
 ) -> io::Result<Staged<'d>> {
     let before = match &destination.kind {
@@ -69,10 +72,10 @@ fn stage<'d>(
         _ => None,
     };
     let mut fill = |file: &File| {
-        for chunk in bytes.chunks(CHUNK_BYTES) {
-            stop_if(signals)?;
-            (&*file).write_all(chunk)?;
-        }
+        let mut out = BufWriter::new(CheckedWriter { file, signals: &mut *signals });
+        content(&mut out)?;
+        out.flush()?;
+        drop(out);
         if let Some(before) = before {
             copy_owner_and_mode(before, file)?;
         }
@@ -94,12 +97,25 @@ fn stage<'d>(
     Ok(staged)
 }
 
-fn stop_if(signals: &mut TerminationSignals) -> io::Result<()> {
-    if signals.has_arrived() {
-        Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"))
-    } else {
-        Ok(())
+/// A writer that fails after a signal.
+struct CheckedWriter<'w> {
+    file: &'w File,
+    signals: &'w mut TerminationSignals,
+}
+
+impl Write for CheckedWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        stop_if(self.signals)?;
+        self.file.write(bytes.get(..CHUNK_BYTES).unwrap_or(bytes))
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn stop_if(signals: &mut TerminationSignals) -> io::Result<()> {
+    if signals.has_arrived() { Err(io::Error::other("interrupted")) } else { Ok(()) }
 }
 
 /// Creates a file without a name, which the kernel removes when it is closed. `None` if the file system does not support it.
@@ -279,14 +295,14 @@ mod tests {
         let found = Destination::find(&at("directory/out")).unwrap();
         std::fs::rename(at("directory"), at("moved")).unwrap();
         std::os::unix::fs::symlink("trap", at("directory")).unwrap();
-        replace(&found, b"ours").unwrap();
+        replace(&found, &|out| out.write_all(b"ours")).unwrap();
         assert_eq!(std::fs::read(at("moved/out")).unwrap(), b"ours");
         assert_eq!(std::fs::read(at("trap/out")).unwrap(), b"theirs");
         // A link that takes the file's name is replaced, not followed.
         let found = Destination::find(&at("moved/out")).unwrap();
         std::fs::remove_file(at("moved/out")).unwrap();
         std::os::unix::fs::symlink("../trap/out", at("moved/out")).unwrap();
-        replace(&found, b"again").unwrap();
+        replace(&found, &|out| out.write_all(b"again")).unwrap();
         assert_eq!(std::fs::read(at("trap/out")).unwrap(), b"theirs");
         assert!(!at("moved/out").is_symlink());
     }

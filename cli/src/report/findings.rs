@@ -173,6 +173,7 @@ mod tests {
         test_fleet::{fleet, refused_row},
     };
     use core_relo_verdict::{judge::ProgramVerdict, kernel::EvidenceSource};
+    use std::sync::Arc;
 
     #[test]
     fn equal_reasons_are_found_once() {
@@ -201,7 +202,7 @@ mod tests {
         const KERNELS: usize = 10_000;
         let rows = (0..KERNELS).map(|number| {
             let mut row = refused_row("one.bpf.o", &format!("kernel-{number:05}"));
-            for program in row.outcome.iter_mut().flat_map(|object| &mut object.programs) {
+            for program in row.outcome.iter_mut().flat_map(|object| &mut Arc::make_mut(object).programs) {
                 let text = format!("enum bpf_map_type of kernel {number}");
                 let evidence = Evidence { source: EvidenceSource::Btf, text };
                 for reason in &mut program.reasons {

@@ -42,19 +42,14 @@ struct Suite {
 
 /// Writes the test suites.
 pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let kernels = matrix.kernels.iter().enumerate();
-    let mut suites: Vec<_> = kernels.map(|(index, kernel)| kernel_suite(matrix, index, kernel)).collect();
-    if !matrix.unread.is_empty() {
-        let case = |bad: &BadInput| error_case(&bad.file, "(file)", bad);
-        let cases = matrix.unread.iter().map(case).collect();
-        suites.push(Suite { name: "input files".to_owned(), properties: Vec::new(), cases });
-    }
+    // The counts come first in the file. The suites are created twice, so that only one is in memory.
+    let counts = suites(matrix).fold(Counts::default(), |sum, suite| sum.plus(Counts::new(&suite.cases)));
     write!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"core-relo check\"")?;
-    write_counts(suites.iter().flat_map(|suite| &suite.cases), out)?;
+    counts.write(out)?;
     writeln!(out, ">")?;
-    for suite in &suites {
+    for suite in suites(matrix) {
         write!(out, "<testsuite name=\"{}\"", Markup(&suite.name))?;
-        write_counts(suite.cases.iter(), out)?;
+        Counts::new(&suite.cases).write(out)?;
         writeln!(out, ">")?;
         if !suite.properties.is_empty() {
             write!(out, "<properties>")?;
@@ -71,16 +66,53 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "</testsuites>")
 }
 
-fn write_counts<'c>(cases: impl Iterator<Item = &'c Case> + Clone, out: &mut dyn Write) -> io::Result<()> {
-    let count = |status| cases.clone().filter(|case| case.status == status).count();
-    write!(
-        out,
-        " tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"0\"",
-        cases.clone().count(),
-        count(Status::Failed),
-        count(Status::Error),
-        count(Status::Skipped)
-    )
+/// Returns the suites of all kernels, and that of the files that cannot be read.
+fn suites<'m>(matrix: &'m Matrix<'_>) -> impl Iterator<Item = Suite> + 'm {
+    let kernels = matrix.kernels.iter().enumerate();
+    let unread = || {
+        let cases = matrix.unread.iter().map(|bad| error_case(&bad.file, "(file)", bad)).collect();
+        Suite { name: "input files".to_owned(), properties: Vec::new(), cases }
+    };
+    let unread = (!matrix.unread.is_empty()).then(unread);
+    kernels.map(|(index, kernel)| kernel_suite(matrix, index, kernel)).chain(unread)
+}
+
+/// The numbers of test cases.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn new(cases: &[Case]) -> Self {
+        let count = |status| cases.iter().filter(|case| case.status == status).count();
+        Self {
+            tests: cases.len(),
+            failures: count(Status::Failed),
+            errors: count(Status::Error),
+            skipped: count(Status::Skipped),
+        }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            tests: self.tests + other.tests,
+            failures: self.failures + other.failures,
+            errors: self.errors + other.errors,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+
+    fn write(self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { tests, failures, errors, skipped } = self;
+        write!(
+            out,
+            " tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"0\""
+        )
+    }
 }
 
 fn kernel_suite(matrix: &Matrix<'_>, index: usize, kernel: &Kernel<'_>) -> Suite {

@@ -26,6 +26,7 @@ mod real_load_tests;
 mod real_loads;
 mod rules;
 mod sarif;
+mod shared_verdicts;
 mod summary;
 #[cfg(test)]
 mod test_fleet;

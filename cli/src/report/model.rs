@@ -1,5 +1,6 @@
 //! The results that a report shows.
 
+use super::shared_verdicts::SharedVerdicts;
 use crate::{
     error::BadInput,
     guest::load::{Reality, TOGETHER, deciding_lines, first_line},
@@ -9,6 +10,7 @@ use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Verdict},
 };
+use std::sync::Arc;
 
 /// The version of a kernel, such as (5, 15, 0).
 pub(crate) type KernelVersion = (u32, u32, u32);
@@ -24,6 +26,8 @@ pub(crate) struct FleetReport {
     pub(crate) kernel_warnings: Vec<KernelWarning>,
     /// The numbers of verdicts that agree with the real loads, in words. `None` if no kernel was booted.
     pub(crate) agreement: Option<String>,
+    /// The distinct verdicts of the rows.
+    pub(super) shared_verdicts: SharedVerdicts,
 }
 
 /// A warning about the facts of a kernel.
@@ -54,7 +58,10 @@ pub(crate) struct RealLoad {
 impl FleetReport {
     /// Adds the results of further kernels.
     pub(crate) fn extend(&mut self, other: Self) {
-        self.rows.extend(other.rows);
+        let shared = &mut self.shared_verdicts;
+        let rows = other.rows.into_iter();
+        self.rows
+            .extend(rows.map(|row| Row { outcome: row.outcome.map(|verdict| shared.share(verdict)), ..row }));
         self.unread.extend(other.unread);
         self.kernel_warnings.extend(other.kernel_warnings);
     }
@@ -127,7 +134,7 @@ pub(crate) struct Row {
     /// The kernel's architecture, such as `x86_64`, if known.
     pub(crate) architecture: Option<String>,
     /// The verdict, or why the pair could not be judged.
-    pub(crate) outcome: Result<ObjectVerdict, BadInput>,
+    pub(crate) outcome: Result<Arc<ObjectVerdict>, BadInput>,
     /// The reasons that the project accepts.
     pub(crate) acceptance: Option<Acceptance>,
     /// The real loads of the programs, in the order of their verdicts, and that of several programs together. Empty if the kernel was

@@ -7,6 +7,7 @@ use core_relo_verdict::{
     judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
     kernel::{Evidence, EvidenceSource},
 };
+use std::sync::Arc;
 
 /// A name that tries to leave every format.
 pub(super) const HOSTILE: &str =
@@ -29,7 +30,7 @@ pub(super) fn row(
         kernel: kernel.to_owned(),
         kernel_version,
         architecture,
-        outcome: Ok(verdict),
+        outcome: Ok(Arc::new(verdict)),
         acceptance: None,
         real_loads: Vec::new(),
     }

@@ -15,6 +15,7 @@ use core_relo_verdict::{
     kernel::{Evidence, EvidenceSource},
 };
 use insta::assert_snapshot;
+use std::sync::Arc;
 
 const FORMATS: [ReportFormat; 4] =
     [ReportFormat::Html, ReportFormat::Sarif, ReportFormat::Junit, ReportFormat::Markdown];
@@ -86,7 +87,7 @@ fn hostile_names_add_no_markup() {
         let mut report = report.clone();
         for row in &mut report.rows {
             row.object = row.object.replace(HOSTILE, name);
-            for program in row.outcome.iter_mut().flat_map(|object| &mut object.programs) {
+            for program in row.outcome.iter_mut().flat_map(|object| &mut Arc::make_mut(object).programs) {
                 program.name = program.name.replace(HOSTILE, name);
                 for reason in &mut program.reasons {
                     reason.text = reason.text.replace(HOSTILE, name);

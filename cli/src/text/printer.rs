@@ -43,6 +43,11 @@ impl<'w> Printer<'w> {
         self.writer.write_all(bytes)
     }
 
+    /// Returns a writer of bytes that are not escaped, as [`unescaped`](Self::unescaped) prints them.
+    pub(crate) fn unescaped_writer(&mut self) -> &mut dyn Write {
+        &mut *self.writer
+    }
+
     /// Writes out the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()

@@ -155,7 +155,7 @@ impl<'c> Checker<'c> {
         Ok(ObjectReport::Planned {
             summary: plan.plan().summary(),
             unresolved,
-            verdict,
+            verdict: Arc::new(verdict),
             adaptive,
             reasons,
             notes,

@@ -146,13 +146,13 @@ impl KernelOutput {
                         output.rows.push(Row { verdict, cells, reasons, notes });
                     }
                     // The summary needs only the verdict on the object.
-                    let mut judged = ObjectVerdict::default();
-                    judged.verdict = verdict.verdict;
-                    if options.report {
-                        judged.reasons.clone_from(&verdict.reasons);
-                        judged.programs.clone_from(&verdict.programs);
-                        judged.warnings.clone_from(&verdict.warnings);
-                    }
+                    let judged = if options.report {
+                        Arc::clone(verdict)
+                    } else {
+                        let mut judged = ObjectVerdict::default();
+                        judged.verdict = verdict.verdict;
+                        Arc::new(judged)
+                    };
                     // The real loads need the acceptance of each program.
                     let acceptance = match options.report || loads.is_some() {
                         true => acceptance,
@@ -262,7 +262,7 @@ impl KernelOutput {
 fn fleet_row(
     (object, kernel): (&str, &str),
     release: &KernelRelease,
-    outcome: Result<ObjectVerdict, BadInput>,
+    outcome: Result<Arc<ObjectVerdict>, BadInput>,
 ) -> FleetRow {
     FleetRow {
         object: object.to_owned(),

@@ -34,7 +34,7 @@ pub(super) enum ObjectReport {
         /// The unresolved relocations, for JSON.
         unresolved: Vec<Unresolved>,
         /// The verdict on each program. Of an object with variants, those that an adaptive load chooses.
-        verdict: ObjectVerdict,
+        verdict: Arc<ObjectVerdict>,
         /// The choice of an object with variants.
         adaptive: Option<Arc<StartupReport>>,
         /// The lines of the reasons below the object's row, for text.

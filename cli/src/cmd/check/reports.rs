@@ -36,14 +36,10 @@ impl Reports {
     /// Prints and writes the reports.
     pub(super) fn write(&self, console: &mut Console<'_>, fleet: &FleetReport) -> io::Result<()> {
         if let Some(format) = self.stdout {
-            let mut bytes = Vec::new();
-            write_report(format, fleet, &mut bytes)?;
-            console.out.unescaped(&bytes)?;
+            write_report(format, fleet, console.out.unescaped_writer())?;
         }
         for (path, format) in &self.files {
-            let mut bytes = Vec::new();
-            write_report(*format, fleet, &mut bytes)?;
-            if let Err(bad) = output::write(path, &bytes) {
+            if let Err(bad) = output::write_with(path, &|out| write_report(*format, fleet, out)) {
                 console.report_error_on_stderr(&bad)?;
             }
         }

@@ -1,0 +1,58 @@
+//! Equal verdicts of many kernels, each in memory once. Most kernels of a fleet have one of a few verdicts on an object.
+
+use core_relo_verdict::judge::{ObjectVerdict, Reason};
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
+
+/// The distinct verdicts so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedVerdicts {
+    /// The verdicts by a hash of their texts.
+    by_hash: HashMap<u64, Vec<Arc<ObjectVerdict>>>,
+}
+
+impl SharedVerdicts {
+    /// Returns the verdict that is in memory already, if there is an equal one.
+    pub(super) fn share(&mut self, verdict: Arc<ObjectVerdict>) -> Arc<ObjectVerdict> {
+        let known = self.by_hash.entry(text_hash(&verdict)).or_default();
+        if let Some(equal) = known.iter().find(|known| Arc::ptr_eq(known, &verdict) || **known == verdict) {
+            return Arc::clone(equal);
+        }
+        known.push(Arc::clone(&verdict));
+        verdict
+    }
+}
+
+/// Returns a hash of the names and reasons in a verdict.
+fn text_hash(verdict: &ObjectVerdict) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let hash_reasons = |reasons: &[Reason], hasher: &mut DefaultHasher| {
+        reasons.iter().for_each(|reason| reason.text.hash(hasher));
+    };
+    hash_reasons(&verdict.reasons, &mut hasher);
+    for program in &verdict.programs {
+        program.name.hash(&mut hasher);
+        hash_reasons(&program.reasons, &mut hasher);
+    }
+    verdict.warnings.iter().for_each(|warning| warning.text.hash(&mut hasher));
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::test_fleet::{loads, refused_row};
+
+    #[test]
+    fn equal_verdicts_are_in_memory_once() {
+        let mut shared = SharedVerdicts::default();
+        let [first, second] = [loads(), loads()].map(|verdict| shared.share(Arc::new(verdict)));
+        assert!(Arc::ptr_eq(&first, &second));
+        let refused = refused_row("a.o", "k").outcome.unwrap();
+        assert!(!Arc::ptr_eq(&shared.share(refused), &first));
+        assert_eq!(shared.by_hash.len(), 2);
+    }
+}
