@@ -73,10 +73,11 @@ pub const SHARED_MATCHES: usize = 1 << 14;
 
 /// The steps of deduplication for each type: comparisons of types and of words, and mappings that are followed.
 ///
-/// libbpf has no such limit. A hundred objects need less than a hundredth, two almost equal kernels half.
+/// libbpf has no such limit. A hundred objects need less than a hundredth. Comparisons that take more are limited to types whose graphs may be
+/// equal, which are found in n log n steps.
 pub const DEDUP_STEPS_PER_TYPE: u32 = 10_000;
 
-/// The steps of deduplication of a BTF. Two almost equal kernels need half, in ten seconds.
+/// The steps of deduplication of a BTF.
 pub const DEDUP_STEPS: u64 = 2_000_000_000;
 
 /// The levels of types that are compared for identity (libbpf: the initial depth of `btf_dedup_identical_types`).

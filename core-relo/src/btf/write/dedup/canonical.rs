@@ -5,13 +5,17 @@ use super::{
     records::{Record, Records},
     usize_of,
 };
+use crate::btf::format::Kind;
 use alloc::vec::Vec;
 use core::hash::BuildHasher as _;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 /// The error for a type that has no place in a list.
 const NO_PLACE: DedupError =
     DedupError::Internal { invariant: "every type of the BTF has a place in the lists of canonical types" };
+
+/// The class of types that are not divided into classes.
+const NO_CLASS: u32 = u32::MAX;
 
 /// The end of a list. `void` is in no list.
 const END: u32 = 0;
@@ -27,11 +31,15 @@ pub(super) struct CanonicalTypes {
     hasher: DefaultHashBuilder,
     len: usize,
     capacity: usize,
+    /// The class of each type by id, if types are divided into classes. Structs, unions and typedefs of different classes have different
+    /// lists.
+    classes: Vec<u32>,
 }
 
 /// The canonical types of one key.
 struct List {
     hash: u64,
+    class: u32,
     first: u32,
 }
 
@@ -44,14 +52,51 @@ impl CanonicalTypes {
             hasher: DefaultHashBuilder::default(),
             len: 0,
             capacity: 0,
+            classes: Vec::new(),
         }
     }
 
-    /// Returns the type with a record's key that libbpf compares first.
-    pub(super) fn first(&self, records: &Records, record: Record<'_>) -> Result<Option<u32>, DedupError> {
-        let mut broken = None;
-        let list = self.lists.find(self.hash(record), |list| has_key(records, list, record, &mut broken));
-        broken.map_or(Ok(list.map(|list| list.first)), Err)
+    /// Returns the type with the key of a type that libbpf compares first.
+    pub(super) fn first(&self, records: &Records, id: u32) -> Result<Option<u32>, DedupError> {
+        let record = records.get(id)?;
+        let (class, mut broken) = (self.class(id, record), None);
+        let has_key = |list: &List| list.class == class && has_key(records, list, record, &mut broken);
+        let list = self.lists.find(self.hash(record, class), has_key);
+        let first = list.map(|list| list.first);
+        broken.map_or(Ok(first), Err)
+    }
+
+    /// Divides the lists by the classes of types. The order in each list stays.
+    pub(super) fn divide(&mut self, records: &Records, classes: Vec<u32>) -> Result<(), DedupError> {
+        self.classes = classes;
+        for List { first, .. } in core::mem::take(&mut self.lists) {
+            // The last type of each class in the list.
+            let mut last_of_class: HashMap<u32, u32> = HashMap::new();
+            let mut rest = first;
+            while rest != END {
+                let (id, record) = (rest, records.get(rest)?);
+                rest = core::mem::replace(self.next.get_mut(usize_of(id)).ok_or(NO_PLACE)?, END);
+                let class = self.class(id, record);
+                match last_of_class.insert(class, id) {
+                    Some(last) => *self.next.get_mut(usize_of(last)).ok_or(NO_PLACE)? = id,
+                    None => {
+                        let list = List { hash: self.hash(record, class), class, first: id };
+                        self.lists.insert_unique(list.hash, list, |list| list.hash);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the class that decides on the list of a type.
+    fn class(&self, id: u32, record: Record<'_>) -> u32 {
+        match record.kind() {
+            Kind::Struct | Kind::Union | Kind::Typedef => {
+                self.classes.get(usize_of(id)).copied().unwrap_or(NO_CLASS)
+            }
+            _ => NO_CLASS,
+        }
     }
 
     /// Returns the type that libbpf compares after another.
@@ -69,8 +114,11 @@ impl CanonicalTypes {
         }
         self.len = self.len.saturating_add(1);
         let record = records.get(id)?;
-        let (hash, mut broken) = (self.hash(record), None);
-        let known = self.lists.find_mut(hash, |list| has_key(records, list, record, &mut broken));
+        let class = self.class(id, record);
+        let (hash, mut broken) = (self.hash(record, class), None);
+        let known = self
+            .lists
+            .find_mut(hash, |list| list.class == class && has_key(records, list, record, &mut broken));
         if let Some(error) = broken {
             return Err(error);
         }
@@ -78,7 +126,7 @@ impl CanonicalTypes {
             *self.next.get_mut(usize_of(id)).ok_or(NO_PLACE)? = list.first;
             list.first = id;
         } else {
-            self.lists.insert_unique(hash, List { hash, first: id }, |list| list.hash);
+            self.lists.insert_unique(hash, List { hash, class, first: id }, |list| list.hash);
         }
         Ok(())
     }
@@ -95,9 +143,12 @@ impl CanonicalTypes {
         Ok(())
     }
 
-    fn hash(&self, record: Record<'_>) -> u64 {
+    fn hash(&self, record: Record<'_>, class: u32) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         record.hash_key(&mut hasher);
+        if class != NO_CLASS {
+            core::hash::Hasher::write_u32(&mut hasher, class);
+        }
         core::hash::Hasher::finish(&hasher)
     }
 }

@@ -1,6 +1,6 @@
 //! Deduplication of structs, unions and typedefs, through which graphs of types can have cycles.
 
-use super::{DedupError, Deduplicator, UNMAPPED, usize_of};
+use super::{DedupError, Deduplicator, UNMAPPED, classes::classes, usize_of};
 use crate::btf::format::Kind;
 
 impl Deduplicator {
@@ -17,19 +17,37 @@ impl Deduplicator {
 
     fn dedup_composite(&mut self, id: u32) -> Result<(), DedupError> {
         let mut to = id;
-        let mut same_key = self.canonical.first(&self.records, self.records.get(id)?)?;
+        let mut same_key = self.canonical.first(&self.records, id)?;
+        let mut is_merged = false;
         while let Some(canon) = same_key {
             same_key = self.canonical.after(canon)?;
             self.step(1)?;
             if self.is_equivalent(id, canon)? {
+                is_merged = true;
                 self.merge_hypot_map()?;
                 if !self.defines_base_forward {
                     to = canon;
                     break;
                 }
             }
+            // Types that were compared before are compared once more. That changes nothing, unless a FWD of the base got its definition.
+            if !is_merged && self.divide_into_classes()? {
+                same_key = self.canonical.first(&self.records, id)?;
+            }
         }
         self.map_to(id, to)
+    }
+
+    /// Divides all types into classes if the comparisons have taken many steps, so that only types of one class are compared after that.
+    /// Returns whether the lists of canonical types have changed.
+    fn divide_into_classes(&mut self) -> Result<bool, DedupError> {
+        if self.steps_left.get() >= self.classes_below {
+            return Ok(false);
+        }
+        self.classes_below = 0;
+        let classes = classes(&self.records, |n| self.step(n))?;
+        self.canonical.divide(&self.records, classes)?;
+        Ok(true)
     }
 
     /// Applies `hypot_map` after the candidate and canonical graphs proved equal (libbpf: `btf_dedup_merge_hypot_map`).

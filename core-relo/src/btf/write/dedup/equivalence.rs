@@ -176,15 +176,15 @@ fn has_target_only(kind: Kind) -> bool {
 }
 
 /// The words of a record that are types to which it refers, in libbpf's order.
-struct Targets {
-    first: usize,
-    distance: isize,
-    count: usize,
+pub(super) struct Targets {
+    pub(super) first: usize,
+    pub(super) distance: isize,
+    pub(super) count: usize,
 }
 
 #[expect(clippy::inline_always, reason = "the way of the result through memory took a tenth of the time")]
 #[inline(always)]
-fn targets(record: Record<'_>) -> Targets {
+pub(super) fn targets(record: Record<'_>) -> Targets {
     let (first, distance, count) = match record.kind() {
         Kind::Array => (4, -1, 2),
         Kind::Struct | Kind::Union => (4, 3, record.members().len()),

@@ -13,6 +13,9 @@
 //! The result has the same types as libbpf's, in the same order.
 
 mod canonical;
+#[cfg(test)]
+mod class_tests;
+mod classes;
 mod composite;
 mod equivalence;
 mod error;
@@ -89,12 +92,24 @@ pub fn dedup(btf: &Btf<'_>) -> Result<DedupResult, DedupError> {
 /// As [`dedup`], into a builder of the same byte order and base that has strings and no types. The strings keep their offsets.
 ///
 /// Ends with an error after `max_steps`. A step, a comparison of a type or a word, takes some nanoseconds.
-pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result<DedupResult, DedupError> {
+pub fn dedup_into(btf: &Btf<'_>, builder: Builder, max_steps: u64) -> Result<DedupResult, DedupError> {
+    dedup_with(btf, builder, StepLimits { max: max_steps, before_classes: STEPS_BEFORE_CLASSES })
+}
+
+/// The steps of a deduplication.
+#[derive(Clone, Copy)]
+struct StepLimits {
+    max: u64,
+    /// The steps for each type before types are divided into classes.
+    before_classes: u64,
+}
+
+fn dedup_with(btf: &Btf<'_>, mut builder: Builder, limits: StepLimits) -> Result<DedupResult, DedupError> {
     if builder.next_id() != btf.first_id() {
         return Err(DedupError::BuilderBase { expected: btf.first_id(), found: builder.next_id() });
     }
     let records = Records::read(btf, &mut builder)?;
-    let mut deduplicator = Deduplicator::new(records, btf.first_id().0, max_steps)?;
+    let mut deduplicator = Deduplicator::new(records, btf.first_id().0, limits)?;
     deduplicator.add_base_types()?;
     deduplicator.dedup_primitives()?;
     deduplicator.dedup_composites()?;
@@ -105,6 +120,9 @@ pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result
 
 /// The error for an id without a mapping.
 const UNMAPPED: DedupError = DedupError::Internal { invariant: "every type of the BTF has a mapping" };
+
+/// The steps for each type before all types are divided into classes. Ordinary BTF needs fewer.
+const STEPS_BEFORE_CLASSES: u64 = 200;
 
 /// The mapping of a type that is not resolved yet.
 const UNRESOLVED: u32 = u32::MAX;
@@ -128,16 +146,20 @@ struct Deduplicator {
     /// Whether the graphs are equal only if a FWD of the base is a type of the split BTF (libbpf: `hypot_adjust_canon`).
     defines_base_forward: bool,
     steps_left: Cell<u64>,
+    /// The number of steps left at which types are divided into classes; 0 after that.
+    classes_below: u64,
 }
 
 impl Deduplicator {
-    fn new(records: Records, first_own: u32, max_steps: u64) -> Result<Self, DedupError> {
+    fn new(records: Records, first_own: u32, step_limits: StepLimits) -> Result<Self, DedupError> {
         let self_or_unresolved = |id: u32| {
             let is_canonical = id < first_own || records.get(id)?.is_never_merged();
             Ok(if is_canonical { id } else { UNRESOLVED })
         };
         let per_type = u64::from(limits::DEDUP_STEPS_PER_TYPE);
-        let steps = u64::from(records.end()).saturating_mul(per_type).min(max_steps);
+        let steps = u64::from(records.end()).saturating_mul(per_type).min(step_limits.max);
+        let before_classes =
+            u64::from(records.end()).saturating_mul(step_limits.before_classes).min(steps / 2);
         let map = (0..records.end()).map(self_or_unresolved).collect::<Result<Vec<u32>, DedupError>>()?;
         Ok(Self {
             canonical: CanonicalTypes::new(records.end()),
@@ -149,6 +171,7 @@ impl Deduplicator {
             records,
             first_own,
             steps_left: Cell::new(steps),
+            classes_below: steps.saturating_sub(before_classes),
         })
     }
 

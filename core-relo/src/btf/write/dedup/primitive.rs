@@ -19,14 +19,14 @@ impl Deduplicator {
 
     /// Deduplicates a type that equals another only if all words of the records are equal.
     fn dedup_simple(&mut self, id: u32) -> Result<(), DedupError> {
-        let to = self.canonical.first(&self.records, self.records.get(id)?)?.unwrap_or(id);
+        let to = self.canonical.first(&self.records, id)?.unwrap_or(id);
         self.map_to(id, to)
     }
 
     /// Deduplicates an enum. A forward-declared enum is mapped to a full enum of any size.
     fn dedup_enum(&mut self, id: u32) -> Result<(), DedupError> {
         let mut to = id;
-        let mut same_name = self.canonical.first(&self.records, self.records.get(id)?)?;
+        let mut same_name = self.canonical.first(&self.records, id)?;
         while let Some(canon) = same_name {
             same_name = self.canonical.after(canon)?;
             let (this, other) = (self.records.get(id)?, self.records.get(canon)?);

@@ -33,7 +33,7 @@ impl Deduplicator {
             let record = self.records.get(id)?;
             let Some(word) = unresolved.peek().copied() else {
                 // All references are resolved, so that equal words are equal types.
-                let to = self.canonical.first(&self.records, record)?.unwrap_or(id);
+                let to = self.canonical.first(&self.records, id)?.unwrap_or(id);
                 self.map_to(id, to)?;
                 pending.pop();
                 continue;
