@@ -113,7 +113,7 @@ pub(crate) fn in_child(run: impl FnOnce()) {
     // fork. It ends without running anything else of the test process.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        let ended = std::panic::catch_unwind(core::panic::AssertUnwindSafe(run));
         // SAFETY: the call takes no pointers.
         unsafe { libc::_exit(i32::from(ended.is_err())) };
     }

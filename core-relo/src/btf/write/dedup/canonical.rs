@@ -77,12 +77,11 @@ impl CanonicalTypes {
                 let (id, record) = (rest, records.get(rest)?);
                 rest = core::mem::replace(self.next.get_mut(usize_of(id)).ok_or(NO_PLACE)?, END);
                 let class = self.class(id, record);
-                match last_of_class.insert(class, id) {
-                    Some(last) => *self.next.get_mut(usize_of(last)).ok_or(NO_PLACE)? = id,
-                    None => {
-                        let list = List { hash: self.hash(record, class), class, first: id };
-                        self.lists.insert_unique(list.hash, list, |list| list.hash);
-                    }
+                if let Some(last) = last_of_class.insert(class, id) {
+                    *self.next.get_mut(usize_of(last)).ok_or(NO_PLACE)? = id;
+                } else {
+                    let list = List { hash: self.hash(record, class), class, first: id };
+                    self.lists.insert_unique(list.hash, list, |list| list.hash);
                 }
             }
         }

@@ -1,9 +1,11 @@
 //! Classes of types change the work of a deduplication, and not its result.
 
-use super::{STEPS_BEFORE_CLASSES, StepLimits, dedup, dedup_with};
+#![expect(clippy::arithmetic_side_effects, reason = "small numbers that the tests choose")]
+
+use super::{STEPS_BEFORE_CLASSES, StepLimits, dedup_with};
 use crate::{
     Endian,
-    btf::{Btf, Builder, Kind},
+    btf::{Btf, Builder},
     ids::TypeId,
     limits,
 };
@@ -21,11 +23,11 @@ impl Random {
 
 /// Adds types with few names, which refer to each other in both directions: copies of a small graph, in which some differ.
 fn add_types(b: &mut Builder, random: &mut Random, count: u32) {
-    const NAMES: [&str; 4] = ["a", "b", "c", ""];
+    const NAMES: [&str; 3] = ["a", "b", "c"];
     let first = b.next_id().0;
     let end = first + count;
     for _ in 0..count {
-        let name = NAMES[random.below(3) as usize];
+        let name = NAMES.get(crate::ids::to_usize(random.below(3))).unwrap();
         // Types of the base, and types that follow.
         let target = TypeId(random.below(end));
         let other = TypeId(random.below(end));
@@ -106,5 +108,4 @@ fn the_work_grows_little_faster_than_the_types() {
             "nothing is equal"
         );
     }
-    assert_eq!(Kind::Struct, dedup(&graphs_that_differ_at_the_end(2)).map(|_| Kind::Struct).unwrap());
 }
