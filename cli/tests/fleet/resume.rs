@@ -233,6 +233,9 @@ fn only_a_regular_file_stores_results() {
     let pipe = rustix::fs::FileType::Fifo;
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, fleet.path("pipe"), pipe, mode, 0).unwrap();
+    fs::copy(fleet.path("exec.bpf.o"), fleet.path("other.bpf.o")).unwrap();
+    let input = fleet.check(&["--resume", "exec.bpf.o"]);
+    assert!(input.exit == 2 && input.err.contains("exec.bpf.o: is an input and the output"), "{}", input.err);
     for (path, what) in [
         ("pipe", "is a device, pipe or socket"),
         ("/dev/null", "is a device, pipe or socket"),
@@ -241,7 +244,7 @@ fn only_a_regular_file_stores_results() {
         ("kernels", "is a directory"),
         ("new/", "is a directory"),
         ("no/where", "no such directory"),
-        ("exec.bpf.o", "line 1: not a line of"),
+        ("other.bpf.o", "line 1: not a line of"),
     ] {
         let run = fleet.check(&["--resume", path]);
         assert_eq!((run.exit, &*run.out), (2, ""), "{path}: {}", run.err);
