@@ -1,6 +1,7 @@
-//! Headers of whole kernels, compiled by clang with all their assertions.
+//! Headers of whole kernels, compiled by clang with all their assertions: clang's BTF has the members of the kernel's.
 //!
-//! The variable CORE_RELO_HEADER_BTF adds files with the BTF of other kernels, separated by colons.
+//! The kernels are the running one and those of `cargo xtask kernels`. The variable CORE_RELO_HEADER_BTF adds files with the BTF of other
+//! kernels, separated by colons.
 
 #![expect(
     clippy::arithmetic_side_effects,
@@ -12,15 +13,16 @@
 )]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use core_relo::btf::{Btf, CHeader, Kind};
+use core_relo::{
+    TypeId,
+    btf::{Btf, CHeader, Kind, Type},
+};
 use std::{
+    collections::{HashMap, HashSet},
     env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
-
-/// The types whose members, bitfields included, are compared with those that clang reads from the header.
-const COMPARED: [&str; 6] = ["task_struct", "sk_buff", "sock", "iphdr", "tcphdr", "mm_struct"];
 
 #[test]
 fn clang_lays_types_out_as_the_kernel_does() {
@@ -30,6 +32,13 @@ fn clang_lays_types_out_as_the_kernel_does() {
     }
     let others = env::var_os("CORE_RELO_HEADER_BTF").unwrap_or_default();
     let mut kernels: Vec<PathBuf> = env::split_paths(&others).filter(|p| !p.as_os_str().is_empty()).collect();
+    let downloaded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/kernels/btf");
+    let downloaded = env::var_os("CORE_RELO_KERNELS").map_or(downloaded, PathBuf::from);
+    for entry in fs::read_dir(downloaded).into_iter().flatten() {
+        kernels.push(entry.unwrap().path());
+    }
+    kernels.retain(|path| path.is_file());
+    kernels.sort();
     let running = Path::new("/sys/kernel/btf/vmlinux");
     if running.exists() {
         kernels.push(running.to_path_buf());
@@ -50,9 +59,15 @@ fn check(path: &Path) {
     let dir = env::temp_dir().join(format!("core-relo-header-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("vmlinux.h"), &text).unwrap();
-    let compared: Vec<_> =
-        COMPARED.iter().filter(|name| btf.find(name.as_bytes(), Kind::Struct).is_some()).collect();
-    let variables: String = compared.iter().map(|name| format!("struct {name} use_{name};\n")).collect();
+    let compared = comparable(&btf, &text);
+    let variables: String = compared
+        .iter()
+        .enumerate()
+        .map(|(index, ty)| {
+            let keyword = if ty.kind().is_composite() { ty.kind().keyword() } else { "" };
+            format!("{keyword} {} use_{index};\n", ty.name())
+        })
+        .collect();
     fs::write(dir.join("use.c"), format!("#include \"vmlinux.h\"\n{variables}")).unwrap();
     let is_little = btf.endian() == core_relo::Endian::Little;
     let is_32_bit = btf.pointer_size().0 == 4;
@@ -82,33 +97,84 @@ fn check(path: &Path) {
     let compared = if is_32_bit { Vec::new() } else { compared };
     let object = fs::read(dir.join("use.o")).unwrap();
     let own = Btf::parse(btf_section(&object, is_little).to_vec()).unwrap();
-    let mut members = 0;
-    for name in compared {
-        members += compare(&btf, &own, name, path);
+    let mut member_count = 0;
+    let by_name: HashMap<_, _> = own.types().map(|ty| ((ty.kind(), ty.name()), ty)).collect();
+    for ty in &compared {
+        let expected = members(&btf, ty.id());
+        let found = by_name.get(&(ty.kind(), ty.name())).map(|own_ty| members(&own, own_ty.id()));
+        assert_eq!(found.as_ref(), Some(&expected), "{}: {} {}", path.display(), ty.kind(), ty.name());
+        member_count += expected.len();
     }
     fs::remove_dir_all(&dir).unwrap();
     println!(
-        "{}: {} bytes, {} assertions, {members} members compared, {} opaque types",
+        "{}: {} bytes, {} assertions, {member_count} members of {} types compared, {} opaque types",
         path.display(),
         text.len(),
         text.matches("_Static_assert").count(),
+        compared.len(),
         opaque.len(),
     );
 }
 
-/// Compares the members of a struct: names, offsets, sizes and widths of bitfields. Returns their number.
-fn compare(kernel: &Btf<'_>, own: &Btf<'_>, name: &str, path: &Path) -> usize {
-    let extents = |btf: &Btf<'_>| -> Vec<(String, u32, u64, bool)> {
-        let ty = btf.find(name.as_bytes(), Kind::Struct).unwrap();
-        let of = |m| {
-            let extent = btf.member_extent(&m).unwrap();
-            (m.name.to_string(), extent.bit_offset.0, extent.bits, extent.is_bitfield)
+/// Returns the composites that the header declares with their names, and typedefs of composites without a name.
+fn comparable<'b>(btf: &'b Btf<'b>, header: &str) -> Vec<Type<'b>> {
+    let renamed: HashSet<TypeId> = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("/* ")?.split_once(" is [")?.1.split_once(']')?.0.parse().ok())
+        .map(TypeId)
+        .collect();
+    let is_comparable = |ty: &Type<'_>| {
+        let is_composite = match ty.kind() {
+            Kind::Typedef => {
+                btf.strip(ty.id()).is_ok_and(|ty| ty.kind().is_composite() && ty.name().is_empty())
+            }
+            kind => kind.is_composite(),
         };
-        ty.members().map(of).collect()
+        is_composite && !ty.name().is_empty() && !renamed.contains(&ty.id())
     };
-    let expected = extents(kernel);
-    assert_eq!(extents(own), expected, "{}: struct {name}", path.display());
-    expected.len()
+    btf.types().filter(is_comparable).collect()
+}
+
+/// A member: how many members without a name contain it, and what CO-RE knows of it.
+#[derive(Debug, PartialEq, Eq)]
+struct MemberPlace {
+    depth: usize,
+    name: String,
+    kind: Kind,
+    bit_offset: u32,
+    bits: u64,
+    is_bitfield: bool,
+}
+
+/// Returns the members of a composite. Those of a member without a name follow the member. Padding is no member.
+fn members(btf: &Btf<'_>, id: TypeId) -> Vec<MemberPlace> {
+    let mut found = Vec::new();
+    add_members(btf, btf.strip(id).unwrap(), (0, 0), &mut found);
+    found
+}
+
+fn add_members(btf: &Btf<'_>, ty: Type<'_>, (depth, base): (usize, u32), found: &mut Vec<MemberPlace>) {
+    for member in ty.members() {
+        let extent = btf.member_extent(&member).unwrap();
+        let member_type = btf.strip(member.ty).unwrap();
+        let name = member.name.to_string();
+        // clang 14 has no ENUM64.
+        let kind = if member_type.kind().is_enum() { Kind::Enum } else { member_type.kind() };
+        let bit_offset = base + extent.bit_offset.0;
+        if !name.starts_with("__core_relo_padding") && !name.starts_with("__core_relo_size") {
+            found.push(MemberPlace {
+                depth,
+                name,
+                kind,
+                bit_offset,
+                bits: extent.bits,
+                is_bitfield: extent.is_bitfield,
+            });
+        }
+        if member.name.is_empty() && member_type.kind().is_composite() {
+            add_members(btf, member_type, (depth + 1, bit_offset), found);
+        }
+    }
 }
 
 /// Returns the section `.BTF` of an ELF file: the longest BTF in it that is no `.BTF.ext`.

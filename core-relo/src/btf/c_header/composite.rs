@@ -1,25 +1,54 @@
 //! Definitions of structs and unions, with padding.
 
 use super::{
-    declaration::{Printer, keyword},
+    declaration::{COMPOSITE_DEPTH, Printer, keyword},
+    integer::bool_substitute,
+    layout::{Layout, Place},
     names::NameSpace,
     tags::comment,
 };
-use crate::btf::{format::Kind, view::Type};
-use alloc::{format, string::String};
+use crate::{
+    btf::{
+        format::Kind,
+        parse::Btf,
+        view::{Member, Type},
+    },
+    ids::TypeId,
+    limits,
+};
+use alloc::string::String;
 use core::fmt::{Result, Write as _};
 
 /// The bytes of padding that are declared as bitfields without a name. More are an array.
 const UNNAMED_PADDING: u64 = 256;
 
+/// The names of one scope of members: those of a named composite, or of a member with a name, and of all members without a name in it.
+#[derive(Debug, Default)]
+pub(super) struct Scope<'b> {
+    names: NameSpace<'b>,
+    /// The offset of the composite in its definition, in bits; `None` below a member with a name.
+    offset: Option<u64>,
+}
+
+impl Scope<'_> {
+    /// Returns the scope of a definition.
+    pub(super) fn of_definition() -> Self {
+        Self { names: NameSpace::default(), offset: Some(0) }
+    }
+}
+
 impl<'b> Printer<'_, 'b, '_> {
-    /// Writes a definition, without the semicolon.
-    pub(super) fn composite(&mut self, ty: Type<'b>, depth: u32) -> Result {
+    /// Writes the definition of a composite without a name, whose members have a scope of their own.
+    pub(super) fn nested_composite(&mut self, ty: Type<'b>, depth: u32) -> Result {
+        let around = core::mem::take(&mut self.scope);
         self.text.push_str(keyword(ty));
-        if !ty.name().is_empty() {
-            let name = self.name(ty);
-            write!(self.text, " {name}")?;
-        }
+        let result = self.body(ty, depth);
+        self.scope = around;
+        result
+    }
+
+    /// Writes the members and attributes of a composite.
+    pub(super) fn body(&mut self, ty: Type<'b>, depth: u32) -> Result {
         self.text.push_str(" {\n");
         let size = u64::from(ty.size_or_type());
         let mut attributes = self.header.tags.attributes(ty.id(), -1);
@@ -30,7 +59,7 @@ impl<'b> Printer<'_, 'b, '_> {
                 } else if layout.is_packed {
                     attributes.push_str(" __attribute__((packed))");
                 }
-                self.members(ty, layout.is_packed, layout.align, depth)?;
+                self.members(ty, layout, depth)?;
             }
             _ => {
                 self.indent(depth);
@@ -44,52 +73,29 @@ impl<'b> Printer<'_, 'b, '_> {
         Ok(())
     }
 
-    fn members(&mut self, ty: Type<'b>, is_packed: bool, align: u64, depth: u32) -> Result {
-        let mut names = NameSpace::default();
+    fn members(&mut self, ty: Type<'b>, layout: Layout, depth: u32) -> Result {
+        let Layout { align, is_packed, .. } = layout;
         let mut end = 0u64;
         // On ARM a bitfield without a name aligns the composite as its type.
         let unit =
             if is_packed || self.header.btf.pointer_size().0 == 8 { 64 } else { align.saturating_mul(8) };
         let is_struct = ty.kind() == Kind::Struct;
         let inside = depth.saturating_add(1);
+        // The members of a definition are printed once, those of composites without a name wherever the composite is used.
+        let is_definition = depth == 0 && self.scope.offset.is_some();
         for member in ty.members() {
             let Ok(place) = self.header.graph.layouts.place(ty.btf(), &member) else { continue };
+            if place.is_padding(&member) {
+                continue;
+            }
+            if !is_definition && !self.take_step() {
+                break;
+            }
             if is_struct && place.natural_start(end, is_packed) != Some(place.start) {
                 self.padding(end, place.start, unit, inside)?;
             }
-            let name = member.name.as_bytes();
-            let mut is_renamed = false;
-            let identifier = match name {
-                b"" => String::new(),
-                _ => match names.claim(name) {
-                    Some(new) => {
-                        is_renamed = true;
-                        new
-                    }
-                    None => String::from_utf8_lossy(name).into_owned(),
-                },
-            };
-            // Only composites and bitfields may have no name.
-            let is_nameless = name.is_empty()
-                && place.bitfield.is_none()
-                && !self
-                    .header
-                    .btf
-                    .ty(member.ty)
-                    .is_some_and(|ty| ty.kind().is_composite() && ty.name().is_empty());
-            let identifier = if is_nameless { self.filler("__core_relo_anonymous") } else { identifier };
             self.indent(inside);
-            self.declare(member.ty, &identifier, inside)?;
-            if let Some(bits) = place.bitfield {
-                write!(self.text, ": {bits}")?;
-            }
-            let component = i32::try_from(member.index).unwrap_or(i32::MAX);
-            self.text.push_str(&self.header.tags.attributes(ty.id(), component));
-            self.text.push(';');
-            if is_renamed {
-                write!(self.text, " /* '{}' */", comment(name))?;
-            }
-            self.text.push('\n');
+            self.member(ty, &member, place, inside)?;
             end = if is_struct { place.end } else { end.max(place.end) };
         }
         let size = u64::from(ty.size_or_type()).wrapping_mul(8);
@@ -104,6 +110,66 @@ impl<'b> Printer<'_, 'b, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Writes one member, with the end of its line.
+    fn member(&mut self, ty: Type<'b>, member: &Member<'b>, place: Place, depth: u32) -> Result {
+        let name = member.name.as_bytes();
+        let mut renamed = None;
+        if let (true, Some(composite)) = (name.is_empty(), anonymous_composite(self.header.btf, member.ty)) {
+            self.anonymous(member.ty, composite, place, depth)?;
+        } else {
+            let identifier = if name.is_empty() {
+                self.filler("__core_relo_anonymous")
+            } else {
+                renamed = self.scope.names.claim(name);
+                renamed.clone().unwrap_or_else(|| String::from_utf8_lossy(name).into_owned())
+            };
+            if let Some(bits) = place.bitfield {
+                match bool_substitute(self.header.btf, member.ty, bits) {
+                    Some(integer) => write!(self.text, "{integer} {identifier}")?,
+                    None => self.declare(member.ty, &identifier, depth)?,
+                }
+                write!(self.text, ": {bits}")?;
+            } else {
+                self.declare(member.ty, &identifier, depth)?;
+                self.assert_offset(&identifier, place);
+            }
+        }
+        let component = i32::try_from(member.index).unwrap_or(i32::MAX);
+        self.text.push_str(&self.header.tags.attributes(ty.id(), component));
+        self.text.push(';');
+        if renamed.is_some() {
+            write!(self.text, " /* '{}' */", comment(name))?;
+        }
+        self.text.push('\n');
+        Ok(())
+    }
+
+    /// Writes a member without a name: its members are members of the composite around it.
+    ///
+    /// A named struct is written as a struct without a name, because C has members without a name only of such structs. CO-RE finds the
+    /// members in both.
+    fn anonymous(&mut self, id: TypeId, composite: Type<'b>, place: Place, depth: u32) -> Result {
+        if depth >= COMPOSITE_DEPTH {
+            let name = self.filler("__core_relo_anonymous");
+            return self.bytes(composite, &name, u64::from(composite.size_or_type()));
+        }
+        self.text.push_str(&qualifiers(self.header.btf, id));
+        self.text.push_str(keyword(composite));
+        let outer = self.scope.offset;
+        self.scope.offset = outer.and_then(|offset| offset.checked_add(place.start));
+        let result = self.body(composite, depth);
+        self.scope.offset = outer;
+        result
+    }
+
+    /// Adds an assertion on the offset of a member, if the definition contains the member directly or in members without a name.
+    fn assert_offset(&mut self, identifier: &str, place: Place) {
+        if let (true, Some(offset)) = (self.header.has_assertions, self.scope.offset) {
+            let bytes = offset.saturating_add(place.start).wrapping_div(8);
+            self.offsets.push((String::from(identifier), bytes));
+        }
     }
 
     /// Declares bitfields without a name from one bit to another, of types of at most `unit` bits. They change no alignment.
@@ -136,12 +202,9 @@ impl<'b> Printer<'_, 'b, '_> {
         Ok(())
     }
 
-    /// Returns a name for a member that the BTF does not name. Members of types without a name are those of the type around them, so that
-    /// names are counted for each definition.
-    fn filler(&mut self, name: &str) -> String {
-        let number = self.fillers;
-        self.fillers = number.saturating_add(1);
-        if number == 0 { String::from(name) } else { format!("{name}_{number}") }
+    /// Returns a name for a member that the BTF does not name.
+    fn filler(&mut self, name: &'static str) -> String {
+        self.scope.names.claim_filler(name)
     }
 
     fn indent(&mut self, depth: u32) {
@@ -149,4 +212,25 @@ impl<'b> Printer<'_, 'b, '_> {
             self.text.push('\t');
         }
     }
+}
+
+/// Returns the composite that a member without a name has as its type.
+pub(super) fn anonymous_composite<'b>(btf: &'b Btf<'b>, id: TypeId) -> Option<Type<'b>> {
+    btf.strip(id).ok().filter(|ty| ty.kind().is_composite())
+}
+
+/// Returns the qualifiers of a composite. Each ends with a space.
+fn qualifiers(btf: &Btf<'_>, id: TypeId) -> String {
+    let (mut is_const, mut is_volatile) = (false, false);
+    let mut at = id;
+    for _ in 0..limits::MODIFIER_HOPS {
+        let Some(ty) = btf.ty(at).filter(|ty| ty.kind().is_modifier_or_typedef()) else { break };
+        is_const |= ty.kind() == Kind::Const;
+        is_volatile |= ty.kind() == Kind::Volatile;
+        at = TypeId(ty.size_or_type());
+    }
+    let mut text = String::new();
+    text.push_str(if is_const { "const " } else { "" });
+    text.push_str(if is_volatile { "volatile " } else { "" });
+    text
 }

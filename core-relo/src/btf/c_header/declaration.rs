@@ -2,15 +2,14 @@
 
 use super::{
     CHeader,
-    layout::{Unmeasured, is_scalar_size},
+    composite::Scope,
+    integer::integer,
+    layout::Unmeasured,
     names,
     tags::{attribute, comment},
 };
 use crate::{
-    btf::{
-        format::Kind,
-        view::{IntInfo, Type},
-    },
+    btf::{format::Kind, view::Type},
     ids::TypeId,
     sort::sort,
 };
@@ -105,8 +104,11 @@ pub(super) struct Printer<'h, 'b, 'g> {
     declared: HashSet<TypeId>,
     /// Parameters and members that may still be printed.
     steps: usize,
-    /// The members of the current definition that the BTF does not name.
-    pub(super) fillers: u32,
+    pub(super) scope: Scope<'b>,
+    /// The offsets, in bytes, of the members of the current definition that assertions can name.
+    pub(super) offsets: Vec<(String, u64)>,
+    /// The assertions on the definitions so far.
+    pub(super) assertions: String,
 }
 
 impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
@@ -121,7 +123,9 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
             text: String::new(),
             declared: HashSet::new(),
             steps: bytes.div_ceil(4).saturating_add(STEPS),
-            fillers: 0,
+            scope: Scope::default(),
+            offsets: Vec::new(),
+            assertions: String::new(),
         }
     }
 
@@ -143,7 +147,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
         }
         self.kfuncs()?;
         if header.has_assertions {
-            self.assertions()?;
+            self.write_assertions()?;
         }
         self.out.write_str(END)
     }
@@ -206,8 +210,8 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
     }
 
     fn definition(&mut self, id: TypeId) -> Result {
-        let Some(ty) = self.header.btf.ty(id) else { return Ok(()) };
-        self.fillers = 0;
+        let header = self.header;
+        let Some(ty) = header.btf.ty(id) else { return Ok(()) };
         let is_c23_keyword = match ty.kind() {
             Kind::Typedef => ty.name().as_bytes() == b"bool",
             Kind::Enum => ty.enumerators().any(|e| matches!(e.name.as_bytes(), b"true" | b"false")),
@@ -221,10 +225,19 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
                 let name = self.name(ty);
                 self.text.push_str("typedef ");
                 self.declare(TypeId(ty.size_or_type()), &name, 0)?;
-                self.text.push_str(&self.header.tags.attributes(id, -1));
+                self.text.push_str(&header.tags.attributes(id, -1));
             }
-            Kind::Struct | Kind::Union => self.composite(ty, 0)?,
+            Kind::Struct | Kind::Union => {
+                self.scope = Scope::of_definition();
+                let name = self.name(ty);
+                write!(self.text, "{} {name}", keyword(ty))?;
+                self.body(ty, 0)?;
+                self.scope = Scope::default();
+            }
             _ => self.enumeration(ty)?,
+        }
+        if header.has_assertions {
+            self.assert_layout(ty)?;
         }
         self.text.push_str(";\n");
         if is_c23_keyword {
@@ -432,7 +445,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
                 if depth >= COMPOSITE_DEPTH || !self.take_step() {
                     return self.bytes(ty, declarator, size);
                 }
-                self.composite(ty, depth)?;
+                self.nested_composite(ty, depth)?;
             }
             Kind::Struct | Kind::Union | Kind::Fwd => {
                 let name = self.name(ty);
@@ -445,7 +458,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
     }
 
     /// Declares as many bytes as a type has that C does not have.
-    fn bytes(&mut self, ty: Type<'_>, declarator: &str, size: u64) -> Result {
+    pub(super) fn bytes(&mut self, ty: Type<'_>, declarator: &str, size: u64) -> Result {
         write!(self.text, "/* [{}] {} '{}' */ ", ty.id(), ty.kind(), comment(ty.name().as_bytes()))?;
         // Also right for pointers and arrays of the type.
         write!(self.text, "struct {{ unsigned char bytes[{size}]; }}")?;
@@ -466,61 +479,5 @@ pub(super) fn keyword(ty: Type<'_>) -> &'static str {
     match ty.kind() {
         Kind::Fwd if ty.kflag() => "union",
         kind => kind.keyword(),
-    }
-}
-
-/// Returns the C type of an INT: its name, or an integer of the same size if the name is not C's.
-fn integer(ty: Type<'_>, long: u32) -> Option<&'static str> {
-    const NAMES: [(&str, u32); 24] = [
-        ("_Bool", 1),
-        ("char", 1),
-        ("signed char", 1),
-        ("unsigned char", 1),
-        ("short", 2),
-        ("short int", 2),
-        ("short unsigned int", 2),
-        ("unsigned short", 2),
-        ("int", 4),
-        ("unsigned int", 4),
-        ("unsigned", 4),
-        ("long", 0),
-        ("long int", 0),
-        ("long unsigned int", 0),
-        ("unsigned long", 0),
-        ("long long int", 8),
-        ("long long", 8),
-        ("long long unsigned int", 8),
-        ("unsigned long long", 8),
-        ("__int128", 16),
-        ("__int128 unsigned", 16),
-        ("unsigned __int128", 16),
-        ("signed short", 2),
-        ("signed int", 4),
-    ];
-    let size = ty.size_or_type();
-    let matching = NAMES.iter().find(|(name, bytes)| {
-        name.as_bytes() == ty.name().as_bytes() && size == if *bytes == 0 { long } else { *bytes }
-    });
-    if let Some((name, _)) = matching {
-        return Some(name);
-    }
-    let encoding = ty.int()?;
-    let is_bool = encoding.encoding & IntInfo::BOOL != 0;
-    match (size, encoding.is_signed()) {
-        (1, _) if is_bool => Some("_Bool"),
-        (1, true) => Some("signed char"),
-        (1, false) => Some("unsigned char"),
-        (2, true) => Some("short"),
-        (2, false) => Some("unsigned short"),
-        (4, true) => Some("int"),
-        (4, false) => Some("unsigned int"),
-        (8, true) => Some("long long"),
-        (8, false) => Some("unsigned long long"),
-        (16, true) => Some("__int128"),
-        (16, false) => Some("unsigned __int128"),
-        _ => {
-            debug_assert!(!is_scalar_size(u64::from(size)));
-            None
-        }
     }
 }

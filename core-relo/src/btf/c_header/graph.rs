@@ -3,7 +3,7 @@
 //! A type is needed either complete or declared. A member needs its type complete. A pointer needs a struct only declared, which takes
 //! no line, but needs a typedef before it. Each type is visited at most once for each need, on an explicit stack.
 
-use super::layout::Layouts;
+use super::{composite::anonymous_composite, layout::Layouts};
 use crate::{
     btf::{format::Kind, parse::Btf, view::Type},
     ids::{TypeId, to_usize},
@@ -42,6 +42,8 @@ pub(super) struct Graph<'b> {
     pub(super) layouts: Layouts,
     /// Enums without a name that are declared within another declaration; `false` for those that occur several times.
     pub(super) inline_enums: HashMap<TypeId, bool>,
+    /// Named composites that are the type of a member without a name.
+    repeated: HashSet<TypeId>,
     stack: Vec<(TypeId, Need, u32)>,
 }
 
@@ -57,6 +59,7 @@ impl<'b> Graph<'b> {
             forwards: HashSet::new(),
             layouts: Layouts::default(),
             inline_enums: HashMap::new(),
+            repeated: HashSet::new(),
             stack: Vec::new(),
         }
     }
@@ -106,6 +109,9 @@ impl<'b> Graph<'b> {
             (Kind::Struct | Kind::Union, Need::Complete, _) => match ty.member(index) {
                 Some(member) => {
                     self.note_enum(ty, member.ty);
+                    if member.name.is_empty() {
+                        self.note_repeated_enums(member.ty);
+                    }
                     Step::To(member.ty, Need::Complete)
                 }
                 None => Step::End,
@@ -165,11 +171,30 @@ impl<'b> Graph<'b> {
 
     /// Notes that a type refers to an enum without a name.
     fn note_enum(&mut self, from: Type<'b>, to: TypeId) {
-        let is_anonymous_enum = |ty: &Type<'_>| ty.kind().is_enum() && ty.name().is_empty();
-        if self.btf.ty(to).as_ref().is_some_and(is_anonymous_enum) {
+        if self.is_anonymous_enum(to) {
             let is_named =
                 !from.name().is_empty() && (from.kind().is_composite() || from.kind() == Kind::Typedef);
             self.inline_enums.entry(to).and_modify(|is_inline| *is_inline = false).or_insert(is_named);
+        }
+    }
+
+    fn is_anonymous_enum(&self, id: TypeId) -> bool {
+        self.btf.ty(id).is_some_and(|ty| ty.kind().is_enum() && ty.name().is_empty())
+    }
+
+    /// Notes that the enums in a named composite occur several times: in its definition, and where it is the type of a member without a
+    /// name.
+    fn note_repeated_enums(&mut self, id: TypeId) {
+        let Some(composite) = anonymous_composite(self.btf, id).filter(|ty| !ty.name().is_empty()) else {
+            return;
+        };
+        if !self.repeated.insert(composite.id()) {
+            return;
+        }
+        for member in composite.members() {
+            if self.is_anonymous_enum(member.ty) {
+                self.inline_enums.insert(member.ty, false);
+            }
         }
     }
 

@@ -122,6 +122,9 @@ impl Layouts {
                 return Err(LayoutError::Outside(index));
             }
             end = place.end;
+            if place.is_padding(&member) {
+                continue;
+            }
             has_open_alignment |= place.measure.has_open_alignment;
             is_packed |= !place.is_natural();
             align = place.measure.align.max(align);
@@ -227,6 +230,11 @@ impl Layouts {
 }
 
 impl Place {
+    /// Returns whether a member is a bitfield without a name. It takes space, but compilers differ in whether it aligns the composite.
+    pub(super) fn is_padding(&self, member: &Member<'_>) -> bool {
+        member.name.is_empty() && self.bitfield.is_some()
+    }
+
     /// Returns whether the compiler can put the member there without packing.
     fn is_natural(&self) -> bool {
         let storage = self.measure.size.wrapping_mul(8).max(1);

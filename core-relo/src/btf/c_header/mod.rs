@@ -7,6 +7,7 @@
 //! | `names` | identifiers, unique in their name space |
 //! | `tags` | declaration tags, as attributes |
 //! | `declaration` | declarators: pointers, arrays, functions |
+//! | `integer` | the C types of INTs |
 //! | `composite`, `enumeration` | definitions |
 //! | `assertions` | the layout, as assertions for the compiler |
 //! | `roots` | the types of a kernel that an object uses |
@@ -16,6 +17,7 @@ mod composite;
 mod declaration;
 mod enumeration;
 mod graph;
+mod integer;
 mod layout;
 mod names;
 mod roots;

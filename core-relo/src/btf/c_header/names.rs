@@ -132,6 +132,14 @@ impl<'b> NameSpace<'b> {
         Some(unique)
     }
 
+    /// Declares an identifier for a member that the BTF does not name: the base, with a number from the second time on.
+    pub(super) fn claim_filler(&mut self, base: &'static str) -> String {
+        match self.claim(base.as_bytes()) {
+            Some(numbered) => numbered,
+            None => String::from(base),
+        }
+    }
+
     /// Declares an identifier that is not in the BTF.
     pub(super) fn claim_generated(&mut self, base: &str) -> String {
         let mut name = String::from(base);

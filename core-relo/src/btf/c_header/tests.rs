@@ -9,6 +9,7 @@ use alloc::{
     borrow::ToOwned as _,
     format,
     string::{String, ToString as _},
+    vec,
 };
 
 fn header(b: &Builder) -> String {
@@ -232,6 +233,10 @@ fn text_is_bounded_where_types_multiply() {
         proto = b.func_proto(ptr, &[("a", ptr), ("b", ptr), ("c", ptr), ("d", ptr)]);
     }
     b.typedef("nested", inner);
+    // Members without a name have the members of their type.
+    let member = ("", int, 0);
+    let wide = b.union("", 4, &vec![member; 2000]);
+    b.union("wider", 4, &vec![("", wide, 0); 2000]);
     let ptr = b.pointer(proto);
     b.typedef("function", ptr);
     let text = header(&b);
@@ -279,7 +284,7 @@ fn members_without_names_have_different_names_in_one_definition() {
     b.union("next", 8, &[("a", byte, 0)]);
     let text = header(&b);
     for expected in
-        ["\tunsigned char __core_relo_size[8];\n\t};", "\tunsigned char __core_relo_size_1[8];\n\t};"]
+        ["\tunsigned char __core_relo_size[8];\n\t};", "\tunsigned char __core_relo_size___2[8];\n\t};"]
     {
         assert!(text.contains(expected), "{text}");
     }
@@ -287,6 +292,57 @@ fn members_without_names_have_different_names_in_one_definition() {
         text.contains("union next {\n\tunsigned char a;\n\tunsigned char __core_relo_size[8];\n}"),
         "{text}"
     );
+}
+
+/// `struct filename { struct __filename_head; ... }` needs `-fms-extensions`. A struct without a name has the same members.
+#[test]
+fn members_without_names_are_members_of_the_struct_around_them() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let anonymous = b.enumeration("", 4, false, &[("ONE", 1)]);
+    let head = b.structure("head", 8, &[("a", int, 0), ("kind", anonymous, 32)]);
+    let nameless = b.structure("", 4, &[("c", int, 0)]);
+    let qualified = b.modifier(Kind::Const, nameless);
+    let synonym = b.typedef("synonym", nameless);
+    let array = b.array(nameless, int, 2);
+    b.structure(
+        "outer",
+        28,
+        &[("", head, 0), ("", qualified, 64), ("", synonym, 96), ("", array, 128), ("a", int, 192)],
+    );
+    let btf = Btf::parse(b.finish()).unwrap();
+    let text = CHeader::new(&btf).assertions(true).to_string();
+    // The array is none of C's members without a name. The enumerator is declared once.
+    let expected = "struct outer {\n\
+        \tstruct {\n\t\tint a;\n\t\tenum anon_ONE kind;\n\t};\n\
+        \tconst struct {\n\t\tint c;\n\t};\n\
+        \tstruct {\n\t\tint c___2; /* 'c' */\n\t};\n\
+        \tstruct {\n\t\tint c;\n\t} __core_relo_anonymous[2];\n\
+        \tint a___2; /* 'a' */\n};\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains("(struct outer, kind) == 4,") && text.contains("(struct outer, a___2) == 24,"),
+        "{text}"
+    );
+}
+
+#[test]
+fn wide_bool_bitfields_are_integers_and_bitfields_without_names_are_padding() {
+    let mut b = Builder::new(Endian::Little);
+    let boolean = b.int("_Bool", 1, Builder::BOOL);
+    let synonym = b.typedef("bool", boolean);
+    let long = b.int("long long int", 8, Builder::SIGNED);
+    b.composite(Kind::Struct, "flags", 1, &[bits("a", synonym, 0, 1), bits("b", synonym, 1, 4)]);
+    b.composite(Kind::Struct, "padding", 8, &[bits("", long, 0, 24)]);
+    b.composite(Kind::Struct, "around", 4, &[bits("", long, 0, 12), bits("b", boolean, 12, 1)]);
+    let text = header(&b);
+    for expected in [
+        "struct flags {\n\tbool a: 1;\n\tunsigned char b: 4;\n};\n",
+        "struct padding {\n\tunsigned long long: 64;\n};\n",
+        "struct around {\n\tunsigned char: 8;\n\tunsigned char: 4;\n\t_Bool b: 1;\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
 }
 
 #[test]
