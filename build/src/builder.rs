@@ -57,6 +57,16 @@ pub struct Built {
     pub skeleton: PathBuf,
 }
 
+/// Sources after the preprocessor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preprocessed {
+    /// The text, with line markers.
+    pub text: Vec<u8>,
+    /// The directory of the headers that this crate has written.
+    pub headers: PathBuf,
+}
+
 impl Builder {
     /// Creates a builder without sources.
     pub fn new() -> Self {
@@ -158,11 +168,7 @@ impl Builder {
         if self.has_vmlinux {
             headers::write_vmlinux(&include)?;
         }
-        let mut arguments = self.clang_args.clone();
-        if let Some(flags) = env::var_os(CFLAGS) {
-            let flags = flags.to_str().ok_or(BuildError::NotText { variable: CFLAGS })?;
-            arguments.extend(flags.split_whitespace().map(OsString::from));
-        }
+        let arguments = self.arguments()?;
         let mut options = SourceOptions::new(&self.skeleton);
         let mut built = Vec::new();
         for (name, source) in names {
@@ -195,6 +201,43 @@ impl Builder {
         }
         options.check_used()?;
         Ok(built)
+    }
+
+    /// Returns the text of the sources after the preprocessor, with line markers, one after the other. Programs such as the generator of a
+    /// small `vmlinux.h` find the names of kernel types in it.
+    ///
+    /// `vmlinux` is the text of the `vmlinux.h` that the sources include. It is written to the directory [`headers`](Preprocessed::headers)
+    /// below the output directory, as are this crate's headers.
+    pub fn preprocess(&self, vmlinux: &str) -> Result<Preprocessed, BuildError> {
+        let environment = Environment::read(self.out_dir.as_ref())?;
+        let clang = Clang::find(self.clang.as_deref())?;
+        let headers = headers::write(&environment.out_dir)?;
+        output::replace(&headers.join("vmlinux.h"), vmlinux.as_bytes())?;
+        let arguments = self.arguments()?;
+        let mut text = Vec::new();
+        for source in &self.sources {
+            let object = environment.out_dir.join("preprocessed");
+            let request = Compilation {
+                clang: &clang,
+                environment: &environment,
+                include: &headers,
+                arguments: &arguments,
+                source,
+                object: &object,
+            };
+            text.append(&mut compile::preprocess(&request)?);
+        }
+        Ok(Preprocessed { text, headers })
+    }
+
+    /// Returns the caller's arguments for clang.
+    fn arguments(&self) -> Result<Vec<OsString>, BuildError> {
+        let mut arguments = self.clang_args.clone();
+        if let Some(flags) = env::var_os(CFLAGS) {
+            let flags = flags.to_str().ok_or(BuildError::NotText { variable: CFLAGS })?;
+            arguments.extend(flags.split_whitespace().map(OsString::from));
+        }
+        Ok(arguments)
     }
 
     /// Returns the sources by the names of their skeletons.

@@ -28,21 +28,44 @@ pub(crate) struct Compiled {
     pub(crate) dependencies: Vec<PathBuf>,
 }
 
+impl Compilation<'_> {
+    /// Returns a command of clang with all arguments but the source and the kind of output.
+    fn command(&self) -> Command {
+        let Self { clang, environment, include, arguments, .. } = self;
+        let mut command = clang.command();
+        command
+            .args(["-g", "-O2", "-Wall", "-mcpu=v3", "-target", environment.target()])
+            .arg(format!("-D__TARGET_ARCH_{}", environment.header_arch()))
+            .arg("-I")
+            .arg(include);
+        if let Some(directory) = environment.multiarch_headers() {
+            command.arg("-idirafter").arg(directory);
+        }
+        command.args(*arguments);
+        command
+    }
+}
+
+/// Returns the text of a source after the preprocessor.
+pub(crate) fn preprocess(request: &Compilation<'_>) -> Result<Vec<u8>, BuildError> {
+    let Compilation { clang, source, .. } = request;
+    let mut command = request.command();
+    command.arg("-E").arg(source).stdin(Stdio::null());
+    let output = command.output().map_err(BuildError::io(clang.path(), "start it"))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(BuildError::Compile { source_file: source.to_path_buf(), diagnostics })
+}
+
 /// Compiles a source. The object takes its name when it is complete.
 pub(crate) fn compile(request: &Compilation<'_>) -> Result<Compiled, BuildError> {
-    let Compilation { clang, environment, include, arguments, source, object } = request;
+    let Compilation { clang, source, object, .. } = request;
     let temporary = Temporary::beside(object);
     let rule = Temporary::beside(&object.with_extension("d"));
-    let mut command = clang.command();
-    command
-        .args(["-g", "-O2", "-Wall", "-mcpu=v3", "-target", environment.target()])
-        .arg(format!("-D__TARGET_ARCH_{}", environment.header_arch()))
-        .arg("-I")
-        .arg(include);
-    if let Some(directory) = environment.multiarch_headers() {
-        command.arg("-idirafter").arg(directory);
-    }
-    command.args(*arguments).arg("-MD").arg("-MF").arg(rule.path());
+    let mut command = request.command();
+    command.arg("-MD").arg("-MF").arg(rule.path());
     command.arg("-c").arg(source).arg("-o").arg(temporary.path());
     let output = command.stdin(Stdio::null()).output().map_err(BuildError::io(clang.path(), "start it"))?;
     let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -42,6 +42,6 @@ mod output;
 pub mod skeleton;
 mod source_options;
 
-pub use builder::{Builder, Built};
+pub use builder::{Builder, Built, Preprocessed};
 pub use error::BuildError;
 pub use headers::CORE_RELO_H;

@@ -78,6 +78,71 @@ fn a_header_of_what_an_object_uses_is_smaller_and_enough() {
     assert_eq!(printed.out, header);
 }
 
+/// A kernel with what objects have no trace of: enumerators, typedefs, members that only unused functions read.
+const SMALL_KERNEL: &str = "
+typedef _Bool bool;
+typedef unsigned int __u32, dev_t;
+enum { false, true } c;
+enum { TCP_FIRST = 7, TCP_SECOND } d;
+enum softirq { NR_SOFTIRQS = 10 };
+struct disk { dev_t number; };
+struct device { struct disk *disk; struct unused *unused; };
+struct bio { struct device *device; };
+struct sock { int family; };
+struct ops { int (*init)(struct sock *sk); char name[16]; };
+struct unused { int x; };
+bool a; dev_t b; enum softirq e; struct bio f; struct device g; struct disk h;
+struct ops i; struct unused j; struct sock k; __u32 l;
+";
+const LIVE_CODE: &str = "
+#include \"vmlinux.h\"
+#define SEC(name) __attribute__((section(name), used))
+const volatile bool is_on = false;
+dev_t last;
+SEC(\"struct_ops\") int init(struct sock *sk) { return sk->family == TCP_SECOND && is_on == true; }
+SEC(\".struct_ops\") struct ops own_ops = { .init = init, .name = \"own\" };
+";
+/// What only a source tells.
+const UNTRACED_CODE: &str = "
+int counts[NR_SOFTIRQS];
+static inline dev_t number(struct bio *bio) { return bio->device->disk->number; }
+";
+
+#[test]
+fn programs_compile_with_the_header_of_their_source_or_object() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let to_object = |source: &str, object: &str| {
+        let mut clang = Command::new("clang");
+        clang.args(["-target", "bpf", "-g", "-O2", "-c", source, "-o", object]).current_dir(dir.path());
+        clang.status().is_ok_and(|status| status.success())
+    };
+    let whole = format!("{LIVE_CODE}{UNTRACED_CODE}");
+    fs::write(path("kernel.c"), SMALL_KERNEL).unwrap();
+    fs::write(path("whole.bpf.c"), &whole).unwrap();
+    fs::write(path("live.bpf.c"), LIVE_CODE).unwrap();
+    if !to_object("kernel.c", "kernel.o") {
+        println!("SKIP: no clang");
+        return;
+    }
+    let generate = |input: &str| {
+        let run = run_in(dir.path(), ["gen", "vmlinux", input, "--btf", "kernel.o", "-o", "vmlinux.h"]);
+        assert_eq!((run.exit, &*run.err), (0, ""), "{input}");
+        fs::read_to_string(path("vmlinux.h")).unwrap()
+    };
+    let header = generate("whole.bpf.c");
+    assert!(!header.contains("struct unused {"), "{header}");
+    assert_compiles(&whole.replace("inline", "inline __attribute__((unused))"), dir.path());
+    assert!(to_object("live.bpf.c", "live.bpf.o"));
+    generate("live.bpf.o");
+    assert_compiles(LIVE_CODE, dir.path());
+
+    fs::write(path("bad.bpf.c"), "#include \"absent.h\"\n").unwrap();
+    let bad = run_in(dir.path(), ["gen", "vmlinux", "bad.bpf.c", "--btf", "kernel.o"]);
+    assert_eq!((bad.exit, &*bad.out), (2, ""));
+    assert!(bad.err.contains("absent.h") && bad.err.contains("--clang-arg"), "{}", bad.err);
+}
+
 #[test]
 fn bad_input_leaves_the_old_header() {
     let dir = tempfile::tempdir().unwrap();

@@ -10,7 +10,8 @@
 //! | `integer` | the C types of INTs |
 //! | `composite`, `enumeration` | definitions |
 //! | `assertions` | the layout, as assertions for the compiler |
-//! | `roots` | the types of a kernel that an object uses |
+//! | `roots` | the types of a kernel that an object or a source uses |
+//! | `source_names` | the names in a C source |
 
 mod assertions;
 mod composite;
@@ -21,6 +22,7 @@ mod integer;
 mod layout;
 mod names;
 mod roots;
+mod source_names;
 mod tags;
 #[cfg(test)]
 mod tests;

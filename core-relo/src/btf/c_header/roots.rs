@@ -1,5 +1,6 @@
 //! The types of a kernel that BPF objects use.
 
+use super::source_names::SourceNames;
 use crate::{
     btf::{format::Kind, parse::Btf, view::Type},
     ids::TypeId,
@@ -14,6 +15,8 @@ const HELPER_TYPES: &[&str] = &[
     "__u16", "__u32", "__u64", "__u8", "__wsum", "bool", "s16", "s32", "s64", "s8", "size_t", "u16", "u32",
     "u64", "u8",
 ];
+/// The enumerators that belong to the type `bool`.
+const HELPER_CONSTANTS: [&[u8]; 2] = [b"false", b"true"];
 /// The beginnings of enumerators that programs use as constants. The object has no trace of them.
 const CONSTANTS: [&[u8]; 3] = [b"BPF_", b"XDP_", b"TCX_"];
 
@@ -29,14 +32,16 @@ enum RootKind {
     Var,
 }
 
-/// A collection of the types that BPF objects use: the roots of a small `vmlinux.h`.
+/// A collection of the types that BPF programs use: the roots of a small `vmlinux.h`.
 ///
-/// The types are those of CO-RE records, of the parameters of functions, of typedefs, and of kfuncs and variables of the kernel. The
-/// flavour of a name is ignored. Enumerators leave no trace in an object where a program uses them as plain constants. Enums whose
-/// enumerators begin with `BPF_`, `XDP_` or `TCX_` are therefore always roots, as are the integer types of helpers.
+/// Of an [object](Self::add_object), the types are those of CO-RE records, of variables, of the parameters of functions, of typedefs and
+/// enums, and of kfuncs and variables of the kernel. The flavour of a name is ignored. Its BTF has no trace of code that was left out, and
+/// of enumerators that are plain constants. Enums whose enumerators begin with `BPF_`, `XDP_` or `TCX_` are therefore always roots, as are
+/// the integer types of helpers. Of a [source](Self::add_source), the types are all that it names.
 #[derive(Debug, Default)]
 pub struct HeaderRoots {
     wanted: BTreeMap<RootKind, BTreeMap<Vec<u8>, Root>>,
+    sources: SourceNames,
 }
 
 /// A name that an object uses.
@@ -54,10 +59,21 @@ impl HeaderRoots {
         let mut roots = Self::default();
         let typedefs = HELPER_TYPES.iter().map(|name| (name.as_bytes().to_vec(), Root::default()));
         roots.wanted.entry(RootKind::Typedef).or_default().extend(typedefs);
+        for name in HELPER_CONSTANTS {
+            roots.sources.add_enumerator(name);
+        }
         roots
     }
 
-    /// Adds the types that an object uses. `accesses` are the root types of its CO-RE records.
+    /// Adds the types that a source names, and all that it reaches from them through the names of members.
+    ///
+    /// `text` is the output of the preprocessor (`clang -E`), with line markers. The files for which `is_library` is true have declarations
+    /// that count only if the other files name them. The header of the kernel's types is none of the files.
+    pub fn add_source(&mut self, text: &[u8], is_library: impl Fn(&[u8]) -> bool) {
+        self.sources.add(text, &is_library);
+    }
+
+    /// Adds the types that an object uses, by its BTF, or by BTF made of its debug information. `accesses` are the root types of its CO-RE records.
     pub fn add_object(&mut self, object: &Btf<'_>, accesses: impl IntoIterator<Item = TypeId>) {
         for id in accesses {
             self.add_type(object, id, true);
@@ -66,6 +82,7 @@ impl HeaderRoots {
         for ty in object.types() {
             match ty.kind() {
                 Kind::Typedef => self.want(RootKind::Typedef, ty.name(), false),
+                Kind::Enum | Kind::Enum64 => self.add_enum(ty),
                 Kind::FuncProto => ty.params().for_each(|param| self.add_pointee(object, param.ty)),
                 // An extern: a kfunc, or a function of another file.
                 Kind::Func if ty.linkage() == Some(2) => self.want(RootKind::Func, ty.name(), true),
@@ -76,17 +93,28 @@ impl HeaderRoots {
                     self.want(RootKind::Var, ty.name(), has_type);
                     self.add_pointee(object, TypeId(ty.size_or_type()));
                 }
+                // A variable of struct_ops has a type of the kernel.
+                Kind::Var => self.add_pointee(object, TypeId(ty.size_or_type())),
                 _ => {}
             }
         }
     }
 
-    /// Returns the types of the kernel, in the order of their ids. Names that the kernel does not have become [missing](Self::missing).
+    /// Returns the types of the kernel. Names that the kernel does not have become [missing](Self::missing).
     pub fn resolve(&mut self, kernel: &Btf<'_>) -> Vec<TypeId> {
+        let mut named = Vec::new();
+        let mut roots = self.find(kernel, &mut named);
+        roots.extend(self.sources.reached(kernel, &named));
+        roots
+    }
+
+    /// Returns the types with a wanted name, in the order of their ids. Adds those that a source names to `named`.
+    fn find(&mut self, kernel: &Btf<'_>, named: &mut Vec<TypeId>) -> Vec<TypeId> {
         let mut roots = match kernel.base() {
-            Some(base) => self.resolve(base),
+            Some(base) => self.find(base, named),
             None => Vec::new(),
         };
+        let has_sources = !self.sources.is_empty();
         for ty in kernel.types() {
             let Some(kind) = root_kind(ty) else { continue };
             let is_constants = kind == RootKind::Enum
@@ -95,6 +123,10 @@ impl HeaderRoots {
                     .any(|e| CONSTANTS.iter().any(|prefix| e.name.as_bytes().starts_with(prefix)));
             if is_constants {
                 roots.push(ty.id());
+            }
+            if has_sources && self.sources.names(ty) {
+                roots.push(ty.id());
+                named.push(ty.id());
             }
             let wanted = self.wanted.get_mut(&kind).and_then(|names| names.get_mut(ty.name().as_bytes()));
             if let Some(root) = wanted {
@@ -113,6 +145,15 @@ impl HeaderRoots {
     pub fn missing(&self) -> impl Iterator<Item = Name<'_>> {
         let names = self.wanted.values().flatten();
         names.filter(|(_, root)| root.is_of_kernel && !root.is_found).map(|(name, _)| Name::new(name))
+    }
+
+    /// Adds an enum, or the enumerators of an enum without a name.
+    fn add_enum(&mut self, ty: Type<'_>) {
+        if ty.name().is_empty() {
+            ty.enumerators().for_each(|enumerator| self.sources.add_enumerator(enumerator.name.as_bytes()));
+        } else {
+            self.want(RootKind::Enum, ty.name(), false);
+        }
     }
 
     fn add_type(&mut self, object: &Btf<'_>, id: TypeId, is_of_kernel: bool) {

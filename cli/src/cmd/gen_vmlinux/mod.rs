@@ -1,0 +1,81 @@
+//! `gen vmlinux`: generates a header with the kernel types that objects and sources use.
+
+mod source;
+
+use crate::{
+    args::gen_vmlinux::GenVmlinuxArgs,
+    cmd::btf::{header::matching_types, read::read_file},
+    console::Console,
+    error::{BadInput, escape_path},
+    input::object::ObjectFile,
+    output,
+    text::{line::Line, style},
+};
+use core_relo::{
+    btf::{Btf, CHeader, HeaderRoots},
+    ext::RelocKind,
+};
+use core_relo_dwarf::{EncodeError, EncodeSettings, encode};
+use std::{io, path::Path};
+
+pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Result<()> {
+    let (text, missing) = match generate(args) {
+        Ok(generated) => generated,
+        Err(bad) => return console.report_error(&bad),
+    };
+    if let Err(bad) = output::write(&args.output, text.as_bytes()) {
+        return console.report_error(&bad);
+    }
+    for name in missing {
+        console.note(&format!("the kernel does not have `{name}`"))?;
+    }
+    if args.output.as_os_str() == "-" {
+        return Ok(());
+    }
+    let lines = text.lines().count();
+    console.out.line(
+        Line::new()
+            .styled(style::GOOD, "written")
+            .text(format_args!(": {}: {lines} lines", escape_path(&args.output))),
+    )
+}
+
+/// Returns the header, and the names that the kernel does not have.
+fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
+    let mut roots = HeaderRoots::new();
+    for path in &args.inputs {
+        if path.extension().is_some_and(|extension| extension == "c") {
+            source::add(&mut roots, path, args)?;
+        } else {
+            add_object(&mut roots, path)?;
+        }
+    }
+    let kernel = read_file(&args.btf, None)?;
+    let mut ids = roots.resolve(&kernel);
+    ids.extend(matching_types(&kernel, &args.root, &escape_path(&args.btf))?);
+    let header = CHeader::with_roots(&kernel, ids).assertions(args.assertions);
+    Ok((header.to_string(), roots.missing().map(|name| name.to_string()).collect()))
+}
+
+/// Adds the types that an object uses: those of its BTF, and of its debug information, if it has some.
+fn add_object(roots: &mut HeaderRoots, path: &Path) -> Result<(), BadInput> {
+    let file = ObjectFile::read(path)?;
+    let object = file.parse()?;
+    let btf = object
+        .btf()
+        .ok_or_else(|| BadInput::new(&*file.name, "has no BTF").help("compile the object with -g"))?;
+    let relocs = file.relocs_or_none(&object)?;
+    // A local id is that of a type of the object.
+    let accesses = relocs.records().iter().filter(|record| record.relo.kind != RelocKind::TypeIdLocal);
+    roots.add_object(btf, accesses.map(|record| record.relo.root));
+    // The types of local variables, and enums whose enumerators are constants in the code.
+    let encoded = match encode(file.bytes(), &EncodeSettings::default()) {
+        Ok(encoded) => encoded,
+        Err(EncodeError::NoDebugInfo) => return Ok(()),
+        Err(e) => return Err(BadInput::new(&*file.name, e).help("remove debug information: llvm-strip -g")),
+    };
+    let types = Btf::parse(encoded.bytes)
+        .map_err(|e| BadInput::new(&*file.name, format_args!("the BTF of its debug information: {e}")))?;
+    roots.add_object(&types, []);
+    Ok(())
+}
