@@ -28,12 +28,14 @@ pub(super) struct Scope<'b> {
     names: NameSpace<'b>,
     /// The offset of the composite in its definition, in bits; `None` below a member with a name.
     offset: Option<u64>,
+    /// Whether the current composite is a member without a name.
+    is_anonymous: bool,
 }
 
 impl Scope<'_> {
     /// Returns the scope of a definition.
     pub(super) fn of_definition() -> Self {
-        Self { names: NameSpace::default(), offset: Some(0) }
+        Self { offset: Some(0), ..Self::default() }
     }
 }
 
@@ -125,6 +127,9 @@ impl<'b> Printer<'_, 'b, '_> {
                 renamed = self.scope.names.claim(name);
                 renamed.clone().unwrap_or_else(|| String::from_utf8_lossy(name).into_owned())
             };
+            if self.scope.is_anonymous {
+                self.hiding.insert(identifier.clone());
+            }
             if let Some(bits) = place.bitfield {
                 match bool_substitute(self.header.btf, member.ty, bits) {
                     Some(integer) => write!(self.text, "{integer} {identifier}")?,
@@ -157,10 +162,12 @@ impl<'b> Printer<'_, 'b, '_> {
         }
         self.text.push_str(&qualifiers(self.header.btf, id));
         self.text.push_str(keyword(composite));
-        let outer = self.scope.offset;
-        self.scope.offset = outer.and_then(|offset| offset.checked_add(place.start));
+        let (offset, is_anonymous) = (self.scope.offset, self.scope.is_anonymous);
+        self.scope.offset = offset.and_then(|offset| offset.checked_add(place.start));
+        self.scope.is_anonymous = true;
         let result = self.body(composite, depth);
-        self.scope.offset = outer;
+        self.scope.offset = offset;
+        self.scope.is_anonymous = is_anonymous;
         result
     }
 
@@ -204,7 +211,11 @@ impl<'b> Printer<'_, 'b, '_> {
 
     /// Returns a name for a member that the BTF does not name.
     fn filler(&mut self, name: &'static str) -> String {
-        self.scope.names.claim_filler(name)
+        let identifier = self.scope.names.claim_filler(name);
+        if self.scope.is_anonymous {
+            self.hiding.insert(identifier.clone());
+        }
+        identifier
     }
 
     fn indent(&mut self, depth: u32) {

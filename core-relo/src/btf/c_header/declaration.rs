@@ -105,6 +105,8 @@ pub(super) struct Printer<'h, 'b, 'g> {
     /// Parameters and members that may still be printed.
     steps: usize,
     pub(super) scope: Scope<'b>,
+    /// The members of members without a name in the current definition. Within it, clang takes their names for no types.
+    pub(super) hiding: HashSet<String>,
     /// The offsets, in bytes, of the members of the current definition that assertions can name.
     pub(super) offsets: Vec<(String, u64)>,
     /// The assertions on the definitions so far.
@@ -124,6 +126,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
             declared: HashSet::new(),
             steps: bytes.div_ceil(4).saturating_add(STEPS),
             scope: Scope::default(),
+            hiding: HashSet::new(),
             offsets: Vec::new(),
             assertions: String::new(),
         }
@@ -226,6 +229,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
                 self.text.push_str("typedef ");
                 self.declare(TypeId(ty.size_or_type()), &name, 0)?;
                 self.text.push_str(&header.tags.attributes(id, -1));
+                self.hiding.clear();
             }
             Kind::Struct | Kind::Union => {
                 self.scope = Scope::of_definition();
@@ -233,6 +237,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
                 write!(self.text, "{} {name}", keyword(ty))?;
                 self.body(ty, 0)?;
                 self.scope = Scope::default();
+                self.hiding.clear();
             }
             _ => self.enumeration(ty)?,
         }
@@ -285,6 +290,8 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
             let Some(ty) = btf.ty(at) else { break };
             at = TypeId(ty.size_or_type());
             match ty.kind() {
+                Kind::Typedef if outer == Outer::Function && !self.is_result(ty) => break,
+                Kind::Typedef if self.is_hidden(ty) => {}
                 Kind::Const => add_qualifier(&mut qualifiers, "const "),
                 Kind::Volatile => add_qualifier(&mut qualifiers, "volatile "),
                 Kind::Restrict => {
@@ -338,6 +345,17 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
         write!(self.text, "/* [{id}]: no type in C */ unsigned char")?;
         self.declarator(&declarator);
         Ok(())
+    }
+
+    /// Returns whether a function can return a type.
+    fn is_result(&self, ty: Type<'_>) -> bool {
+        let stripped = self.header.btf.strip(ty.id());
+        !stripped.is_ok_and(|ty| matches!(ty.kind(), Kind::Array | Kind::FuncProto))
+    }
+
+    /// Returns whether a typedef has the name of a member that hides it. Its target is then written in its place.
+    fn is_hidden(&self, ty: Type<'_>) -> bool {
+        !self.hiding.is_empty() && self.hiding.contains(&self.name(ty))
     }
 
     fn declarator(&mut self, declarator: &str) {

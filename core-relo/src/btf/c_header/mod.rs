@@ -143,7 +143,7 @@ fn is_root(ty: Type<'_>, tags: &Tags<'_>) -> bool {
     match ty.kind() {
         Kind::Struct | Kind::Union | Kind::Typedef => !ty.name().is_empty(),
         Kind::Enum | Kind::Enum64 => true,
-        Kind::Func => tags.is_kfunc(ty.id()) && names::is_identifier(ty.name().as_bytes()),
+        Kind::Func => tags.is_kfunc(ty.id()) && names::is_function(ty.name().as_bytes()),
         _ => false,
     }
 }

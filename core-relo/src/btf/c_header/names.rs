@@ -4,38 +4,131 @@ use crate::{ids::TypeId, limits};
 use alloc::{format, string::String, vec::Vec};
 use hashbrown::{HashMap, HashSet};
 
-/// Words that are no identifiers in C11, GNU C or clang.
+/// Words that are no identifiers in C11, C23, GNU C or clang 14 to 22 for the BPF target, and macros of the header itself. The words `bool`,
+/// `true` and `false` of C23 are declared before C23 only.
 const KEYWORDS: &[&str] = &[
+    "_Accum",
     "_Alignas",
     "_Alignof",
     "_Atomic",
+    "_BitInt",
     "_Bool",
     "_Complex",
+    "_Countof",
+    "_Decimal128",
+    "_Decimal32",
+    "_Decimal64",
+    "_ExtInt",
+    "_Float128",
+    "_Float16",
+    "_Float32",
+    "_Float64",
+    "_Fract",
     "_Generic",
     "_Imaginary",
+    "_LP64",
+    "_Nonnull",
     "_Noreturn",
+    "_Null_unspecified",
+    "_Nullable",
+    "_Nullable_result",
+    "_Pragma",
+    "_Sat",
     "_Static_assert",
     "_Thread_local",
+    "__CORE_RELO_PRESERVE_ACCESS_INDEX",
+    "__GXX_ABI_VERSION",
+    "__NSConstantString",
+    "__OBJC_BOOL_IS_BOOL",
+    "__PRAGMA_REDEFINE_EXTNAME",
+    "__alignof",
     "__alignof__",
+    "__arm_agnostic",
+    "__arm_in",
+    "__arm_inout",
+    "__arm_locally_streaming",
+    "__arm_new",
+    "__arm_out",
+    "__arm_preserves",
+    "__arm_streaming",
+    "__arm_streaming_compatible",
     "__asm",
     "__asm__",
     "__attribute",
     "__attribute__",
+    "__auto_type",
+    "__bf16",
+    "__bpf__",
+    "__bpf_fastcall",
+    "__building_module",
+    "__cdecl",
+    "__complex",
+    "__complex__",
     "__const",
+    "__const__",
+    "__core_relo_decl_tag",
+    "__core_relo_type_tag",
     "__extension__",
+    "__fastcall",
+    "__float128",
+    "__fp16",
+    "__func__",
+    "__funcref",
+    "__ibm128",
+    "__imag",
+    "__imag__",
     "__inline",
     "__inline__",
     "__int128",
+    "__int128_t",
+    "__is_bitwise_cloneable",
+    "__is_destructible",
+    "__is_identifier",
+    "__is_nothrow_destructible",
+    "__is_target_arch",
+    "__is_target_environment",
+    "__is_target_os",
+    "__is_target_variant_environment",
+    "__is_target_variant_os",
+    "__is_target_vendor",
+    "__ksym",
+    "__label__",
+    "__llvm__",
+    "__module_private__",
+    "__nullptr",
+    "__objc_no",
+    "__objc_yes",
+    "__pascal",
+    "__private_extern__",
+    "__ptrauth",
+    "__real",
+    "__real__",
+    "__regcall",
     "__restrict",
+    "__restrict__",
+    "__signed",
     "__signed__",
+    "__stdcall",
+    "__thiscall",
+    "__thread",
+    "__typeof",
     "__typeof__",
+    "__typeof_unqual",
+    "__typeof_unqual__",
+    "__uint128_t",
+    "__vectorcall",
+    "__volatile",
     "__volatile__",
+    "__weak",
+    "alignas",
+    "alignof",
     "asm",
     "auto",
     "break",
     "case",
     "char",
     "const",
+    "constexpr",
     "continue",
     "default",
     "do",
@@ -50,6 +143,7 @@ const KEYWORDS: &[&str] = &[
     "inline",
     "int",
     "long",
+    "nullptr",
     "register",
     "restrict",
     "return",
@@ -57,16 +151,54 @@ const KEYWORDS: &[&str] = &[
     "signed",
     "sizeof",
     "static",
+    "static_assert",
     "struct",
     "switch",
+    "thread_local",
     "typedef",
     "typeof",
+    "typeof_unqual",
     "union",
     "unsigned",
     "void",
     "volatile",
     "while",
 ];
+
+/// The beginnings of predefined macros and built-in functions of clang.
+const RESERVED_PREFIXES: &[&[u8]] = &[
+    b"__ATOMIC_",
+    b"__BPF_FEATURE_",
+    b"__FPCLASS_",
+    b"__GCC_",
+    b"__MEMORY_SCOPE_",
+    b"__OPENCL_MEMORY_SCOPE_",
+    b"__builtin_",
+    b"__clang_",
+    b"__has_",
+];
+
+/// The beginnings of built-in functions that no prototype can declare otherwise. Other declarations can have such names.
+const FUNCTION_PREFIXES: &[&[u8]] = &[
+    b"__arithmetic_fence",
+    b"__atomic_",
+    b"__c11_atomic_",
+    b"__hip_atomic_",
+    b"__opencl_atomic_",
+    b"__scoped_atomic_",
+    b"__sync_",
+];
+
+/// Returns whether a function can be declared with a name.
+pub(super) fn is_function(name: &[u8]) -> bool {
+    is_identifier(name) && !FUNCTION_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Returns whether a name is that of a predefined macro by its form, such as `__SIZEOF_INT__`. Each version of clang has more of them.
+fn is_predefined_macro(name: &[u8]) -> bool {
+    let is_capital = |c: &u8| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == b'_';
+    name.len() > 4 && name.starts_with(b"__") && name.ends_with(b"__") && name.iter().all(is_capital)
+}
 
 /// Returns whether a name can be declared: an identifier that is no keyword, no built-in name and not overlong.
 pub(super) fn is_identifier(name: &[u8]) -> bool {
@@ -79,7 +211,8 @@ pub(super) fn is_identifier(name: &[u8]) -> bool {
     };
     is_word
         && name.len() <= limits::NAME_BYTES
-        && !name.starts_with(b"__builtin_")
+        && !RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        && !is_predefined_macro(name)
         && KEYWORDS.binary_search_by(|word| word.as_bytes().cmp(name)).is_err()
 }
 
@@ -184,6 +317,17 @@ mod tests {
     fn keywords_are_sorted() {
         assert!(KEYWORDS.is_sorted());
         assert!(!is_identifier(b"while") && !is_identifier(b"2a") && !is_identifier(b"__builtin_va_list"));
+        for word in
+            ["__SIZEOF_INT__", "__has_include", "__thread", "typeof_unqual", "__clang_major__", "__weak"]
+        {
+            assert!(!is_identifier(word.as_bytes()), "{word}");
+        }
+        // Enumerators of the kernel.
+        assert!(
+            is_identifier(b"__BPF_FUNC_MAX_ID")
+                && is_identifier(b"__LOCAL_DISTANCE")
+                && is_identifier(b"bool")
+        );
         assert!(is_identifier(b"_a2") && !is_identifier(b"") && !is_identifier(&[b'a'; 513]));
     }
 

@@ -326,6 +326,28 @@ fn members_without_names_are_members_of_the_struct_around_them() {
     );
 }
 
+/// clang takes the name of a member of a member without a name for no type in the rest of the definition.
+#[test]
+fn typedefs_that_members_hide_and_results_that_c_does_not_have_are_replaced() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let dev = b.typedef("dev_t", int);
+    let nameless = b.structure("", 4, &[("dev_t", int, 0)]);
+    b.structure("bio", 12, &[("before", dev, 0), ("", nameless, 32), ("after", dev, 64)]);
+    let array = b.array(int, int, 2);
+    let pair = b.typedef("pair", array);
+    let proto = b.func_proto(pair, &[("dev", dev)]);
+    let func = b.func("bpf_pair", proto, 1);
+    b.decl_tag("bpf_kfunc", func, -1, false);
+    let text = header(&b);
+    for expected in [
+        "struct bio {\n\tdev_t before;\n\tstruct {\n\t\tint dev_t;\n\t};\n\tint after;\n};\n",
+        "extern /* [7]: no type in C */ unsigned char bpf_pair(dev_t dev) __weak __ksym;\n",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
 #[test]
 fn wide_bool_bitfields_are_integers_and_bitfields_without_names_are_padding() {
     let mut b = Builder::new(Endian::Little);
