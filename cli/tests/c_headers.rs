@@ -132,6 +132,8 @@ fn programs_compile_with_the_header_of_their_source_or_object() {
     };
     let header = generate("whole.bpf.c");
     assert!(!header.contains("struct unused {"), "{header}");
+    // The source includes the header of the run before.
+    assert_eq!(generate("whole.bpf.c"), header);
     assert_compiles(&whole.replace("inline", "inline __attribute__((unused))"), dir.path());
     assert!(to_object("live.bpf.c", "live.bpf.o"));
     generate("live.bpf.o");

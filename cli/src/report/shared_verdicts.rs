@@ -30,14 +30,18 @@ impl SharedVerdicts {
 fn text_hash(verdict: &ObjectVerdict) -> u64 {
     let mut hasher = DefaultHasher::new();
     let hash_reasons = |reasons: &[Reason], hasher: &mut DefaultHasher| {
-        reasons.iter().for_each(|reason| reason.text.hash(hasher));
+        for reason in reasons {
+            reason.text.hash(hasher);
+            // Evidence names files of the kernel.
+            reason.evidence.as_ref().map(|evidence| &evidence.text).hash(hasher);
+        }
     };
     hash_reasons(&verdict.reasons, &mut hasher);
     for program in &verdict.programs {
         program.name.hash(&mut hasher);
         hash_reasons(&program.reasons, &mut hasher);
     }
-    verdict.warnings.iter().for_each(|warning| warning.text.hash(&mut hasher));
+    verdict.warnings.iter().for_each(|warning| (&warning.text, &warning.target).hash(&mut hasher));
     hasher.finish()
 }
 

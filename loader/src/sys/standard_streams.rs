@@ -23,6 +23,7 @@ extern "C" fn check_stdout() {
 }
 
 /// Returns whether stdout was closed when the process started, as by `>&-` in a shell.
+#[doc(hidden)]
 pub fn is_stdout_closed_at_start() -> bool {
     IS_STDOUT_CLOSED.load(Ordering::Relaxed)
 }

@@ -19,15 +19,15 @@ use core_relo_dwarf::{EncodeError, EncodeSettings, encode};
 use std::{io, path::Path};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Result<()> {
-    let (text, missing) = match generate(args) {
+    let (text, notes) = match generate(args) {
         Ok(generated) => generated,
         Err(bad) => return console.report_error(&bad),
     };
     if let Err(bad) = output::write(&args.output, text.as_bytes()) {
         return console.report_error(&bad);
     }
-    for name in missing {
-        console.note(&format!("the kernel does not have `{name}`"))?;
+    for note in notes {
+        console.note(&note)?;
     }
     if args.output.as_os_str() == "-" {
         return Ok(());
@@ -40,25 +40,27 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Resul
     )
 }
 
-/// Returns the header, and the names that the kernel does not have.
+/// Returns the header, and notes: what could not be read, and the names that the kernel does not have.
 fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
-    let mut roots = HeaderRoots::new();
+    let (mut roots, mut notes) = (HeaderRoots::new(), Vec::new());
     for path in &args.inputs {
         if path.extension().is_some_and(|extension| extension == "c") {
             source::add(&mut roots, path, args)?;
         } else {
-            add_object(&mut roots, path)?;
+            notes.extend(add_object(&mut roots, path)?);
         }
     }
     let kernel = read_file(&args.btf, None)?;
     let mut ids = roots.resolve(&kernel);
     ids.extend(matching_types(&kernel, &args.root, &escape_path(&args.btf))?);
     let header = CHeader::with_roots(&kernel, ids).assertions(args.assertions);
-    Ok((header.to_string(), roots.missing().map(|name| name.to_string()).collect()))
+    notes.extend(roots.missing().map(|name| format!("the kernel does not have `{name}`")));
+    Ok((header.to_string(), notes))
 }
 
-/// Adds the types that an object uses: those of its BTF, and of its debug information, if it has some.
-fn add_object(roots: &mut HeaderRoots, path: &Path) -> Result<(), BadInput> {
+/// Adds the types that an object uses: those of its BTF, and of its debug information, if it has some. Returns a note about debug information
+/// that cannot be read.
+fn add_object(roots: &mut HeaderRoots, path: &Path) -> Result<Option<String>, BadInput> {
     let file = ObjectFile::read(path)?;
     let object = file.parse()?;
     let btf = object
@@ -69,13 +71,17 @@ fn add_object(roots: &mut HeaderRoots, path: &Path) -> Result<(), BadInput> {
     let accesses = relocs.records().iter().filter(|record| record.relo.kind != RelocKind::TypeIdLocal);
     roots.add_object(btf, accesses.map(|record| record.relo.root));
     // The types of local variables, and enums whose enumerators are constants in the code.
+    let unread = |e: &dyn core::fmt::Display| {
+        Ok(Some(format!("{}: the types of its debug information are missing: {e}", file.name)))
+    };
     let encoded = match encode(file.bytes(), &EncodeSettings::default()) {
         Ok(encoded) => encoded,
-        Err(EncodeError::NoDebugInfo) => return Ok(()),
-        Err(e) => return Err(BadInput::new(&*file.name, e).help("remove debug information: llvm-strip -g")),
+        Err(EncodeError::NoDebugInfo) => return Ok(None),
+        Err(e) => return unread(&e),
     };
-    let types = Btf::parse(encoded.bytes)
-        .map_err(|e| BadInput::new(&*file.name, format_args!("the BTF of its debug information: {e}")))?;
-    roots.add_object(&types, []);
-    Ok(())
+    match Btf::parse(encoded.bytes) {
+        Ok(types) => roots.add_object(&types, []),
+        Err(e) => return unread(&e),
+    }
+    Ok(None)
 }

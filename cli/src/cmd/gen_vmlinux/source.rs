@@ -12,15 +12,9 @@ use std::{
     process,
 };
 
-/// What sources see of `vmlinux.h`. Its types are not needed to find their names.
-const VMLINUX: &str = "\
-#ifndef __VMLINUX_H__
-#define __VMLINUX_H__
-#ifndef __bpf_fastcall
-#define __bpf_fastcall
-#endif
-#endif
-";
+/// What sources see of `vmlinux.h`, also of one beside them: nothing. Its types are not needed to find their names, and the names must not depend
+/// on the header of an earlier run.
+const WITHOUT_VMLINUX: [&str; 2] = ["-D__VMLINUX_H__", "-D__bpf_fastcall="];
 
 /// The names that are tried for a directory.
 const ATTEMPTS: u32 = 100;
@@ -31,16 +25,16 @@ pub(super) fn add(roots: &mut HeaderRoots, path: &Path, args: &GenVmlinuxArgs) -
         BadInput::for_path(&env::temp_dir(), format_args!("create a directory for headers: {e}"))
     })?;
     let mut builder = Builder::new().source(path).out_dir(&directory.0);
-    for argument in &args.clang_arg {
+    for argument in WITHOUT_VMLINUX.into_iter().chain(args.clang_arg.iter().map(String::as_str)) {
         builder = builder.clang_arg(argument);
     }
-    let sources = builder.preprocess(VMLINUX).map_err(|e| bad_input(path, &e))?;
+    let sources = builder.preprocess("").map_err(|e| bad_input(path, &e))?;
     let library = sources.headers.as_os_str().as_bytes().to_vec();
     roots.add_source(&sources.text, |file| file.starts_with(&library) || is_vmlinux(file));
     Ok(())
 }
 
-/// Returns whether a file is a header with a kernel's types, of which all or no types are used.
+/// Returns whether a file is a header with a kernel's types that has another guard than `__VMLINUX_H__`.
 fn is_vmlinux(file: &[u8]) -> bool {
     file.rsplit(|c| *c == b'/').next() == Some(b"vmlinux.h")
 }

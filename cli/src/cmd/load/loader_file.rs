@@ -181,6 +181,7 @@ fn refuse_options(args: &LoadArgs, input: &ObjectFile) -> Option<BadInput> {
         ("--dry-run", args.dry_run, LOAD),
         ("--relocate-against", args.relocate_against.is_some(), LOAD),
         ("--print", !args.events.print.is_empty(), LOAD),
+        ("--zero-extend-enums", args.relocation.zero_extend_enums, LOAD),
         ("--reuse-map", !args.loading.reuse_map.is_empty(), LOAD),
         ("--token", args.loading.token.is_some(), LOAD),
         ("--stats", args.stats.needs_stats(), LOAD),
