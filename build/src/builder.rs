@@ -133,12 +133,21 @@ impl Builder {
         self
     }
 
-    /// Sets the options of the skeletons. What [`event`](Self::event) has set stays.
+    /// Makes the field of a map an `Option`, for a map that may be left out of the load: `open.maps.NAME.autocreate = Some(false)`. Of
+    /// several sources, it holds for those that have the map.
+    #[must_use]
+    pub fn optional_map(mut self, map: &str) -> Self {
+        self.skeleton.optional_maps.push(map.to_owned());
+        self
+    }
+
+    /// Sets the options of the skeletons. What [`event`](Self::event) and [`optional_map`](Self::optional_map) have set stays.
     ///
     /// Of several sources, events, types and optional maps hold for those that have them.
     #[must_use]
     pub fn skeleton_options(mut self, mut options: skeleton::Options) -> Self {
         options.events.splice(..0, self.skeleton.events);
+        options.optional_maps.splice(..0, self.skeleton.optional_maps);
         self.skeleton = options;
         self
     }
@@ -151,7 +160,7 @@ impl Builder {
     /// Builds as [`build`](Self::build), and writes cargo's directives to `directives`.
     pub fn build_with(&self, directives: &mut dyn Write) -> Result<Vec<Built>, BuildError> {
         let environment = Environment::read(self.out_dir.as_ref())?;
-        let names = self.names()?;
+        let names = self.names(&environment.dependencies)?;
         let mut print = |line: String| {
             writeln!(directives, "cargo::{line}")
                 .map_err(BuildError::io("stdout", "write cargo's directives"))
@@ -241,13 +250,17 @@ impl Builder {
     }
 
     /// Returns the sources by the names of their skeletons.
-    fn names(&self) -> Result<BTreeMap<String, &PathBuf>, BuildError> {
+    fn names(&self, dependencies: &[String]) -> Result<BTreeMap<String, &PathBuf>, BuildError> {
         let mut names = BTreeMap::new();
         for source in &self.sources {
             let file_name = source.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let name = file_name.strip_suffix(".bpf.c").or_else(|| file_name.strip_suffix(".c"));
             let name = name.filter(|name| !name.is_empty());
             let name = name.ok_or_else(|| BuildError::SourceName { source_file: source.clone() })?.to_owned();
+            let module = skeleton::module_name(&name);
+            if skeleton::is_crate(&module) || dependencies.contains(&module) {
+                return Err(BuildError::CrateName { source_file: source.clone(), module });
+            }
             if let Some(other) = names.insert(name.clone(), source) {
                 return Err(BuildError::SameName { files: [other.clone(), source.clone()], name });
             }

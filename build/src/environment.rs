@@ -1,12 +1,17 @@
 //! What cargo tells a build script.
 
-use crate::error::BuildError;
-use std::{env, path::PathBuf};
+use crate::{error::BuildError, manifest};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 /// The output directory, and the machine that the crate is built for.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     pub(crate) out_dir: PathBuf,
+    /// The dependencies of the package, as its code writes them.
+    pub(crate) dependencies: Vec<String>,
     arch: String,
     is_big_endian: bool,
 }
@@ -19,6 +24,7 @@ impl Environment {
         let order = env::var("CARGO_CFG_TARGET_ENDIAN").unwrap_or_else(|_unset| own_order.into());
         Ok(Self {
             out_dir: out_dir.ok_or(BuildError::Environment { variable: "OUT_DIR" })?,
+            dependencies: read_dependencies()?,
             arch: env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_else(|_unset| env::consts::ARCH.into()),
             is_big_endian: order == "big",
         })
@@ -49,4 +55,12 @@ impl Environment {
         let directory = PathBuf::from(format!("/usr/include/{arch}-linux-gnu"));
         directory.is_dir().then_some(directory)
     }
+}
+
+/// Reads the dependencies of the package whose build script runs.
+fn read_dependencies() -> Result<Vec<String>, BuildError> {
+    let Some(directory) = env::var_os("CARGO_MANIFEST_DIR") else { return Ok(Vec::new()) };
+    let path = Path::new(&directory).join("Cargo.toml");
+    let text = fs::read_to_string(&path).map_err(BuildError::io(&path, "read it"))?;
+    Ok(manifest::dependency_names(&text))
 }

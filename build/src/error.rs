@@ -38,6 +38,18 @@ pub enum BuildError {
         /// The name of the skeletons.
         name: String,
     },
+    /// The skeleton's module would have the name of a crate, whose paths then mean the module.
+    #[error(
+        "{}: the skeleton's module would be called `{module}`, as a crate that the program can use\n\
+         help: rename the source, such as `{module}_bpf.bpf.c`",
+        .source_file.display()
+    )]
+    CrateName {
+        /// The path of the source.
+        source_file: PathBuf,
+        /// The name of the module and of the crate.
+        module: String,
+    },
     /// Cargo's environment is missing.
     #[error("the environment variable {variable} is not set: the builder runs in a build script")]
     Environment {

@@ -18,7 +18,7 @@
 //!     let mut open = agent::Agent::open()?;
 //!     *open.globals.only_uid = 1000;
 //!     let agent = open.load()?;
-//!     let _links = agent.attach_all()?;
+//!     let _links = agent.attach()?;
 //!     let mut events = agent.maps.events.reader(|event: agent::Event| println!("{event:?}"))?;
 //!     loop {
 //!         events.poll(None)?;
@@ -38,6 +38,7 @@ mod dep_file;
 mod environment;
 mod error;
 mod headers;
+mod manifest;
 mod output;
 pub mod skeleton;
 mod source_options;

@@ -5,7 +5,7 @@ use crate::{
     skeleton::{Options, SkeletonError, find_type},
 };
 use alloc::collections::BTreeSet;
-use core_relo_object::object::Object;
+use core_relo_object::{globals::GlobalKind, load_plan::InitialValues, object::Object};
 
 /// The options of all sources, and what the sources so far have of them.
 pub(crate) struct SourceOptions<'o> {
@@ -21,7 +21,12 @@ impl<'o> SourceOptions<'o> {
     /// Returns the options that hold for an object.
     pub(crate) fn of_object(&mut self, object: &[u8]) -> Result<Options, SkeletonError> {
         let object = Object::parse(object)?;
-        let has_map = |name: &str| object.maps().iter().any(|map| map.name == name.as_bytes());
+        let has_table = |name: &str| {
+            let values = InitialValues::new(&object);
+            values.globals().iter().any(|global| global.kind == GlobalKind::StructOps && global.name == name)
+        };
+        let has_map =
+            |name: &str| object.maps().iter().any(|map| map.name == name.as_bytes()) || has_table(name);
         let has_type = |name: &str| object.btf().is_some_and(|btf| find_type(btf, name).is_some());
         let mut options = self.options.clone();
         options.events.retain(|(map, _)| has_map(map));

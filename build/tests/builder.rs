@@ -203,6 +203,59 @@ fn a_type_of_several_kinds_of_events_is_one_variant() {
     assert!(error.contains("events of map `events`: `other` and `event` have the same kind 1"), "{error}");
 }
 
+/// libbpf's skeletons have the typed members of struct_ops tables before the load. Bitfields, pointers, optional maps and functions
+/// with the names of fields are the difficult cases.
+#[test]
+fn tables_of_struct_ops_have_typed_members() {
+    let table = "struct some_ops { int (*values)(void); void *data; unsigned timeout_ms; unsigned low : 3, high : 5;\n\
+                 int (*exit)(int); struct { short a, b; } pair; char name[16]; };\n\
+                 SEC(\"struct_ops/values\") int run_values(void *ctx) { return 0; }\n\
+                 SEC(\"struct_ops/exit\") int type(void *ctx) { return 0; }\n\
+                 SEC(\".struct_ops.link\") struct some_ops first = { .values = (void *)run_values, .name = \"first\" };\n\
+                 SEC(\"?.struct_ops.link\") struct some_ops second = { .exit = (void *)type };\n";
+    let Some(skeleton) = skeleton_of(&format!("{SOURCE}{table}")) else { return };
+    let skeleton = skeleton.unwrap();
+    for part in [
+        "pub struct_ops: OpenStructOps,",
+        "pub first: skeleton::StructOps,",
+        "pub second: Option<skeleton::StructOps>,",
+        "pub values: Option<StructOpsProgram>,",
+        "values2: skeleton::InitialValue<SomeOps>,",
+        "values: Some(StructOpsProgram::run_values),",
+        "exit: Some(StructOpsProgram::r#type),",
+        "Self::r#type => \"type\",",
+        "pub timeout_ms: u32,",
+        "pub fn set_high(&mut self, value: u32) {",
+        "pub pair: SomeOpsPair,",
+        "\"?.struct_ops.link/second\"",
+        "/// Padding, or pointers, which the loader sets.",
+    ] {
+        assert!(skeleton.contains(part), "{part} in {skeleton}");
+    }
+    assert_eq!(skeleton.matches("pub struct SomeOps {").count(), 1, "{skeleton}");
+    assert!(!skeleton.contains("pub data:"), "{skeleton}");
+    let stray = table.replace(".name = \"first\"", ".exit = (void *)on_getpid");
+    let error = skeleton_of(&format!("{SOURCE}{stray}")).unwrap().unwrap_err();
+    assert!(error.contains("which is not a program of a section `struct_ops`"), "{error}");
+}
+
+/// Names that clang, `usdt.bpf.h` and `bpf_printk` make were fields of skeletons.
+#[test]
+fn internal_names_are_no_fields() {
+    let source = "#include <bpf/bpf_helpers.h>\n#include <bpf/bpf_tracing.h>\n#include <bpf/usdt.bpf.h>\n\
+                  struct state { int a[4]; }; int calls;\n\
+                  SEC(\"usdt\") int BPF_USDT(on_state, long x) {\n\
+                  static const volatile struct state zero = {}; static int seen;\n\
+                  bpf_printk(\"%d\", zero.a[x & 3]); calls += ++seen; return bpf_usdt_arg_cnt(ctx); }\n";
+    let source = format!("#include <linux/bpf.h>\n#include <linux/ptrace.h>\n{source}");
+    let Some(skeleton) = skeleton_of(&source) else { return };
+    let skeleton = skeleton.unwrap();
+    assert!(skeleton.contains("pub calls: skeleton::Variable<i32>,"), "{skeleton}");
+    for internal in ["zero", "seen", "fmt", "__bpf_usdt", "UsdtSpec", "LINUX_HAS"] {
+        assert!(!skeleton.contains(internal), "{internal} in {skeleton}");
+    }
+}
+
 /// A struct is a Rust type or bytes, whatever other variables there are.
 #[test]
 fn other_variables_do_not_change_the_type_of_a_variable() {
@@ -245,12 +298,11 @@ fn options_hold_for_the_sources_that_have_the_map_or_type() {
     let skeleton = fs::read_to_string(project.path("out/agent.skel.rs")).unwrap();
     assert!(skeleton.contains("RingBufferMap<Event>"), "{skeleton}");
     // Options that come later do not remove the events.
-    let with_options = |builder: Builder| {
-        let mut options = Options::default();
-        options.optional_maps = vec!["records".to_owned()];
-        with_event(builder).skeleton_options(options)
-    };
+    let with_options =
+        |builder: Builder| with_event(builder).optional_map("records").skeleton_options(Options::default());
     build(&with_options).unwrap().unwrap();
+    let other = fs::read_to_string(project.path("out/other.skel.rs")).unwrap();
+    assert!(other.contains("pub records: Option<skeleton::RingBufferMap<"), "{other}");
     let skeleton = fs::read_to_string(project.path("out/agent.skel.rs")).unwrap();
     assert!(skeleton.contains("RingBufferMap<Event>"), "{skeleton}");
     let error = build(&|builder| builder.event("absent", "struct event")).unwrap().unwrap_err();
@@ -273,6 +325,15 @@ fn sources_need_names_of_their_own() {
     assert_eq!(named, "a.rs: the name of a source ends with .bpf.c");
     let same = error(out(Builder::new().source("x/a.bpf.c").source("y/a.bpf.c")));
     assert_eq!(same, "x/a.bpf.c and y/a.bpf.c: both skeletons would be called `a`");
+    // The module would hide a crate: one that each program has, and a dependency of this package.
+    for module in ["core", "std", "core_relo_loader", "tempfile"] {
+        let hidden = error(out(Builder::new().source(format!("x/{}.bpf.c", module.replace('_', "-")))));
+        assert!(
+            hidden.contains(&format!("the skeleton's module would be called `{module}`, as a crate"))
+                && hidden.contains("help: rename the source"),
+            "{hidden}"
+        );
+    }
     // Cargo sets OUT_DIR for this test, too, if the crate has a build script; it has none.
     let outside = error(Builder::new().source("a.bpf.c"));
     assert!(outside.contains("OUT_DIR is not set"), "{outside}");

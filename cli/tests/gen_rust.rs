@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 
 /// The committed skeletons, the files of their objects below `prebuilt/el` and `prebuilt/eb`, and the options that generate them. The live
 /// tests compile the traits of bytemuck and zerocopy.
-const COMMITTED: [(&str, &str, &str, &[&str]); 5] = [
+const COMMITTED: [(&str, &str, &str, &[&str]); 6] = [
     ("loader/examples/skeletons/exec_monitor.skel.rs", "loader/examples/prebuilt", "exec_monitor.bpf.o", &[]),
     ("loader/examples/skeletons/xdp_counter.skel.rs", "loader/examples/prebuilt", "xdp_counter.bpf.o", &[]),
     (
@@ -23,6 +23,12 @@ const COMMITTED: [(&str, &str, &str, &[&str]); 5] = [
         "bpf-progs/prebuilt",
         "live/arena_globals.bpf.o",
         &["--zerocopy"],
+    ),
+    (
+        "tests/tests/live/skeletons/congestion.skel.rs",
+        "bpf-progs/prebuilt",
+        "live/struct_ops.bpf.o",
+        &["--name", "congestion"],
     ),
     ("tests/tests/live/skeletons/variants.skel.rs", "bpf-progs/prebuilt", "live/variants.bpf.o", &[]),
 ];
@@ -94,7 +100,8 @@ fn errors_name_the_object_and_the_way_out() {
     let dir = tempfile::tempdir().unwrap();
     let object = prebuilt("live/skeleton.bpf.o");
     let object = text(&object);
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
+        (&[object, "--name", "core"], "would be called `core`, as a crate that programs use"),
         (&[object, "--event", "none=struct header"], "map `none`: the object has no such ring buffer"),
         (&[object, "--event", "spare=struct none"], "the object's BTF has no type `struct none`"),
         (&[object, "--event", "spare"], "expected MAP=TYPE"),

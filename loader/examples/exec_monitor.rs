@@ -40,7 +40,7 @@ pub(crate) fn run(
     let options = Options::parse(words)?;
     let monitor = load(&options)?;
     // The drop of the links detaches the programs.
-    let _links = monitor.attach_all()?;
+    let _links = monitor.attach()?;
     writeln!(out, "{:6} {:>8} {:>8} {:>6} {:16} WHAT", "", "PID", "PARENT", "UID", "NAME")?;
     let mut left = options.count.unwrap_or(u64::MAX);
     let mut events = monitor.maps.events.reader(|event: Event| {

@@ -1,7 +1,7 @@
 //! Errors of generating a skeleton.
 
 use core_relo::{Text, TypeId, btf::WalkError};
-use core_relo_object::{object::ObjectError, variants::VariantError};
+use core_relo_object::{load_plan::LoadPlanError, object::ObjectError, variants::VariantError};
 use thiserror::Error;
 
 /// The reason why no skeleton can be generated.
@@ -14,6 +14,15 @@ pub enum SkeletonError {
     /// The object's declarations of variants are wrong.
     #[error(transparent)]
     Variants(#[from] VariantError),
+    /// The struct_ops maps of the object cannot be read.
+    #[error(transparent)]
+    StructOps(#[from] LoadPlanError),
+    /// The module of the skeleton would have the name of a crate, whose paths then mean the module.
+    #[error("the skeleton's module would be called `{name}`, as a crate that programs use")]
+    CrateName {
+        /// The name of the module and of the crate.
+        name: Text,
+    },
     /// The object has no BTF, from which types come.
     #[error("the object has no BTF, which describes its types: compile it with -g")]
     NoBtf,

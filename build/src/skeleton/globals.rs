@@ -3,6 +3,7 @@
 use super::{
     code::Code,
     identifier::{self, Names},
+    internal_name::is_internal_variable,
     types::Types,
 };
 use core_relo_object::{
@@ -11,9 +12,6 @@ use core_relo_object::{
     object::Object,
 };
 use std::collections::HashMap;
-
-/// The part of a name that clang gives to the format strings of `bpf_printk`. Nobody reads or sets them.
-const FORMAT_STRING: &str = ".____fmt";
 
 /// A variable of a skeleton.
 pub(super) struct GlobalField {
@@ -44,7 +42,7 @@ pub(super) fn collect(object: &Object<'_>, types: &mut Types<'_>) -> Vec<GlobalF
     let is_wanted = |global: &&Global| {
         // Two static variables of one name in one section cannot be told apart.
         let is_unique = uses.get(&(&*global.section, &*global.name)) == Some(&1);
-        is_unique && global.kind != GlobalKind::StructOps && !global.name.contains(FORMAT_STRING)
+        is_unique && global.kind != GlobalKind::StructOps && !is_internal_variable(&global.name)
     };
     let fields = values.globals().iter().filter(is_wanted).map(|global| {
         let name = global.name.as_bytes();

@@ -42,6 +42,19 @@ const TAKEN_TYPES: &[&str] = &[
     "Vec",
 ];
 
+/// Crates that programs with a skeleton use, and that its module would hide.
+const CRATES: &[&str] = &["alloc", "core", "core_relo_loader", "std"];
+
+/// Returns the name of a skeleton's module.
+pub(crate) fn module_name(name: &str) -> String {
+    value_name(name.as_bytes())
+}
+
+/// Returns whether a module would hide a crate that every program with a skeleton can use.
+pub(crate) fn is_crate(module: &str) -> bool {
+    CRATES.contains(&module)
+}
+
 /// Returns a name as an identifier of a field, function or constant: `type` becomes `r#type`.
 pub(super) fn value_name(name: &[u8]) -> String {
     let plain = sanitized(name);

@@ -5,7 +5,9 @@ use super::{
     error::SkeletonError,
     events::{EventType, Events},
     identifier::{self, Names},
+    internal_name::is_internal_map,
     options::Options,
+    struct_ops::Tables,
     types::{RustType, Types},
 };
 use core_relo::{TypeId, btf::Type};
@@ -44,17 +46,24 @@ pub(super) fn collect(
     types: &mut Types<'_>,
     options: &Options,
     variants: Option<&ObjectVariants>,
+    tables: Option<&Tables>,
 ) -> Result<Maps, SkeletonError> {
     let events = Events::collect(types.btf(), options)?;
     let mut names = Names::default();
-    let is_map = |name: &&String| object.maps().iter().any(|map| map.name == name.as_bytes());
+    let tables = || tables.into_iter().flat_map(Tables::iter);
+    let is_map = |name: &&String| {
+        object.maps().iter().any(|map| map.name == name.as_bytes())
+            || tables().any(|table| table.name == **name)
+    };
     if let Some(name) = options.optional_maps.iter().find(|name| !is_map(name)) {
         return Err(SkeletonError::NoMap { name: name.as_str().into() });
     }
     let left_out = variants.map(ObjectVariants::maps_of_some_selections).unwrap_or_default();
+    let is_optional =
+        |name: &str| left_out.contains(name) || options.optional_maps.iter().any(|optional| optional == name);
     let mut maps = Maps { fields: Vec::new(), events: Vec::new() };
     let mut of_events = Vec::new();
-    for map in object.maps() {
+    for map in object.maps().iter().filter(|map| !is_internal_map(map.name)) {
         // The loader finds maps by name. A map with an invalid definition cannot be loaded.
         let (Ok(name), Ok(def)) = (core::str::from_utf8(map.name), &map.def) else { continue };
         let (ty, opened) = if let Some((handle, kind)) = event_map(def) {
@@ -72,8 +81,17 @@ pub(super) fn collect(
             map_type: def.known_type().map_or_else(|| def.map_type.to_string(), |t| t.to_string()),
             ty,
             opened,
-            is_optional: left_out.contains(name)
-                || options.optional_maps.iter().any(|optional| optional == name),
+            is_optional: is_optional(name),
+        });
+    }
+    for table in tables() {
+        maps.fields.push(MapField {
+            field: names.take(identifier::value_name(table.name.as_bytes())),
+            name: format!("{:?}", table.name),
+            map_type: MapType::StructOps.to_string(),
+            ty: "skeleton::StructOps".into(),
+            opened: Opened::New("StructOps"),
+            is_optional: table.is_optional || is_optional(&table.name),
         });
     }
     events.check_maps(&of_events)?;
@@ -93,9 +111,6 @@ fn event_map(def: &MapDef) -> Option<(&'static str, &'static str)> {
 fn handle(map: &Map<'_>, def: &MapDef, types: &mut Types<'_>) -> (String, Opened) {
     use MapType as M;
     let name = String::from_utf8_lossy(map.name);
-    // The maps of `usdt.bpf.h`, which only the loader uses. Their types differ in the two byte orders.
-    let is_internal = map.name.starts_with(b"__bpf_usdt_");
-    let value_type = def.value_type.filter(|_| !is_internal);
     let mut key = || of_map(types, def.key_type, def.key_size, &format!("{name}_key"));
     let (shape, method) = match def.known_type() {
         Some(M::Hash | M::LruHash | M::Rhash) => ("HashMap<K, V>", "hash_map"),
@@ -137,7 +152,7 @@ fn handle(map: &Map<'_>, def: &MapDef, types: &mut Types<'_>) -> (String, Opened
         text = text.replacen("<P", &format!("<{}", prefix_data(types, def, &name).text), 1);
     }
     if shape.contains("V>") {
-        let value = of_map(types, value_type, def.value_size, &format!("{name}_value"));
+        let value = of_map(types, def.value_type, def.value_size, &format!("{name}_value"));
         text = format!("{}{}>", text.trim_end_matches("V>"), value.text);
     }
     (text, Opened::ByMethod(method))

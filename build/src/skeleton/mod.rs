@@ -18,18 +18,24 @@ mod error;
 mod events;
 mod globals;
 mod identifier;
+mod internal_name;
 mod maps;
 mod options;
 mod programs;
+mod stages;
+mod struct_ops;
 mod types;
 
 pub use error::SkeletonError;
 pub use options::Options;
 
 pub(crate) use events::find_type;
+pub(crate) use identifier::{is_crate, module_name};
 
 use code::Code;
 use core_relo_object::{object::Object, variants::VariantTable};
+use stages::Stages;
+use struct_ops::Tables;
 use types::Types;
 
 /// The lints of the generated text. C's names and layouts break Rust's customs.
@@ -62,6 +68,10 @@ pub fn generate(object: &[u8], name: &str, options: &Options) -> Result<String, 
 }
 
 fn generate_module(object: &[u8], name: &str, options: &Options) -> Result<String, SkeletonError> {
+    let module = module_name(name);
+    if is_crate(&module) {
+        return Err(SkeletonError::CrateName { name: module.into() });
+    }
     let object = Object::parse(object)?;
     let btf = object.btf().ok_or(SkeletonError::NoBtf)?;
     let mut types = Types::new(btf, options);
@@ -71,7 +81,8 @@ fn generate_module(object: &[u8], name: &str, options: &Options) -> Result<Strin
     let table = VariantTable::from_object(&object)?;
     let variants = if table.is_empty() { None } else { Some(table.fit(&object)?) };
     let programs = programs::collect(&object, variants.as_ref());
-    let maps = maps::collect(&object, &mut types, options, variants.as_ref())?;
+    let tables = Tables::collect(&object, &mut types)?;
+    let maps = maps::collect(&object, &mut types, options, variants.as_ref(), tables.as_ref())?;
     let globals = globals::collect(&object, &mut types);
     for requested in &options.types {
         let no_such_type = || SkeletonError::NoSuchType { name: requested.as_str().into() };
@@ -88,15 +99,23 @@ fn generate_module(object: &[u8], name: &str, options: &Options) -> Result<Strin
     body.line("use ::core_relo_loader::{Loader, attach, load, load_plan, maps, skeleton};");
     body.line("use ::std::sync::Arc;");
     write_object(&mut body, name, options);
-    write_open(&mut body, &skeleton, &open, variants.is_some());
-    write_loaded(&mut body, &skeleton, &open);
+    let stages = Stages {
+        skeleton: &skeleton,
+        open: &open,
+        struct_ops: tables.as_ref().map(Tables::struct_name),
+        has_variants: variants.is_some(),
+    };
+    stages.write(&mut body);
     programs::write(&mut body, &programs);
     maps::write(&mut body, &maps.fields);
     globals::write(&mut body, &globals);
+    if let Some(tables) = &tables {
+        struct_ops::write(&mut body, tables);
+    }
     maps.events.iter().for_each(|event| events::write(&mut body, event));
     types.write(&mut body)?;
     let body = body.finish()?;
-    code.block(format!("pub mod {} {{", identifier::value_name(name.as_bytes())), "}", |code| {
+    code.block(format!("pub mod {module} {{"), "}", |code| {
         body.lines().for_each(|line| code.line(line));
     });
     code.finish()
@@ -121,109 +140,4 @@ fn write_object(code: &mut Code, name: &str, options: &Options) {
             code.line(object(other_path));
         }
     }
-}
-
-/// Writes the struct of the object before the load.
-fn write_open(code: &mut Code, skeleton: &str, open: &str, has_variants: bool) {
-    code.line("");
-    code.line("/// The object before its load, with the settings of programs, maps and variables.");
-    code.line("#[derive(Clone, Debug)]");
-    code.block(format!("pub struct {open} {{"), "}", |code| {
-        code.line("loader: Loader<'static, 'static>,");
-        code.line("pub programs: OpenPrograms,");
-        code.line("pub maps: OpenMaps,");
-        code.line("pub globals: OpenGlobals,");
-    });
-    code.line("");
-    code.block(format!("impl {open} {{"), "}", |code| {
-        code.line("/// Returns the loader, for settings that are not of one program, map or variable.");
-        code.block("pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {", "}", |code| {
-            code.line("&mut self.loader");
-        });
-        code.line("");
-        code.line("/// Returns a loader with all settings.");
-        let signature =
-            "pub fn to_loader(&self) -> Result<Loader<'static, 'static>, skeleton::SkeletonError> {";
-        code.block(signature, "}", |code| {
-            code.line("let mut loader = self.loader.clone();");
-            code.line("self.programs.apply(loader.settings_mut());");
-            code.line("self.maps.apply(loader.settings_mut());");
-            code.line("self.globals.apply(&mut loader)?;");
-            code.line("Ok(loader)");
-        });
-        code.line("");
-        code.line("/// Loads the object into the running kernel.");
-        let signature = format!("pub fn load(&self) -> Result<{skeleton}, skeleton::SkeletonError> {{");
-        code.block(signature, "}", |code| {
-            code.line(format!("{skeleton}::from_loaded(self.to_loader()?.load()?)"));
-        });
-        if has_variants {
-            write_adaptive(code, skeleton);
-        }
-    });
-}
-
-/// Writes the methods that load the variants that work on the kernel.
-fn write_adaptive(code: &mut Code, skeleton: &str) {
-    let report = "::core_relo_loader::adaptive::StartupReport";
-    code.line("");
-    code.line("/// Loads the variants that work on the running kernel. Needs the feature `adaptive` of core-relo-loader.");
-    let result = format!("Result<({skeleton}, {report}), skeleton::SkeletonError>");
-    code.block(format!("pub fn load_adaptive(&self) -> {result} {{"), "}", |code| {
-        code.line("let (loaded, report) = ::core_relo_loader::adaptive::load_skeleton(&self.to_loader()?)?;");
-        code.line(format!("Ok(({skeleton}::from_loaded(loaded)?, report))"));
-    });
-    code.line("");
-    code.line(
-        "/// Loads and attaches the variants that work on the running kernel and that can be attached.",
-    );
-    let result = format!("Result<({skeleton}, Vec<attach::Link>, {report}), skeleton::SkeletonError>");
-    code.block(format!("pub fn attach_adaptive(&self) -> {result} {{"), "}", |code| {
-        code.line(
-            "let (loaded, links, report) = ::core_relo_loader::adaptive::attach_skeleton(&self.to_loader()?)?;",
-        );
-        code.line(format!("Ok(({skeleton}::from_loaded(loaded)?, links, report))"));
-    });
-}
-
-/// Writes the struct of the loaded object.
-fn write_loaded(code: &mut Code, skeleton: &str, open: &str) {
-    code.line("");
-    code.line(
-        "/// The loaded object. Dropping it and all its parts unloads the object; links keep their programs.",
-    );
-    code.line("#[derive(Debug)]");
-    code.block(format!("pub struct {skeleton} {{"), "}", |code| {
-        code.line("loaded: Arc<load::Loaded>,");
-        code.line("pub programs: Programs,");
-        code.line("pub maps: Maps,");
-        code.line("pub globals: Globals,");
-    });
-    code.line("");
-    code.block(format!("impl {skeleton} {{"), "}", |code| {
-        code.line("/// Opens the object, without a system call that changes anything.");
-        code.block(format!("pub fn open() -> Result<{open}, skeleton::SkeletonError> {{"), "}", |code| {
-            code.line("let loader = OBJECT.loader()?;");
-            code.line("let globals = OpenGlobals::new(&loader)?;");
-            code.line(format!(
-                "Ok({open} {{ loader, programs: OpenPrograms::default(), maps: OpenMaps::default(), globals }})"
-            ));
-        });
-        code.line("");
-        code.line("/// Creates the skeleton of an object that was loaded with the loader of `open`.");
-        let signature = "pub fn from_loaded(loaded: load::Loaded) -> Result<Self, skeleton::SkeletonError> {";
-        code.block(signature, "}", |code| {
-            code.line("let loaded = Arc::new(loaded);");
-            code.line("let (programs, maps) = (Programs::new(&loaded), Maps::new(&loaded)?);");
-            code.line("let globals = Globals::new(&loaded);");
-            code.line("Ok(Self { loaded, programs, maps, globals })");
-        });
-        code.line("");
-        code.line("/// Returns the loaded object, which the parts share.");
-        code.block("pub fn loaded(&self) -> &Arc<load::Loaded> {", "}", |code| code.line("&self.loaded"));
-        code.line("");
-        code.line("/// Attaches each program whose section names its target, and registers the struct_ops maps.");
-        let signature = "pub fn attach_all(&self) -> Result<Vec<attach::Link>, attach::AttachError> {";
-        code.block(signature, "}", |code| code.line("self.loaded.attach_all()"));
-    });
 }

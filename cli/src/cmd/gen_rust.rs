@@ -69,6 +69,7 @@ fn bad_object(file: &str, error: &SkeletonError) -> BadInput {
     let bad = BadInput::new(file, error);
     match error {
         SkeletonError::NoSuchMap { .. } => bad.help("`core-relo inspect` lists the maps of an object"),
+        SkeletonError::CrateName { .. } => bad.help("give the skeleton another name: --name NAME"),
         SkeletonError::NoSuchType { .. } => bad.help("`core-relo btf dump` prints the types of an object"),
         _ => bad,
     }

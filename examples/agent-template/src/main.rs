@@ -22,7 +22,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         open.globals.only_uid.set(uid.parse::<u32>()?);
     }
     let agent = open.load()?;
-    let _links = agent.attach_all()?; // dropping a link detaches its program
+    let _links = agent.attach()?; // dropping a link detaches its program
 
     let mut events = agent.maps.events.reader(print)?;
     loop {

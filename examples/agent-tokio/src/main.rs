@@ -14,7 +14,7 @@ use agent::{Agent, Event};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let agent = Agent::open()?.load()?;
-    let _links = agent.attach_all()?;
+    let _links = agent.attach()?;
     let reader = agent.maps.events.reader(print)?;
     // SAFETY: the reader owns its descriptor, which stays open and the same until the reader is dropped.
     let mut events = unsafe { AsyncFd::register_with_interest(reader, Interest::READABLE) }?;

@@ -66,9 +66,20 @@ impl Loaded {
 
     /// Registers a struct_ops map with the kernel.
     pub fn attach_struct_ops(&self, map: &str) -> Result<Link, AttachError> {
+        attach_struct_ops_map(self.struct_ops_map(map)?)
+    }
+
+    /// Replaces the struct_ops map of a link by another map (libbpf: `bpf_link__update_map`). Both are in a section `.struct_ops.link`.
+    pub fn update_struct_ops(&self, link: &mut Link, map: &str) -> Result<(), AttachError> {
+        let map = self.struct_ops_map(map)?;
+        let handle = map.handle().map_err(|errno| AttachError::kernel(link.label(), "update", errno))?;
+        attach::struct_ops_update(link, &handle, map.plan.data())
+    }
+
+    fn struct_ops_map(&self, map: &str) -> Result<&LoadedMap, AttachError> {
         let found = self.map(map).filter(|m| m.plan.role() == MapRole::StructOps && m.fd.is_some());
         let problem = "the object has no such struct_ops map, or it was not created";
-        attach_struct_ops_map(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
+        found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))
     }
 
     /// Opens a ring buffer for reading. The callback gets each record in place, without a copy.

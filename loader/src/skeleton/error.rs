@@ -55,6 +55,17 @@ pub enum SkeletonError {
         /// What was tried. `None` if the object's table of variants is wrong.
         report: Option<Box<crate::adaptive::StartupReport>>,
     },
+    /// A map was not created, because its settings say so, but its field is no `Option`.
+    #[error(
+        "{object}: map `{map}` was not created, but its field in the skeleton is no `Option`\nhelp: make it one by \
+         `Builder::optional_map({map:?})` in build.rs, or by `core-relo gen rust --optional-map {map}`"
+    )]
+    NotCreated {
+        /// The skeleton's name.
+        object: Text,
+        /// The map.
+        map: Text,
+    },
     /// A map of the loaded object cannot be opened as the skeleton's type.
     #[error("{object}: {cause}")]
     Map {

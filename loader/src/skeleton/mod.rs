@@ -10,7 +10,7 @@
 //! *open.globals.min_duration_ns = 1_000_000;       // a variable's initial value
 //! open.programs.on_exit.autoload = Some(false);    // settings of a program or map
 //! let agent = open.load()?;
-//! let link = agent.programs.on_exec.attach()?;     // or `agent.attach_all()?`
+//! let link = agent.programs.on_exec.attach()?;     // or `agent.attach()?`, all of them
 //! let mut events = agent.maps.events.reader(|event: agent::Event| println!("{event:?}"))?;
 //! events.poll(None)?;
 //! println!("{}", agent.globals.dropped.get()?);
@@ -24,7 +24,7 @@
 //! | [`InitialValue`] | a variable before the load |
 //! | [`Variable`], [`Constant`] | a variable after the load; a constant after the load |
 //! | [`Program`] | a program, with the attach methods of its [`kind`] |
-//! | [`StructOps`] | a struct_ops map |
+//! | [`StructOps`] | a struct_ops map; before the load, its table is a struct of the skeleton |
 //! | [`RingBufferMap`], [`PerfBufferMap`] | a map of events, decoded to an [`Event`] |
 //! | [`ArenaMap`], [`UserRingBufferMap`] | an arena; a ring buffer that user space writes |
 //! | handles of [`maps`](crate::maps) | other maps |

@@ -48,7 +48,14 @@ impl StaticObject {
         name: &str,
         open: impl FnOnce(&Loaded, &str) -> Result<M, MapError>,
     ) -> Result<M, SkeletonError> {
-        open(loaded, name).map_err(|cause| SkeletonError::Map { object: self.name.into(), cause })
+        open(loaded, name).map_err(|cause| {
+            let object = self.name.into();
+            if loaded.map(name).is_some() && !self.is_created(loaded, name) {
+                SkeletonError::NotCreated { object, map: name.into() }
+            } else {
+                SkeletonError::Map { object, cause }
+            }
+        })
     }
 
     /// Opens a map as [`map`](Self::map), if the map was created.

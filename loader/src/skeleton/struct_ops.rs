@@ -28,4 +28,11 @@ impl StructOps {
     pub fn attach(&self) -> Result<Link, AttachError> {
         self.loaded.attach_struct_ops(self.name)
     }
+
+    /// Replaces the table of a link by this table (libbpf: `bpf_link__update_map`).
+    ///
+    /// Both maps are in a section `.struct_ops.link`, and the kernel's subsystem has to support it.
+    pub fn update(&self, link: &mut Link) -> Result<(), AttachError> {
+        self.loaded.update_struct_ops(link, self.name)
+    }
 }

@@ -1,7 +1,7 @@
 //! struct_ops: a TCP congestion control, registered by a map update and by a link.
 
 use super::harness::{Need, Netns, hits, live, load, load_with};
-use core_relo_loader::{attach, load::Loaded};
+use core_relo_loader::{load::Loaded, skeleton::CText};
 use rustix::net::sockopt;
 use std::{
     fs,
@@ -10,6 +10,10 @@ use std::{
     thread::sleep,
     time::{Duration, Instant},
 };
+
+include!("skeletons/congestion.skel.rs");
+
+use congestion::{Congestion, StructOpsProgram};
 
 /// Sends data over a TCP connection that uses a congestion control.
 pub(super) fn send_with(name: &str) -> rustix::io::Result<()> {
@@ -79,8 +83,7 @@ fn a_table_is_registered_and_replaced_by_a_link() {
     send_with("bpf_still_link").unwrap();
     expect_used(&loaded);
     // A table of the same name replaces the registered table.
-    let table = other.map("still").unwrap();
-    attach::struct_ops_update(&mut link, &table.handle().unwrap(), table.plan.data()).unwrap();
+    other.update_struct_ops(&mut link, "still").unwrap();
     let before = hits(&loaded);
     send_with("bpf_still_link").unwrap();
     assert_eq!(hits(&loaded), before);
@@ -126,4 +129,51 @@ fn a_table_name_is_registered_only_once() {
     assert!(loaded.attach_struct_ops("no_such_table").is_err());
     drop(link);
     wait_until_unregistered("bpf_still");
+}
+
+#[test]
+fn a_skeleton_sets_the_members_of_a_table_before_the_load() {
+    let name = "struct_ops::a_skeleton_sets_the_members_of_a_table_before_the_load";
+    let Some(_live) = live(name, &[Need::Btf, Need::StructOps]) else { return };
+    let mut open = Congestion::open().unwrap();
+    let table = &mut open.struct_ops.still;
+    assert_eq!(
+        (CText(&table.name).to_string(), table.init),
+        ("bpf_still".into(), Some(StructOpsProgram::init))
+    );
+    table.name = *b"bpf_still_skel\0\0";
+    table.init = Some(StructOpsProgram::init_other);
+    let skeleton = open.load().unwrap();
+    let links = skeleton.attach().unwrap();
+    assert_eq!((links.len(), is_registered("bpf_still_skel")), (1, true));
+    send_with("bpf_still_skel").unwrap();
+    let globals = &skeleton.globals;
+    assert_eq!((globals.inits.get().unwrap(), globals.other_inits.get().unwrap()), (0, 1));
+    drop(links);
+    wait_until_unregistered("bpf_still_skel");
+
+    // A member can be left empty, and the map registered by itself.
+    open.struct_ops.still.init = None;
+    let skeleton = open.load().unwrap();
+    assert!(skeleton.programs.init.loaded().is_none() && skeleton.programs.init_other.is_none());
+    let link = skeleton.maps.still.attach().unwrap();
+    send_with("bpf_still_skel").unwrap();
+    assert_eq!(skeleton.globals.inits.get().unwrap(), 0);
+    link.detach().unwrap();
+    wait_until_unregistered("bpf_still_skel");
+}
+
+#[test]
+fn settings_of_a_skeleton_leave_a_table_out_or_unregistered() {
+    let name = "struct_ops::settings_of_a_skeleton_leave_a_table_out_or_unregistered";
+    let Some(_live) = live(name, &[Need::Btf, Need::StructOps]) else { return };
+    let mut open = Congestion::open().unwrap();
+    open.maps.still.autoattach = Some(false);
+    let skeleton = open.load().unwrap();
+    assert!(skeleton.attach().unwrap().is_empty() && skeleton.programs.init.loaded().is_some());
+    open.maps.still.autocreate = Some(false);
+    let skeleton = open.load().unwrap();
+    assert!(skeleton.attach().unwrap().is_empty() && skeleton.programs.init.loaded().is_none());
+    let error = skeleton.maps.still.attach().unwrap_err().to_string();
+    assert!(error.contains("map `still`") && error.contains("it was not created"), "{error}");
 }

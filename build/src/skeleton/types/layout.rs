@@ -57,6 +57,14 @@ pub(super) struct StructLayout<'b> {
     pub(super) layout: Layout,
 }
 
+/// The members of a struct that become fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Members {
+    All,
+    /// All but pointers, which the loader sets: those of a struct_ops table.
+    Values,
+}
+
 /// The layouts that were computed so far.
 pub(super) struct Layouts<'b> {
     btf: &'b Btf<'b>,
@@ -128,7 +136,9 @@ impl<'b> Layouts<'b> {
                 }
                 let layout = match depth.checked_sub(1) {
                     None => Err(too_deep()),
-                    Some(depth) if ty.kind() == Kind::Struct => self.fields_in(ty, depth).map(|f| f.layout),
+                    Some(depth) if ty.kind() == Kind::Struct => {
+                        self.fields_in(ty, Members::All, depth).map(|fields| fields.layout)
+                    }
                     Some(depth) => self.union_in(ty, depth),
                 };
                 self.by_id.insert(ty.id(), layout.clone().map_err(|error| (error, depth)));
@@ -138,17 +148,29 @@ impl<'b> Layouts<'b> {
         }
     }
 
-    /// Returns the fields of a struct.
-    pub(super) fn fields(&mut self, ty: Type<'b>) -> Result<StructLayout<'b>, SkeletonError> {
-        self.fields_in(ty, DEPTH)
+    /// Returns the fields of a struct. The bytes of members that become no fields are padding.
+    pub(super) fn fields(
+        &mut self,
+        ty: Type<'b>,
+        members: Members,
+    ) -> Result<StructLayout<'b>, SkeletonError> {
+        self.fields_in(ty, members, DEPTH)
     }
 
-    fn fields_in(&mut self, ty: Type<'b>, depth: u32) -> Result<StructLayout<'b>, SkeletonError> {
+    fn fields_in(
+        &mut self,
+        ty: Type<'b>,
+        members: Members,
+        depth: u32,
+    ) -> Result<StructLayout<'b>, SkeletonError> {
         let size = record_size(ty)?;
         let mut fields = FieldList { ty, fields: Vec::new(), end: 0 };
         let mut aligns = Vec::new();
         let (mut has_floats, mut levels) = (false, 0u32);
         for member in ty.members() {
+            if members == Members::Values && resolve(self.btf, member.ty)?.ty.kind() == Kind::Ptr {
+                continue;
+            }
             if let Some(bitfield) = bitfield(self.btf, &member)? {
                 fields.add_bitfield(bitfield)?;
                 continue;
@@ -286,7 +308,8 @@ fn around(ty: Type<'_>, levels: u32) -> Result<u32, SkeletonError> {
     levels.checked_add(1).ok_or_else(|| type_error(ty, "too many levels of structs"))
 }
 
-fn record_size(ty: Type<'_>) -> Result<usize, SkeletonError> {
+/// Returns the size of a struct or union.
+pub(super) fn record_size(ty: Type<'_>) -> Result<usize, SkeletonError> {
     let size = ty.size().and_then(|size| usize::try_from(size.0).ok());
     size.ok_or_else(|| type_error(ty, "it has no size"))
 }

@@ -20,7 +20,7 @@ use core_relo::{
     Text, TypeId,
     btf::{Btf, IntInfo, Kind, Type, WalkError},
 };
-use layout::Layouts;
+use layout::{Layouts, Members};
 use std::collections::HashMap;
 
 /// The modifiers and typedefs that are followed to a type.
@@ -36,7 +36,16 @@ pub(super) struct Types<'b> {
     layouts: Layouts<'b>,
     names: Names,
     by_id: HashMap<TypeId, String>,
-    pending: VecDeque<(Type<'b>, String)>,
+    /// The types of struct_ops tables, apart from other uses of the same structs.
+    tables_by_id: HashMap<TypeId, String>,
+    pending: VecDeque<Pending<'b>>,
+}
+
+/// A type that has a name, and whose text is not written yet.
+struct Pending<'b> {
+    ty: Type<'b>,
+    name: String,
+    members: Members,
 }
 
 /// A Rust type in a declaration.
@@ -75,6 +84,7 @@ impl<'b> Types<'b> {
             layouts: Layouts::new(btf),
             names: Names::of_types(),
             by_id: HashMap::new(),
+            tables_by_id: HashMap::new(),
             pending: VecDeque::new(),
         }
     }
@@ -97,6 +107,20 @@ impl<'b> Types<'b> {
             }
             _ => RustType::bytes(size),
         }
+    }
+
+    /// Returns the Rust type of the values in a struct_ops table: the members of a struct that are no pointers.
+    pub(super) fn of_table(&mut self, ty: Type<'b>) -> Result<RustType, SkeletonError> {
+        if let Some(name) = self.tables_by_id.get(&ty.id()) {
+            return Ok(RustType::new(name.clone()));
+        }
+        if self.layouts.fields(ty, Members::Values).is_err() {
+            return Ok(RustType::bytes(layout::record_size(ty)?));
+        }
+        let name = self.names.take(short_type_name(ty.name().as_bytes()));
+        self.tables_by_id.insert(ty.id(), name.clone());
+        self.pending.push_back(Pending { ty, name: name.clone(), members: Members::Values });
+        Ok(RustType::new(name))
     }
 
     /// Returns the Rust type of a C type.
@@ -141,22 +165,20 @@ impl<'b> Types<'b> {
         }
         let own = ty.name().as_bytes();
         let name = [own, resolved.typedef, context].into_iter().find(|name| !name.is_empty());
-        let mut name = identifier::type_name(name.unwrap_or(b"type"));
-        name.truncate(NAME_BYTES);
-        let name = self.names.take(name);
+        let name = self.names.take(short_type_name(name.unwrap_or(b"type")));
         self.by_id.insert(ty.id(), name.clone());
-        self.pending.push_back((ty, name.clone()));
+        self.pending.push_back(Pending { ty, name: name.clone(), members: Members::All });
         name
     }
 
     /// Writes the types that were named so far, and those that they use.
     pub(super) fn write(&mut self, code: &mut Code) -> Result<(), SkeletonError> {
-        while let Some((ty, name)) = self.pending.pop_front() {
+        while let Some(pending) = self.pending.pop_front() {
             code.line("");
-            match ty.kind() {
-                Kind::Struct => self.write_struct(code, ty, &name)?,
-                Kind::Union => self.write_union(code, ty, &name)?,
-                _ => enumeration::write(code, ty, &name, self.options)?,
+            match pending.ty.kind() {
+                Kind::Struct => self.write_struct(code, &pending)?,
+                Kind::Union => self.write_union(code, pending.ty, &pending.name)?,
+                _ => enumeration::write(code, pending.ty, &pending.name, self.options)?,
             }
             code.check()?;
         }
@@ -174,6 +196,12 @@ impl<'b> Types<'b> {
         }
         format!("#[derive({derives})]")
     }
+}
+
+fn short_type_name(name: &[u8]) -> String {
+    let mut name = identifier::type_name(name);
+    name.truncate(NAME_BYTES);
+    name
 }
 
 /// The traits of zerocopy that types derive.

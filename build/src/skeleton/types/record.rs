@@ -4,8 +4,8 @@
 //! and methods for its members, because only the program knows which member is meant.
 
 use super::{
-    RustType, Types, enumeration,
-    layout::{Bitfield, Content, Field, StructLayout, bitfield},
+    Pending, RustType, Types, enumeration,
+    layout::{Bitfield, Content, Field, Members, StructLayout, bitfield},
     resolve, type_error, write_traits,
 };
 use crate::skeleton::{
@@ -52,10 +52,14 @@ impl<'b> Types<'b> {
     pub(super) fn write_struct(
         &mut self,
         code: &mut Code,
-        ty: Type<'b>,
-        name: &str,
+        pending: &Pending<'b>,
     ) -> Result<(), SkeletonError> {
-        let StructLayout { fields, packed, layout } = self.layouts.fields(ty)?;
+        let Pending { ty, name, members } = pending;
+        let (ty, padding) = match members {
+            Members::All => (*ty, "Padding."),
+            Members::Values => (*ty, "Padding, or pointers, which the loader sets."),
+        };
+        let StructLayout { fields, packed, layout } = self.layouts.fields(ty, *members)?;
         let mut names = Names::default();
         let mut named = Vec::new();
         // Members get their names first: padding makes way.
@@ -86,7 +90,7 @@ impl<'b> Types<'b> {
             for NamedField { name, rust, field } in &named {
                 match &field.content {
                     Content::Member(_) => {}
-                    Content::Padding => code.doc("Padding."),
+                    Content::Padding => code.doc(padding),
                     Content::Bits(_) => code.doc("Bitfields, which have methods."),
                 }
                 code.line(format!("pub {name}: {},", rust.text));
@@ -151,7 +155,8 @@ impl<'b> Types<'b> {
 
     /// Returns the name of an anonymous type that a member has: that of the struct, and that of the member.
     fn member_context(&self, ty: Type<'b>, member: &str) -> Vec<u8> {
-        let around = self.by_id.get(&ty.id()).map_or("", String::as_str);
+        let around = self.by_id.get(&ty.id()).or_else(|| self.tables_by_id.get(&ty.id()));
+        let around = around.map_or("", String::as_str);
         format!("{around}_{member}").into_bytes()
     }
 

@@ -73,7 +73,8 @@ pub mod arena_globals {
         }
 
         /// Attaches each program whose section names its target, and registers the struct_ops maps.
-        pub fn attach_all(&self) -> Result<Vec<attach::Link>, attach::AttachError> {
+        /// Programs and maps with `autoattach` off are skipped. Dropping a link detaches.
+        pub fn attach(&self) -> Result<Vec<attach::Link>, attach::AttachError> {
             self.loaded.attach_all()
         }
     }
