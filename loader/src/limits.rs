@@ -32,14 +32,6 @@ pub const GLOB_BYTES: usize = 512;
 pub const GLOB_COMPARISONS: u64 = 1 << 30;
 /// Bytes of a kernel configuration. Own limit; real configurations have a quarter of a megabyte.
 pub const KCONFIG_BYTES: u64 = 16 * 1024 * 1024;
-/// Unpacked bytes of an archive of BTF. Own limit: the full BTF of 150 kernels, or the minimal BTF of 100,000.
-pub const ARCHIVE_BYTES: u64 = 1 << 30;
-/// Members of an archive of BTF. Own limit; BTFHub has some thousand kernels.
-pub const ARCHIVE_MEMBERS: usize = 100_000;
-/// Bytes of the BTF of one kernel in an archive. Own limit; kernels with all features have a tenth of that.
-pub const ARCHIVE_MEMBER_BYTES: u64 = 64 * 1024 * 1024;
-/// Bytes of the index of an archive. Own limit: 300 bytes for each of the members.
-pub const ARCHIVE_INDEX_BYTES: u64 = 32 * 1024 * 1024;
 /// Bytes of a program's stream that one call reads. Own limit: the program may write all the time. The kernel holds 100,000.
 pub const STREAM_BYTES: usize = 1 << 20;
 /// Parameters of a function that trampolines support (`MAX_BPF_FUNC_ARGS`).

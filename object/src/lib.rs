@@ -15,6 +15,7 @@
 //! | `static_link` | links several objects into one, like `bpftool gen object`; feature `static-link` |
 //! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
 //! | [`target`] | finds BTF in kernel images; the BTF of a kernel and its modules |
+//! | `archive` | archives of the BTF of many kernels, for kernels without BTF; feature `btf-archive` |
 //! | [`features`] | kernel features |
 //! | [`lockdown`] | the helpers that the kernel's lockdown closes |
 //! | [`helper_maps`] | the types of maps that each helper accepts |
@@ -34,6 +35,8 @@
 extern crate alloc;
 
 mod arch;
+#[cfg(feature = "btf-archive")]
+pub mod archive;
 pub mod btf_ids;
 pub mod disassembly;
 mod elf;

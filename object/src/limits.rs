@@ -89,3 +89,15 @@ pub const LOADER_CONTEXT_BYTES: usize = 0x7fff;
 
 /// Bytes of the signature of a loader program. Ours: signatures with certificates take a few KiB.
 pub const SIGNATURE_BYTES: usize = 64 * 1024;
+
+/// Unpacked bytes of an archive of BTF. Ours: the full BTF of 150 kernels, or the minimal BTF of 100,000.
+pub const ARCHIVE_BYTES: u64 = 1 << 30;
+
+/// Members of an archive of BTF. Ours: BTFHub has some thousand kernels.
+pub const ARCHIVE_MEMBERS: usize = 100_000;
+
+/// Bytes of the BTF of one kernel in an archive. Ours: kernels with all features have a tenth of that.
+pub const ARCHIVE_MEMBER_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Bytes of the index of an archive. Ours: 300 bytes for each of the members.
+pub const ARCHIVE_INDEX_BYTES: u64 = 32 * 1024 * 1024;

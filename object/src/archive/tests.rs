@@ -3,15 +3,15 @@
 
 use super::{
     ArchiveEntry, ArchiveError, BtfArchive, BtfOrigin, Distribution, Evidence, KernelIdentity, Mismatch,
-    index_text,
-    running::{build_id, find_in_archive, parse_modules, parse_os_release, running_identity},
+    find_in_archive, index_text,
 };
+use alloc::collections::BTreeSet;
 use core_relo::{
     Endian,
     btf::{Btf, Builder, Kind},
 };
 use flate2::{Compression, write::GzEncoder};
-use std::{collections::HashSet, io::Write as _};
+use std::io::Write as _;
 
 /// Returns a BTF with one struct.
 fn btf(name: &str) -> Vec<u8> {
@@ -112,7 +112,7 @@ fn equally_good_entries_with_the_same_btf_are_no_ambiguity() {
     let members =
         [member("index.tsv", index_text(&entries).as_bytes()), member(&entries[0].content, &btf("s"))];
     let bytes = gzip(&tar(&members));
-    let found = find_in_archive(&bytes, &KernelIdentity::new("6.1.0", "x86_64"), &HashSet::new()).unwrap();
+    let found = find_in_archive(&bytes, &KernelIdentity::new("6.1.0", "x86_64"), &BTreeSet::new()).unwrap();
     let origin = BtfOrigin::Archive { file: entries[0].file.clone(), evidence: Evidence::Release };
     assert_eq!(found.origin, origin);
     assert!(found.btf.find(b"s", Kind::Struct, false).unwrap().is_some());
@@ -139,8 +139,7 @@ fn archive_with_modules(modules: &[&str], members: &[&str]) -> Vec<u8> {
 #[test]
 fn loaded_modules_are_found_beside_their_kernel() {
     let bytes = archive_with_modules(&["nf_conntrack", "xfs"], &["nf_conntrack", "xfs"]);
-    let loaded = parse_modules("xfs 1937408 1 - Live 0x0000000000000000\nveth 40960 0 - Live 0x0\n");
-    assert_eq!(loaded, HashSet::from(["veth".to_owned(), "xfs".to_owned()]));
+    let loaded = BTreeSet::from(["veth".to_owned(), "xfs".to_owned()]);
     let kernel = KernelIdentity::new("6.1.0", "x86_64");
     let found = find_in_archive(&bytes, &kernel, &loaded).unwrap();
     let names: Vec<_> = found.btf.modules().unwrap().iter().map(|module| module.name.clone()).collect();
@@ -170,8 +169,8 @@ fn missing_and_damaged_modules_are_errors() {
         member("debian/12/x86_64/6.1.0/xfs.btf", b"no BTF"),
     ];
     let bytes = gzip(&tar(&members));
-    assert!(find_in_archive(&bytes, &kernel, &HashSet::new()).is_ok(), "the module is not loaded");
-    let error = find_in_archive(&bytes, &kernel, &HashSet::from(["xfs".to_owned()])).unwrap_err();
+    assert!(find_in_archive(&bytes, &kernel, &BTreeSet::new()).is_ok(), "the module is not loaded");
+    let error = find_in_archive(&bytes, &kernel, &BTreeSet::from(["xfs".to_owned()])).unwrap_err();
     assert!(matches!(&error, ArchiveError::Btf { name, .. } if name.as_str().ends_with("6.1.0/xfs.btf")));
 }
 
@@ -287,23 +286,4 @@ fn names_of_files_are_parsed_and_written() {
     }
     assert_eq!(KernelIdentity::new("6.1.0", "armv8l").file_name(), "aarch64/6.1.0.btf");
     assert_eq!(kernel("ubuntu", "20.04", "5.4.0").to_string(), "ubuntu/20.04/x86_64/5.4.0");
-}
-
-#[test]
-fn the_distribution_and_the_build_id_are_read() {
-    let text = b"NAME=\"Ubuntu\"\nID=ubuntu\nVERSION_ID=\"20.04\"\nID_LIKE=debian\n";
-    assert_eq!(parse_os_release(text), Distribution { id: "ubuntu".into(), version: "20.04".into() });
-    assert_eq!(parse_os_release(b"\xff"), Distribution::default());
-    for endian in [Endian::Little, Endian::Big] {
-        let word = |n: u32| endian.u32_bytes(n);
-        let note = [&word(4)[..], &word(3), &word(3), b"GNU\0", b"\xab\x01\x02\0"].concat();
-        let other = [&word(4)[..], &word(4), &word(1), b"XYZ\0", b"abcd"].concat();
-        assert_eq!(build_id(&[&*other, &note].concat(), endian).unwrap(), "ab0102");
-        assert_eq!(build_id(&other, endian), None);
-        for len in 0..note.len() - 1 {
-            assert_eq!(build_id(&note[..len], endian), None);
-        }
-    }
-    let running = running_identity().unwrap();
-    assert!(!running.release.is_empty() && !running.architecture.is_empty() && !running.version.is_empty());
 }

@@ -1,7 +1,7 @@
 //! The reasons why an archive cannot be used.
 
+use crate::target::TargetError;
 use core_relo::{Text, btf::BtfError};
-use core_relo_object::target::TargetError;
 use thiserror::Error;
 
 /// The reason why an archive cannot be read, or has no BTF for a kernel.

@@ -1,49 +1,23 @@
-//! The BTF of the running kernel: its own, or that in an archive.
+//! Archives of the BTF of many kernels, for running kernels without BTF.
+//!
+//! An archive is a `tar.gz` file that `core-relo btf min` writes, see [`BtfArchive`].
+//!
+//! [`kernel_or_archive`] reads the running kernel's own BTF, or else the BTF that the archive has for the running kernel.
 
-use super::{
-    choose::{Choice, Evidence},
-    error::ArchiveError,
-    identity::{Distribution, KernelIdentity},
-    read::BtfArchive,
-};
+pub use core_relo_object::archive::*;
+
 use crate::{
     sys,
     target::{kernel, open::io_error, open_file, read_all, release, running_kernel_btf},
 };
-use alloc::sync::Arc;
-use core_relo::{Endian, btf::Btf};
-use core_relo_object::target::{KernelBtf, TargetError};
+use alloc::collections::BTreeSet;
+use core_relo::Endian;
+use core_relo_object::target::TargetError;
 use std::{
-    collections::HashSet,
     fs::{self, File},
     io::{self, Read as _},
     path::Path,
 };
-
-/// The BTF for the running kernel, and where it comes from.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct FoundBtf {
-    /// The BTF of the kernel and its modules, for [`TargetKernel::btf`](crate::load_plan::TargetKernel).
-    pub btf: Arc<KernelBtf>,
-    /// The origin of the BTF.
-    pub origin: BtfOrigin,
-}
-
-/// The origin of the BTF for the running kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BtfOrigin {
-    /// The kernel itself, or an image of it.
-    Kernel,
-    /// An archive.
-    Archive {
-        /// The name of the entry: `ubuntu/20.04/x86_64/5.4.0-42-generic.btf`.
-        file: String,
-        /// The evidence that the entry belongs to the kernel.
-        evidence: Evidence,
-    },
-}
 
 /// Returns the running kernel's own BTF, or else the BTF that an archive has for the running kernel.
 ///
@@ -62,7 +36,7 @@ pub fn kernel_or_archive(archive: &[u8]) -> Result<FoundBtf, ArchiveError> {
     match kernel() {
         Ok(file) => {
             log::info!("types of the running kernel: {}", file.path.display());
-            Ok(FoundBtf { btf: running_kernel_btf(), origin: BtfOrigin::Kernel })
+            Ok(FoundBtf::of_kernel(running_kernel_btf()))
         }
         Err(TargetError::NoKernelBtf { .. }) => {
             find_in_archive(archive, &running_identity()?, &loaded_modules()?)
@@ -71,47 +45,18 @@ pub fn kernel_or_archive(archive: &[u8]) -> Result<FoundBtf, ArchiveError> {
     }
 }
 
-/// Finds the BTF of a kernel, and of its loaded modules, in an archive.
-pub(super) fn find_in_archive(
-    archive: &[u8],
-    kernel: &KernelIdentity,
-    loaded_modules: &HashSet<String>,
-) -> Result<FoundBtf, ArchiveError> {
-    let archive = BtfArchive::parse(archive)?;
-    let Choice { entry, evidence } = archive.choose(kernel)?;
-    let damaged = |name: &str, cause| ArchiveError::Btf { name: name.to_owned().into(), cause };
-    let vmlinux = Btf::parse(archive.read(entry)?).map_err(|cause| damaged(&entry.content, cause))?;
-    let vmlinux = Arc::new(vmlinux);
-    let mut modules = Vec::new();
-    for module in entry.modules.iter().filter(|module| loaded_modules.contains(*module)) {
-        let bytes = archive.read_module(entry, module)?;
-        let btf = Btf::parse_split(bytes, Arc::clone(&vmlinux))
-            .map_err(|cause| damaged(&entry.module_member(module), cause))?;
-        modules.push((module.clone(), Arc::new(btf)));
-    }
-    log::info!(
-        "types of the running kernel: {} of the archive, by {}, with {} of {} modules",
-        entry.file,
-        evidence.words(),
-        modules.len(),
-        entry.modules.len()
-    );
-    let origin = BtfOrigin::Archive { file: entry.file.clone(), evidence };
-    Ok(FoundBtf { btf: Arc::new(KernelBtf::from_btf(vmlinux, modules)), origin })
-}
-
 /// Returns the names of the modules that are loaded. A kernel that cannot load modules has none.
-fn loaded_modules() -> Result<HashSet<String>, TargetError> {
+fn loaded_modules() -> Result<BTreeSet<String>, TargetError> {
     let path = Path::new("/proc/modules");
     match fs::read_to_string(path) {
         Ok(text) => Ok(parse_modules(&text)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(HashSet::new()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
         Err(e) => Err(io_error(path, &e)),
     }
 }
 
 /// Parses the names in `/proc/modules`. A line begins with the name.
-pub(super) fn parse_modules(text: &str) -> HashSet<String> {
+fn parse_modules(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
@@ -154,13 +99,13 @@ fn read_line(path: &str) -> Option<String> {
 }
 
 /// Parses `ID` and `VERSION_ID` of `/etc/os-release`.
-pub(super) fn parse_os_release(bytes: &[u8]) -> Distribution {
+fn parse_os_release(bytes: &[u8]) -> Distribution {
     let text = String::from_utf8_lossy(bytes);
     let value = |name: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         value.unwrap_or_default().trim().trim_matches(['"', '\'']).to_owned()
     };
-    Distribution { id: value("ID"), version: value("VERSION_ID") }
+    Distribution::new(value("ID"), value("VERSION_ID"))
 }
 
 /// Returns the build id in ELF notes, in hexadecimal digits.
@@ -185,4 +130,36 @@ pub fn build_id(notes: &[u8], endian: Endian) -> Option<String> {
 /// Returns the character of a hexadecimal digit.
 fn hex_digit(digit: u8) -> Option<char> {
     char::from_digit(digit.into(), 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_loaded_modules_are_read() {
+        let loaded = parse_modules("xfs 1937408 1 - Live 0x0000000000000000\nveth 40960 0 - Live 0x0\n");
+        assert_eq!(loaded, BTreeSet::from(["veth".to_owned(), "xfs".to_owned()]));
+    }
+
+    #[test]
+    fn the_distribution_and_the_build_id_are_read() {
+        let text = b"NAME=\"Ubuntu\"\nID=ubuntu\nVERSION_ID=\"20.04\"\nID_LIKE=debian\n";
+        assert_eq!(parse_os_release(text), Distribution::new("ubuntu", "20.04"));
+        assert_eq!(parse_os_release(b"\xff"), Distribution::default());
+        for endian in [Endian::Little, Endian::Big] {
+            let word = |n: u32| endian.u32_bytes(n);
+            let note = [&word(4)[..], &word(3), &word(3), b"GNU\0", b"\xab\x01\x02\0"].concat();
+            let other = [&word(4)[..], &word(4), &word(1), b"XYZ\0", b"abcd"].concat();
+            assert_eq!(build_id(&[&*other, &note].concat(), endian).unwrap(), "ab0102");
+            assert_eq!(build_id(&other, endian), None);
+            for len in 0..note.len() - 1 {
+                assert_eq!(build_id(&note[..len], endian), None);
+            }
+        }
+        let running = running_identity().unwrap();
+        assert!(
+            !running.release.is_empty() && !running.architecture.is_empty() && !running.version.is_empty()
+        );
+    }
 }
