@@ -8,6 +8,7 @@ use crate::{
     headers, output,
     skeleton::{self, generate},
     source_options::SourceOptions,
+    vmlinux::KernelTypes,
 };
 use alloc::collections::BTreeMap;
 use std::{
@@ -41,7 +42,7 @@ pub struct Builder {
     clang: Option<PathBuf>,
     clang_args: Vec<OsString>,
     out_dir: Option<PathBuf>,
-    has_vmlinux: bool,
+    vmlinux: Option<KernelTypes>,
     skeleton: skeleton::Options,
 }
 
@@ -110,11 +111,23 @@ impl Builder {
 
     /// Writes `vmlinux.h`, the types of the running kernel, for sources that include it.
     ///
-    /// The machine that builds then needs a kernel with BTF. A small header made by `core-relo gen vmlinux`, kept beside the sources,
-    /// makes builds independent of the machine.
+    /// The machine that builds then needs a kernel with BTF, and cargo's target is this machine. A small header made by
+    /// `core-relo gen vmlinux`, kept beside the sources, makes builds independent of the machine; so does
+    /// [`vmlinux_of`](Self::vmlinux_of).
     #[must_use]
     pub fn vmlinux_of_running_kernel(mut self) -> Self {
-        self.has_vmlinux = true;
+        self.vmlinux = Some(KernelTypes::Running);
+        self
+    }
+
+    /// Writes `vmlinux.h`, the types of a kernel in a file, for sources that include it.
+    ///
+    /// The file is BTF (a copy of `/sys/kernel/btf/vmlinux`), an ELF file with BTF (`vmlinux`), or an archive from `core-relo btf min`. Of an
+    /// archive, the newest kernel of cargo's target counts. The kernel has to be one of cargo's target, because registers and system
+    /// calls differ.
+    #[must_use]
+    pub fn vmlinux_of(mut self, path: impl Into<PathBuf>) -> Self {
+        self.vmlinux = Some(KernelTypes::File(path.into()));
         self
     }
 
@@ -159,7 +172,15 @@ impl Builder {
 
     /// Builds as [`build`](Self::build), and writes cargo's directives to `directives`.
     pub fn build_with(&self, directives: &mut dyn Write) -> Result<Vec<Built>, BuildError> {
-        let environment = Environment::read(self.out_dir.as_ref())?;
+        self.build_for(&Environment::read(self.out_dir.as_ref())?, directives)
+    }
+
+    /// Builds for a machine.
+    pub(crate) fn build_for(
+        &self,
+        environment: &Environment,
+        directives: &mut dyn Write,
+    ) -> Result<Vec<Built>, BuildError> {
         let names = self.names(&environment.dependencies)?;
         let mut print = |line: String| {
             writeln!(directives, "cargo::{line}")
@@ -174,8 +195,11 @@ impl Builder {
         }
         let clang = Clang::find(self.clang.as_deref())?;
         let include = headers::write(&environment.out_dir)?;
-        if self.has_vmlinux {
-            headers::write_vmlinux(&include)?;
+        if let Some(types) = &self.vmlinux {
+            if let KernelTypes::File(path) = types {
+                print(format!("rerun-if-changed={}", path.display()))?;
+            }
+            types.write(environment, &include)?;
         }
         let arguments = self.arguments()?;
         let mut options = SourceOptions::new(&self.skeleton);
@@ -184,7 +208,7 @@ impl Builder {
             let object = environment.out_dir.join(format!("{name}.bpf.o"));
             let request = Compilation {
                 clang: &clang,
-                environment: &environment,
+                environment,
                 include: &include,
                 arguments: &arguments,
                 source,

@@ -33,11 +33,11 @@ impl Compilation<'_> {
     fn command(&self) -> Command {
         let Self { clang, environment, include, arguments, .. } = self;
         let mut command = clang.command();
-        command
-            .args(["-g", "-O2", "-Wall", "-mcpu=v3", "-target", environment.target()])
-            .arg(format!("-D__TARGET_ARCH_{}", environment.header_arch()))
-            .arg("-I")
-            .arg(include);
+        command.args(["-g", "-O2", "-Wall", "-mcpu=v3", "-target", environment.target()]);
+        if let Some(arch) = environment.header_arch() {
+            command.arg(format!("-D__TARGET_ARCH_{arch}"));
+        }
+        command.arg("-I").arg(include);
         if let Some(directory) = environment.multiarch_headers() {
             command.arg("-idirafter").arg(directory);
         }

@@ -1,6 +1,6 @@
 //! What cargo tells a build script.
 
-use crate::{error::BuildError, manifest};
+use crate::{architecture, error::BuildError, manifest};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -12,8 +12,9 @@ pub(crate) struct Environment {
     pub(crate) out_dir: PathBuf,
     /// The dependencies of the package, as its code writes them.
     pub(crate) dependencies: Vec<String>,
-    arch: String,
-    is_big_endian: bool,
+    /// The architecture, as cargo names it.
+    pub(crate) arch: String,
+    pub(crate) is_big_endian: bool,
 }
 
 impl Environment {
@@ -35,25 +36,23 @@ impl Environment {
         if self.is_big_endian { "bpfeb" } else { "bpfel" }
     }
 
-    /// Returns the machine's name in `__TARGET_ARCH_…`, by which headers choose registers.
-    pub(crate) fn header_arch(&self) -> &str {
-        match self.arch.as_str() {
-            "x86_64" => "x86",
-            "aarch64" => "arm64",
-            "powerpc64" => "powerpc",
-            "riscv64" => "riscv",
-            "s390x" => "s390",
-            "mips64" => "mips",
-            "loongarch64" => "loongarch",
-            other => other,
-        }
+    /// Returns the machine's name in `__TARGET_ARCH_…`, by which headers choose registers. `None` if they know no registers of it.
+    pub(crate) fn header_arch(&self) -> Option<&'static str> {
+        architecture::of_cargo(&self.arch)
+    }
+
+    /// Returns whether programs for the machine run on the kernel of the machine that builds.
+    pub(crate) fn is_native(&self) -> bool {
+        let is_same_order = self.is_big_endian == cfg!(target_endian = "big");
+        let is_same_arch = self.arch == env::consts::ARCH
+            || self.header_arch().is_some_and(|arch| Some(arch) == architecture::of_cargo(env::consts::ARCH));
+        is_same_order && is_same_arch
     }
 
     /// Returns the directory of this machine's headers such as `asm/types.h`, where distributions keep these apart.
     pub(crate) fn multiarch_headers(&self) -> Option<PathBuf> {
-        let arch = if self.arch == "powerpc64" && !self.is_big_endian { "powerpc64le" } else { &self.arch };
-        let directory = PathBuf::from(format!("/usr/include/{arch}-linux-gnu"));
-        directory.is_dir().then_some(directory)
+        let directories = architecture::header_directories(&self.arch, self.is_big_endian);
+        directories.map(PathBuf::from).into_iter().find(|directory| directory.is_dir())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors of a build.
 
-use crate::skeleton::SkeletonError;
+use crate::{skeleton::SkeletonError, vmlinux::VmlinuxError};
 use core::fmt;
 use std::{io, path::PathBuf};
 use thiserror::Error;
@@ -95,14 +95,14 @@ pub enum BuildError {
         /// The problem.
         problem: &'static str,
     },
-    /// The running kernel's types cannot be read.
+    /// There is no `vmlinux.h` for cargo's target.
     #[error("{}: {cause}", .path.display())]
-    Btf {
-        /// The path of the BTF.
+    Vmlinux {
+        /// The path of the kernel's types.
         path: PathBuf,
-        /// The error.
+        /// The reason.
         #[source]
-        cause: core_relo::btf::BtfError,
+        cause: VmlinuxError,
     },
     /// No skeleton can be generated from a compiled source.
     #[error("{}: no skeleton: {cause}", .source_file.display())]
@@ -138,14 +138,19 @@ fn refused_note(refused: &[(PathBuf, String)]) -> String {
 fn missing_type_help(diagnostics: &str) -> &'static str {
     let misses = |text| diagnostics.contains(text);
     if misses("'vmlinux.h' file not found") {
-        "help: `Builder::vmlinux_of_running_kernel` makes `vmlinux.h` at each build; \
-         `core-relo btf dump --format c > src/bpf/vmlinux.h` writes one to keep with the sources"
+        "help: `Builder::vmlinux_of_running_kernel` and `Builder::vmlinux_of` make `vmlinux.h` at each build; \
+         `core-relo btf dump /sys/kernel/btf/vmlinux --format c > src/bpf/vmlinux.h` writes one to keep with the sources"
+    } else if diagnostics.contains("'asm/") && diagnostics.contains("file not found") {
+        "help: the kernel's headers of the target are not installed (Debian, Ubuntu: apt install linux-libc-dev-arm64-cross, or the like): \
+         install them, or include `vmlinux.h` (from `Builder::vmlinux_of`) or `bpf/bpf_types.h` instead"
+    } else if misses("the registers depend on the machine") {
+        "help: the builder does not know the registers of cargo's target: `Builder::define(\"__TARGET_ARCH_arm64\", \"1\")` chooses those of another"
     } else if misses("unknown type name")
         || misses("incomplete definition of type")
         || misses("has incomplete type")
     {
-        "help: for types that `bpf_helpers.h` lacks, include `vmlinux.h` (from `Builder::vmlinux_of_running_kernel`) \
-         or `<linux/bpf.h>` before it"
+        "help: for types that `bpf_helpers.h` lacks, include `vmlinux.h` (from `Builder::vmlinux_of_running_kernel`, or \
+         `Builder::vmlinux_of`) or `<linux/bpf.h>` before it"
     } else {
         ""
     }
@@ -174,7 +179,16 @@ mod tests {
             );
         }
         let message = message("a.c:1:10: fatal error: 'vmlinux.h' file not found");
-        assert!(message.contains("\nhelp: `Builder::vmlinux_of_running_kernel` makes"), "{message}");
+        assert!(message.contains("\nhelp: `Builder::vmlinux_of_running_kernel` and"), "{message}");
+    }
+
+    #[test]
+    fn missing_headers_of_the_target_are_errors_with_a_way_out() {
+        let message = message("types.h:5:10: fatal error: 'asm/types.h' file not found");
+        assert!(
+            message.contains("\nhelp: the kernel's headers of the target are not installed"),
+            "{message}"
+        );
     }
 
     #[test]

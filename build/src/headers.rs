@@ -1,7 +1,6 @@
 //! The headers that sources can include: `core_relo.h` and the headers of `bpf/`.
 
 use crate::{error::BuildError, output};
-use core_relo::btf::{Btf, CHeader};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -43,6 +42,11 @@ const HEADERS: &[(&str, &str)] = &[
     header!("bpf/usdt.bpf.h"),
 ];
 
+/// Returns the text of a header.
+pub(crate) fn text(name: &str) -> Option<&'static str> {
+    HEADERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 /// Writes the headers below the output directory, and returns their directory.
 pub(crate) fn write(out_dir: &Path) -> Result<PathBuf, BuildError> {
     let directory = out_dir.join("include");
@@ -54,17 +58,6 @@ pub(crate) fn write(out_dir: &Path) -> Result<PathBuf, BuildError> {
         output::replace(&path, text.as_bytes())?;
     }
     Ok(directory)
-}
-
-/// The BTF of the running kernel.
-const RUNNING_KERNEL: &str = "/sys/kernel/btf/vmlinux";
-
-/// Writes `vmlinux.h`, the types of the running kernel, to the directory of headers.
-pub(crate) fn write_vmlinux(directory: &Path) -> Result<(), BuildError> {
-    let bytes =
-        fs::read(RUNNING_KERNEL).map_err(BuildError::io(RUNNING_KERNEL, "read the kernel's types"))?;
-    let btf = Btf::parse(bytes).map_err(|cause| BuildError::Btf { path: RUNNING_KERNEL.into(), cause })?;
-    output::replace(&directory.join("vmlinux.h"), CHeader::new(&btf).to_string().as_bytes())
 }
 
 #[cfg(test)]

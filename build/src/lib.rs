@@ -31,6 +31,7 @@
 
 extern crate alloc;
 
+mod architecture;
 mod builder;
 mod clang;
 mod compile;
@@ -42,7 +43,9 @@ mod manifest;
 mod output;
 pub mod skeleton;
 mod source_options;
+mod vmlinux;
 
 pub use builder::{Builder, Built, Preprocessed};
 pub use error::BuildError;
 pub use headers::CORE_RELO_H;
+pub use vmlinux::VmlinuxError;

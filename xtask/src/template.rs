@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::progs;
-use crate::system::{Failure, Outcome, cargo, check, files_below, read, root};
+use crate::system::{Failure, Outcome, add_target, cargo, check, files_below, read, report_skip, root};
 
 /// The template, and its file that becomes `Cargo.toml`.
 const TEMPLATE: &str = "examples/agent-template";
 const MANIFEST: &str = "Cargo.toml.liquid";
+/// Another target than that of the machines that usually build, for which an agent has to compile.
+const FOREIGN: &str = "aarch64-unknown-linux-gnu";
 /// The files that only cargo-generate needs.
 const FOR_GENERATE: &str = "cargo-generate.toml";
 
@@ -34,7 +36,7 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Checks that a project from the template and the tokio example compile without a warning. Returns `false` if there is no clang.
+/// Checks that a project from the template, also for another architecture, and the tokio example compile without a warning. Returns `false` if there is no clang.
 pub fn check_examples() -> Outcome<bool> {
     if progs::compilers_or_install(false).is_empty() {
         return Ok(false);
@@ -42,8 +44,13 @@ pub fn check_examples() -> Outcome<bool> {
     let project = root().join("target/template/agent");
     let _ = fs::remove_dir_all(&project);
     create(&project)?;
-    for directory in [project, root().join("examples/agent-tokio")] {
-        check(&mut compile(&directory))?;
+    for directory in [&project, &root().join("examples/agent-tokio")] {
+        check(&mut compile(directory))?;
+    }
+    if add_target(FOREIGN) {
+        check(compile(&project).args(["--target", FOREIGN]))?;
+    } else {
+        report_skip(&format!("the template for {FOREIGN}"), "rustup cannot install the target");
     }
     Ok(true)
 }
