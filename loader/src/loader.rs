@@ -1,5 +1,7 @@
 //! [`Loader`]: a BPF object, the settings of its load, and the load.
 
+#[cfg(feature = "btf-archive")]
+use crate::target::archive::{ArchiveError, BtfOrigin, kernel_or_archive};
 use crate::{
     features,
     load::{self, Kernel, LoadError, Loaded, Poison, RefusedProgram, ReplaceablePrograms, RunningKernel},
@@ -74,6 +76,28 @@ impl<'o, 'd> Loader<'o, 'd> {
     /// Returns the kernel that the load is planned for.
     pub fn kernel_mut(&mut self) -> &mut TargetKernel {
         &mut self.kernel
+    }
+
+    /// Takes the kernel's types from an archive of minimal BTF if the running kernel has none. Returns where the types come from.
+    ///
+    /// ```no_run
+    /// # use core_relo_loader::{Loader, object::Object};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (object, archive) = (std::fs::read("exec.bpf.o")?, std::fs::read("agent-btf.tar.gz")?);
+    /// # let object = Object::parse(&object)?;
+    /// # let mut loader = Loader::new(&object);
+    /// // An agent contains the archive: `include_bytes!("agent-btf.tar.gz")`.
+    /// println!("types from {}", loader.set_btf_archive(&archive)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`kernel_or_archive`](crate::target::archive::kernel_or_archive) describes the choice of the entry.
+    #[cfg(feature = "btf-archive")]
+    pub fn set_btf_archive(&mut self, archive: &[u8]) -> Result<BtfOrigin, ArchiveError> {
+        let found = kernel_or_archive(archive)?;
+        self.kernel.btf = found.btf;
+        Ok(found.origin)
     }
 
     /// Returns all settings of the load.

@@ -137,6 +137,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_loader_reads_the_archive_only_if_the_kernel_has_no_types() {
+        let bytes = core_relo_object::test_support::TestObject::new().bytes();
+        let object = crate::object::Object::parse(&bytes).unwrap();
+        let origin = crate::Loader::new(&object).set_btf_archive(b"no archive");
+        if kernel().is_ok() {
+            assert_eq!(origin.unwrap(), BtfOrigin::Kernel);
+        } else {
+            assert!(matches!(origin, Err(ArchiveError::Gzip { .. })));
+        }
+        let evidence = Evidence::Release;
+        let origin = BtfOrigin::Archive { file: "x86_64/6.1.0.btf".into(), evidence };
+        assert_eq!(origin.to_string(), "x86_64/6.1.0.btf of the archive, by release");
+    }
+
+    #[test]
     fn the_names_of_loaded_modules_are_read() {
         let loaded = parse_modules("xfs 1937408 1 - Live 0x0000000000000000\nveth 40960 0 - Live 0x0\n");
         assert_eq!(loaded, BTreeSet::from(["veth".to_owned(), "xfs".to_owned()]));

@@ -9,6 +9,7 @@ use super::{
 use crate::target::KernelBtf;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use core::fmt;
 use core_relo::btf::Btf;
 
 /// The BTF for the running kernel, and where it comes from.
@@ -43,6 +44,15 @@ pub enum BtfOrigin {
     },
 }
 
+impl fmt::Display for BtfOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel => f.write_str("the kernel"),
+            Self::Archive { file, evidence } => write!(f, "{file} of the archive, by {}", evidence.words()),
+        }
+    }
+}
+
 /// Finds the BTF of a kernel, and of its loaded modules, in an archive. Reads nothing of the running kernel.
 pub fn find_in_archive(
     archive: &[u8],
@@ -61,13 +71,8 @@ pub fn find_in_archive(
             .map_err(|cause| damaged(&entry.module_member(module), cause))?;
         modules.push((module.clone(), Arc::new(btf)));
     }
-    log::info!(
-        "types of the running kernel: {} of the archive, by {}, with {} of {} modules",
-        entry.file,
-        evidence.words(),
-        modules.len(),
-        entry.modules.len()
-    );
     let origin = BtfOrigin::Archive { file: entry.file.clone(), evidence };
+    let counts = (modules.len(), entry.modules.len());
+    log::info!("types of the running kernel: {origin}, with {} of {} modules", counts.0, counts.1);
     Ok(FoundBtf { btf: Arc::new(KernelBtf::from_btf(vmlinux, modules)), origin })
 }
