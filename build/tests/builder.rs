@@ -239,6 +239,21 @@ fn tables_of_struct_ops_have_typed_members() {
     assert!(error.contains("which is not a program of a section `struct_ops`"), "{error}");
 }
 
+/// Loaders do not place common symbols, so a skeleton would not have the variable.
+#[test]
+fn common_symbols_are_refused_with_the_compilers_option() {
+    let project = Project::new();
+    project.write("src/agent.bpf.c", &format!("{SOURCE}\nunsigned long counter;\n"));
+    match project.builder().clang_arg("-fcommon").build_with(&mut Vec::new()) {
+        Err(BuildError::NoClang { .. }) => println!("SKIP: no clang that compiles BPF programs"),
+        result => {
+            let error = result.unwrap_err().to_string();
+            let expected = "variable `counter` is uninitialised and in no section (a common symbol): compile with -fno-common";
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
 /// Names that clang, `usdt.bpf.h` and `bpf_printk` make were fields of skeletons.
 #[test]
 fn internal_names_are_no_fields() {

@@ -23,6 +23,14 @@ pub enum SkeletonError {
         /// The name of the module and of the crate.
         name: Text,
     },
+    /// A variable is a common symbol (`SHN_COMMON`), which loaders do not place.
+    #[error(
+        "variable `{name}` is uninitialised and in no section (a common symbol): compile with -fno-common"
+    )]
+    Common {
+        /// The variable's name.
+        name: Text,
+    },
     /// The object has no BTF, from which types come.
     #[error("the object has no BTF, which describes its types: compile it with -g")]
     NoBtf,

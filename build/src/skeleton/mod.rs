@@ -33,7 +33,10 @@ pub(crate) use events::find_type;
 pub(crate) use identifier::{is_crate, module_name};
 
 use code::Code;
-use core_relo_object::{object::Object, variants::VariantTable};
+use core_relo_object::{
+    object::{Object, SymbolLocation},
+    variants::VariantTable,
+};
 use stages::Stages;
 use struct_ops::Tables;
 use types::Types;
@@ -73,6 +76,10 @@ fn generate_module(object: &[u8], name: &str, options: &Options) -> Result<Strin
         return Err(SkeletonError::CrateName { name: module.into() });
     }
     let object = Object::parse(object)?;
+    if let Some(symbol) = object.symbols().find(|symbol| symbol.location == SymbolLocation::COMMON) {
+        let name = String::from_utf8_lossy(symbol.name).into_owned().into();
+        return Err(SkeletonError::Common { name });
+    }
     let btf = object.btf().ok_or(SkeletonError::NoBtf)?;
     let mut types = Types::new(btf, options);
     let skeleton = types.take_name(identifier::type_name(name.as_bytes()));

@@ -5,7 +5,7 @@ use super::{
     identity::{Distribution, KernelIdentity},
 };
 use core::str;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// The name of the index, the first member of an archive.
 pub const INDEX_NAME: &str = "index.tsv";

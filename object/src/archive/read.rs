@@ -9,7 +9,7 @@ use crate::limits::{ARCHIVE_INDEX_BYTES, ARCHIVE_MEMBER_BYTES};
 use core::{fmt, iter};
 use core_relo::Text;
 use flate2::bufread::GzDecoder;
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// An archive of the BTF of kernels whose index has been read.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ impl<'a> BtfArchive<'a> {
         let index =
             tar.next_member()?.filter(|member| member.name == INDEX_NAME).ok_or(ArchiveError::NoIndex)?;
         let entries = parse_index(&tar.read_content(&index, ARCHIVE_INDEX_BYTES)?)?;
-        let mut names = HashSet::from([index.name]);
+        let mut names: HashSet<String> = HashSet::from([index.name]);
         while let Some(member) = tar.next_member()? {
             tar.skip_content(member.len)?;
             if let Some(name) = names.replace(member.name) {

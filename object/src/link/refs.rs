@@ -185,11 +185,12 @@ impl Resolver<'_, '_, '_> {
             SymbolLocation::Undefined => {
                 return Err(fail("it is undefined, and not an extern of the kernel"));
             }
-            SymbolLocation::Reserved(_) => {
+            SymbolLocation::COMMON => {
                 return Err(fail(
-                    "it is in no section, possibly as an uninitialised global: compile with -fno-common",
+                    "it is uninitialised and in no section (a common symbol): compile with -fno-common",
                 ));
             }
+            SymbolLocation::Reserved(_) => return Err(fail("it is in no section")),
         };
         let is_code = self.code_sections.binary_search(&section).is_ok();
         if is_call {

@@ -25,6 +25,11 @@ pub enum SymbolLocation {
     Reserved(u16),
 }
 
+impl SymbolLocation {
+    /// The location of an uninitialised variable that the linker has yet to place (`SHN_COMMON`). Loaders do not place it.
+    pub const COMMON: Self = Self::Reserved(elf::SHN_COMMON.0);
+}
+
 /// The linkage of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

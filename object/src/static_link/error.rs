@@ -274,6 +274,9 @@ pub enum SymbolError {
         /// Whether the symbol is an extern.
         is_extern: bool,
     },
+    /// The variable is a common symbol (`SHN_COMMON`): uninitialised, and in no section.
+    #[error("the variable is uninitialised and in no section (a common symbol): compile with -fno-common")]
+    Common,
     /// The BTF has two variables or functions of the name.
     #[error("the BTF has two types of this name, [{first}] and [{second}]")]
     Ambiguous {
@@ -307,7 +310,9 @@ pub enum SymbolError {
         cause: MapMismatch,
     },
     /// A symbol that an earlier file has is defined in no section (absolute or common).
-    #[error("the symbol is in no section, expected a section, since {other} has the symbol too")]
+    #[error(
+        "the symbol is in no section, possibly as an uninitialised global, and {other} has the symbol too: compile with -fno-common"
+    )]
     NoSection {
         /// The earlier file.
         other: Text,
@@ -333,7 +338,9 @@ pub enum SymbolError {
 #[non_exhaustive]
 pub enum RelocationError {
     /// The linker does not support the relocation's type.
-    #[error("type {found}, expected R_BPF_64_64, R_BPF_64_ABS64, R_BPF_64_ABS32 or R_BPF_64_32")]
+    #[error(
+        "type {found}, expected R_BPF_64_64, R_BPF_64_ABS64, R_BPF_64_ABS32, R_BPF_64_NODYLD32 or R_BPF_64_32"
+    )]
     Type {
         /// `r_type`.
         found: u32,
@@ -353,11 +360,14 @@ pub enum RelocationError {
         /// The section's size in bytes.
         size: u64,
     },
-    /// A word of data refers to a section symbol.
+    /// A map definition or struct_ops table refers to a section symbol, or a word of data does so like a call.
     #[error(
-        "data refers to a section symbol, which libbpf cannot link either: remove `static` from the target"
+        "the word refers to a static map, function or variable, which loaders cannot find by name: remove `static` from the target"
     )]
     SectionSymbol,
+    /// The field has no room for the target's offset in the linked section.
+    #[error("the field has no room for the offset of its target in the linked section")]
+    Overflow,
 }
 
 /// An error of a file's types.

@@ -27,6 +27,11 @@ impl InputSymbol<'_> {
         self.location == SymbolLocation::Undefined
     }
 
+    /// Returns whether the symbol is an uninitialised variable without a section.
+    pub(super) fn is_common(&self) -> bool {
+        self.location == SymbolLocation::COMMON
+    }
+
     pub(super) const fn is_local(&self) -> bool {
         self.binding == elf::STB_LOCAL.0
     }

@@ -21,6 +21,8 @@ const LOAD_64: u32 = 1;
 const ABS_64: u32 = 2;
 /// `R_BPF_64_ABS32`
 const ABS_32: u32 = 3;
+/// `R_BPF_64_NODYLD32`: as `R_BPF_64_ABS32`. Compilers write it for words with the offset of a variable or of an instruction.
+const NODYLD_32: u32 = 4;
 /// `R_BPF_64_32`
 const CALL_32: u32 = 10;
 
@@ -84,7 +86,7 @@ impl OutputObject<'_> {
         let is_code = elf.flags & elf::SHF_EXECINSTR.0 != 0;
         let field_bytes = match record.kind {
             LOAD_64 | ABS_64 | CALL_32 => 8,
-            ABS_32 => 4,
+            ABS_32 | NODYLD_32 => 4,
             found => return Err(error(RelocationError::Type { found })),
         };
         let index = to_usize(record.symbol);
@@ -101,7 +103,8 @@ impl OutputObject<'_> {
         let moved = offset.checked_add(placement.offset.into());
         let moved = moved.invariant("an offset in a linked section is less than 2^31")?;
         if symbol.is_section() {
-            if !is_code {
+            // Loaders find maps and programs in these sections by the name of the symbol.
+            if has_names(&target.name) {
                 return Err(error(RelocationError::SectionSymbol));
             }
             let distance = match symbol.location {
@@ -113,8 +116,9 @@ impl OutputObject<'_> {
                 _ => 0,
             };
             let data = &mut self.sections.get_mut(placement.section)?.data;
-            let insn = usize::try_from(moved).ok().and_then(|start| data.get_mut(start..)?.first_chunk_mut());
-            shift_target(insn.ok_or_else(|| error(RelocationError::Bounds { size }))?, distance, e);
+            let field = usize::try_from(moved).ok().and_then(|start| data.get_mut(start..));
+            let field = field.ok_or_else(|| error(RelocationError::Bounds { size }))?;
+            shift_field(field, Shift { kind: record.kind, is_code, distance }, e).map_err(error)?;
         }
         e.put_u64(bytes, moved);
         e.put_u64(bytes, (u64::from(output_symbol.0) << 32) | u64::from(record.kind));
@@ -177,6 +181,44 @@ fn parse_records(elf: &Section<'_>, endian: Endian) -> Result<Vec<Record>, Inter
     let record =
         |r: &elf::Rel64<_>| Record { offset: r.r_offset(e), symbol: r.r_sym(e), kind: r.r_type(e).0 };
     Ok(raw.iter().map(record).collect())
+}
+
+/// Returns whether the words of a section refer to maps or programs, whose names count.
+fn has_names(section: &[u8]) -> bool {
+    section == b".maps" || section.strip_prefix(b"?").unwrap_or(section).starts_with(b".struct_ops")
+}
+
+/// The adjustment of a field that refers to a section symbol.
+#[derive(Clone, Copy)]
+struct Shift {
+    /// The type of the relocation.
+    kind: u32,
+    /// Whether the field is in a section of code.
+    is_code: bool,
+    /// The distance in bytes by which the symbol's section moved.
+    distance: u32,
+}
+
+/// Adjusts the field at the start of `bytes`: an instruction, or a word of data, to which the distance is added.
+///
+/// libbpf adjusts instructions only, and refuses words of data.
+fn shift_field(bytes: &mut [u8], shift: Shift, e: Endian) -> Result<(), RelocationError> {
+    let Shift { kind, is_code, distance } = shift;
+    match kind {
+        LOAD_64 | ABS_64 if !is_code => {
+            let field = bytes.first_chunk_mut().ok_or(RelocationError::Overflow)?;
+            let moved = e.u64(field, 0).and_then(|value| value.checked_add(distance.into()));
+            *field = e.u64_bytes(moved.ok_or(RelocationError::Overflow)?);
+        }
+        ABS_32 | NODYLD_32 if !is_code || kind == NODYLD_32 => {
+            let field = bytes.first_chunk_mut().ok_or(RelocationError::Overflow)?;
+            let moved = e.word(*field).checked_add(distance);
+            *field = e.u32_bytes(moved.ok_or(RelocationError::Overflow)?);
+        }
+        _ if is_code => shift_target(bytes.first_chunk_mut().ok_or(RelocationError::Overflow)?, distance, e),
+        _ => return Err(RelocationError::SectionSymbol),
+    }
+    Ok(())
 }
 
 /// Adjusts an instruction that refers to a section symbol. The symbol's section moved by a distance in bytes.

@@ -63,8 +63,11 @@ impl<'d> OutputObject<'d> {
         if !needs_type {
             return self.push_symbol(symbol, placement);
         }
-        let ty = types.find(symbol.name, symbol.is_extern());
-        let ty = ty.map_err(|cause| input.symbol_error(symbol.name, cause))?;
+        let ty = types.find(symbol.name, symbol.is_extern()).map_err(|cause| {
+            // Compilers leave common symbols out of the BTF.
+            let cause = if symbol.is_common() { SymbolError::Common } else { cause };
+            input.symbol_error(symbol.name, cause)
+        })?;
         if symbol.is_extern() {
             placement = extern_placement(input, ty)?;
         }

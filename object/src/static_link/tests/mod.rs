@@ -1,7 +1,9 @@
 //! Rules of linking, and objects that no compiler writes. The integration tests compare the output with libbpf's.
 #![expect(clippy::arithmetic_side_effects, reason = "offsets in objects that the tests built")]
 
-use super::{Linker, RelocationError, SectionError, StaticLinkError, SymbolError, TypeError, TypeMismatch};
+mod relocations;
+
+use super::{Linker, SectionError, StaticLinkError, SymbolError, TypeError, TypeMismatch};
 use crate::{
     elf::Elf,
     object::{Object, ObjectError, SymbolLocation, symbols::object_endian},
@@ -213,29 +215,22 @@ fn files_of_different_byte_orders_are_refused() {
 }
 
 #[test]
-fn relocations_are_checked() {
-    let faults = [
-        (8, 77, RelocationError::Type { found: 77 }),
-        (4, 10, RelocationError::Unaligned),
-        (16, 10, RelocationError::Bounds { size: 16 }),
-        (u64::MAX - 7, 1, RelocationError::Bounds { size: 16 }),
-    ];
-    for (offset, number, expected) in faults {
-        let mut m = ObjectBuilder::new(Endian::Little);
-        let text = m.code("raw_tp/a", 2);
-        let function = m.function("callee", None, 0);
-        m.reloc(text, offset, function, number);
-        let Err(StaticLinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else {
-            panic!("{expected}")
-        };
-        assert_eq!(cause, expected);
-    }
+fn a_common_symbol_is_refused_with_the_compilers_option() {
     let mut m = ObjectBuilder::new(Endian::Little);
-    let data = m.section(".data", SectionKind::Data, &[0; 8]);
-    let section = m.symbol("", Some(data), LOCAL_SECTION, 0);
-    m.reloc(data, 0, section, 2);
-    let Err(StaticLinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
-    assert_eq!(cause, RelocationError::SectionSymbol);
+    m.code(".text", 1);
+    m.elf.add_symbol(write::Symbol {
+        name: "counter".into(),
+        value: 8,
+        size: 8,
+        kind: SymbolKind::Data,
+        scope: SymbolScope::Dynamic,
+        weak: false,
+        section: SymbolSection::Common,
+        flags: SymbolFlags::None,
+    });
+    let error = link(&[&m.bytes()]).unwrap_err();
+    assert!(matches!(error, StaticLinkError::Symbol { cause: SymbolError::Common, .. }), "{error}");
+    assert!(error.to_string().ends_with("(a common symbol): compile with -fno-common"), "{error}");
 }
 
 #[test]
