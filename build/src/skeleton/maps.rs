@@ -199,7 +199,7 @@ pub(super) fn write(code: &mut Code, fields: &[MapField]) {
     code.block("impl OpenMaps {", "}", |code| {
         code.block("fn apply(&self, settings: &mut load_plan::Settings) {", "}", |code| {
             for MapField { field, name, .. } in fields {
-                code.line(format!("settings.maps.insert({name}.to_owned(), self.{field}.clone());"));
+                code.line(format!("settings.map_mut({name}).override_with(&self.{field});"));
             }
         });
     });

@@ -55,7 +55,7 @@ pub(super) fn write(code: &mut Code, fields: &[ProgramField]) {
     code.block("impl OpenPrograms {", "}", |code| {
         code.block("fn apply(&self, settings: &mut load_plan::Settings) {", "}", |code| {
             for ProgramField { field, name, .. } in fields {
-                code.line(format!("settings.programs.insert({name}.to_owned(), self.{field}.clone());"));
+                code.line(format!("settings.program_mut({name}).override_with(&self.{field});"));
             }
         });
     });

@@ -22,7 +22,7 @@ pub mod exec_monitor {
     }
 
     impl OpenExecMonitor {
-        /// Returns the loader, for settings that are not of one program, map or variable.
+        /// Returns the loader, for other settings. Settings of the parts below override those of the loader.
         pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {
             &mut self.loader
         }
@@ -94,10 +94,10 @@ pub mod exec_monitor {
 
     impl OpenPrograms {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.programs.insert("process_exec".to_owned(), self.process_exec.clone());
-            settings.programs.insert("process_exit".to_owned(), self.process_exit.clone());
-            settings.programs.insert("tp_exec".to_owned(), self.tp_exec.clone());
-            settings.programs.insert("tp_exit".to_owned(), self.tp_exit.clone());
+            settings.program_mut("process_exec").override_with(&self.process_exec);
+            settings.program_mut("process_exit").override_with(&self.process_exit);
+            settings.program_mut("tp_exec").override_with(&self.tp_exec);
+            settings.program_mut("tp_exit").override_with(&self.tp_exit);
         }
     }
 
@@ -136,8 +136,8 @@ pub mod exec_monitor {
 
     impl OpenMaps {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.maps.insert("events".to_owned(), self.events.clone());
-            settings.maps.insert("began".to_owned(), self.began.clone());
+            settings.map_mut("events").override_with(&self.events);
+            settings.map_mut("began").override_with(&self.began);
         }
     }
 

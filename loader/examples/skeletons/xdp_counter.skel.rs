@@ -22,7 +22,7 @@ pub mod xdp_counter {
     }
 
     impl OpenXdpCounter {
-        /// Returns the loader, for settings that are not of one program, map or variable.
+        /// Returns the loader, for other settings. Settings of the parts below override those of the loader.
         pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {
             &mut self.loader
         }
@@ -88,7 +88,7 @@ pub mod xdp_counter {
 
     impl OpenPrograms {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.programs.insert("count".to_owned(), self.count.clone());
+            settings.program_mut("count").override_with(&self.count);
         }
     }
 
@@ -116,7 +116,7 @@ pub mod xdp_counter {
 
     impl OpenMaps {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.maps.insert("counts".to_owned(), self.counts.clone());
+            settings.map_mut("counts").override_with(&self.counts);
         }
     }
 

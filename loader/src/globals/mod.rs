@@ -7,7 +7,7 @@ mod value;
 use crate::{loader::Loader, sys::Pod as _};
 use core_relo_object::{
     globals::{Global, check_size, check_type, check_value},
-    load_plan::LoadPlanError,
+    load_plan::{LoadPlanError, Settings},
 };
 
 pub use value::GlobalValue;
@@ -76,5 +76,13 @@ impl Loader<'_, '_> {
         let mut value = vec![0; global.size];
         self.variables.read_bytes(&self.settings, &global, &mut value)?;
         Ok(value)
+    }
+    /// Returns a variable of the object, and the bytes of its value there, without the settings.
+    pub(crate) fn object_value(&self, name: &str) -> Result<(Global, Vec<u8>), LoadPlanError> {
+        let unset = Settings::default();
+        let global = self.variables.find(&unset, name)?;
+        let mut value = vec![0; global.size];
+        self.variables.read_bytes(&unset, &global, &mut value)?;
+        Ok((global, value))
     }
 }

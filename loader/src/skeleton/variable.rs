@@ -2,17 +2,22 @@
 
 use super::SkeletonError;
 use crate::{load::Loaded, loader::Loader, maps::MapError, sys::Pod};
-use alloc::sync::Arc;
+use alloc::{collections::BTreeSet, sync::Arc};
 use core::{
-    fmt,
+    fmt, iter,
     marker::PhantomData,
-    ops::{Deref, DerefMut},
+    ops::{Deref, DerefMut, Range},
 };
-use core_relo_object::load_plan::LoadPlanError;
+use core_relo::btf::{Btf, Kind, Type};
+use core_relo_object::{
+    globals::{Global, check_size},
+    load_plan::LoadPlanError,
+};
 
 /// The initial value of a variable, before the load. It dereferences to the value.
 ///
-/// The load takes the value from this field. A value that [`Loader::set_global`] sets on the skeleton's loader has no effect.
+/// The load takes the value from this field if it differs from the object's, and else from the skeleton's loader, where
+/// [`Loader::set_global`] may have set another. Each member of a struct counts by itself.
 #[derive(Clone, Debug)]
 pub struct InitialValue<T> {
     name: &'static str,
@@ -38,11 +43,45 @@ impl<T: Pod> InitialValue<T> {
         *self.value = value.into();
     }
 
-    /// Gives the value to a loader.
+    /// Gives the value to a loader, as far as it differs from the object's.
     pub fn apply(&self, loader: &mut Loader<'_, '_>) -> Result<(), SkeletonError> {
-        let applied = loader.set_global_bytes(self.name, self.value.as_bytes()).map(drop);
-        applied.map_err(|cause| global_error(loader, cause))
+        self.set_changes(loader).map_err(|cause| global_error(loader, cause))
     }
+
+    fn set_changes(&self, loader: &mut Loader<'_, '_>) -> Result<(), LoadPlanError> {
+        let value = self.value.as_bytes();
+        let (global, unchanged) = loader.object_value(self.name)?;
+        if unchanged == value {
+            return Ok(());
+        }
+        let mut merged = loader.global_bytes(self.name)?;
+        // The settings can change the size of a variable. A value of another size is refused.
+        check_size(loader.object.btf(), &global, merged.len())?;
+        for part in parts(loader.object.btf(), &global) {
+            let (from, own) = (value.get(part.clone()), unchanged.get(part.clone()));
+            if from != own
+                && let (Some(to), Some(from)) = (merged.get_mut(part), from)
+            {
+                to.copy_from_slice(from);
+            }
+        }
+        loader.set_global_bytes(self.name, &merged)?;
+        Ok(())
+    }
+}
+
+/// Returns the parts of a variable that are set by themselves: the members of a struct, each with the padding after it, or else the
+/// whole. Bitfields in the same byte are one part.
+fn parts(btf: Option<&Btf<'_>>, global: &Global) -> Vec<Range<usize>> {
+    let structure =
+        btf.zip(global.ty).and_then(|(btf, ty)| btf.strip(ty).ok()).filter(|ty| ty.kind() == Kind::Struct);
+    let first_bytes = structure.into_iter().flat_map(Type::members).filter_map(|member| {
+        let first_byte = member.bit_offset.0 / 8;
+        usize::try_from(first_byte).ok()
+    });
+    let starts: BTreeSet<_> = iter::once(0).chain(first_bytes).filter(|start| *start < global.size).collect();
+    let ends = starts.iter().skip(1).copied().chain([global.size]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
 fn global_error(loader: &Loader<'_, '_>, cause: LoadPlanError) -> SkeletonError {

@@ -12,6 +12,7 @@ mod initial_values;
 mod late_binding;
 mod load_functions;
 mod maps;
+mod override_settings;
 mod plan;
 mod plan_by_load;
 mod planner;

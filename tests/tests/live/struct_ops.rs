@@ -13,7 +13,7 @@ use std::{
 
 include!("skeletons/congestion.skel.rs");
 
-use congestion::{Congestion, StructOpsProgram};
+use congestion::{Congestion, OpenCongestion, StructOpsProgram};
 
 /// Sends data over a TCP connection that uses a congestion control.
 pub(super) fn send_with(name: &str) -> rustix::io::Result<()> {
@@ -176,4 +176,30 @@ fn settings_of_a_skeleton_leave_a_table_out_or_unregistered() {
     assert!(skeleton.attach().unwrap().is_empty() && skeleton.programs.init.loaded().is_none());
     let error = skeleton.maps.still.attach().unwrap_err().to_string();
     assert!(error.contains("map `still`") && error.contains("it was not created"), "{error}");
+}
+
+/// The table of a skeleton overwrote the members that `Loader::set_global` set, and the settings of the map those of the loader.
+#[test]
+fn settings_of_the_loader_hold_unless_the_skeleton_has_others() {
+    let mut open = Congestion::open().unwrap();
+    open.loader_mut().set_global("still.name", b"bpf_still_other\0").unwrap();
+    open.loader_mut().set_global("only_pid", &7u32).unwrap();
+    open.loader_mut().map_mut("still").autoattach = Some(false);
+    open.loader_mut().program_mut("init_other").autoload = Some(true);
+    let check = |open: &OpenCongestion, name: &[u8; 16], pid: u32| {
+        let loader = open.to_loader().unwrap();
+        assert_eq!(loader.global::<[u8; 16]>("still.name").unwrap(), *name);
+        assert_eq!(loader.global::<u32>("only_pid").unwrap(), pid);
+        let settings = loader.settings();
+        assert_eq!(settings.maps["still"].autoattach, Some(false));
+        assert_eq!(settings.programs["init_other"].autoload, Some(true));
+    };
+    check(&open, b"bpf_still_other\0", 7);
+    // Another member of the same table.
+    open.struct_ops.still._pad_0[0] = 1;
+    check(&open, b"bpf_still_other\0", 7);
+    assert_eq!(open.to_loader().unwrap().global_bytes("still").unwrap()[0], 1);
+    open.struct_ops.still.name = *b"bpf_still_skel\0\0";
+    *open.globals.only_pid = 9;
+    check(&open, b"bpf_still_skel\0\0", 9);
 }

@@ -22,7 +22,7 @@ pub mod arena_globals {
     }
 
     impl OpenArenaGlobals {
-        /// Returns the loader, for settings that are not of one program, map or variable.
+        /// Returns the loader, for other settings. Settings of the parts below override those of the loader.
         pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {
             &mut self.loader
         }
@@ -88,7 +88,7 @@ pub mod arena_globals {
 
     impl OpenPrograms {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.programs.insert("add".to_owned(), self.add.clone());
+            settings.program_mut("add").override_with(&self.add);
         }
     }
 
@@ -116,7 +116,7 @@ pub mod arena_globals {
 
     impl OpenMaps {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.maps.insert("arena".to_owned(), self.arena.clone());
+            settings.map_mut("arena").override_with(&self.arena);
         }
     }
 

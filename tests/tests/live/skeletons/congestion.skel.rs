@@ -23,7 +23,7 @@ pub mod congestion {
     }
 
     impl OpenCongestion {
-        /// Returns the loader, for settings that are not of one program, map or variable.
+        /// Returns the loader, for other settings. Settings of the parts below override those of the loader.
         pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {
             &mut self.loader
         }
@@ -99,11 +99,11 @@ pub mod congestion {
 
     impl OpenPrograms {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.programs.insert("init".to_owned(), self.init.clone());
-            settings.programs.insert("init_other".to_owned(), self.init_other.clone());
-            settings.programs.insert("ssthresh".to_owned(), self.ssthresh.clone());
-            settings.programs.insert("cong_avoid".to_owned(), self.cong_avoid.clone());
-            settings.programs.insert("undo_cwnd".to_owned(), self.undo_cwnd.clone());
+            settings.program_mut("init").override_with(&self.init);
+            settings.program_mut("init_other").override_with(&self.init_other);
+            settings.program_mut("ssthresh").override_with(&self.ssthresh);
+            settings.program_mut("cong_avoid").override_with(&self.cong_avoid);
+            settings.program_mut("undo_cwnd").override_with(&self.undo_cwnd);
         }
     }
 
@@ -143,7 +143,7 @@ pub mod congestion {
 
     impl OpenMaps {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.maps.insert("still".to_owned(), self.still.clone());
+            settings.map_mut("still").override_with(&self.still);
         }
     }
 

@@ -22,7 +22,7 @@ pub mod skeleton {
     }
 
     impl OpenSkeleton {
-        /// Returns the loader, for settings that are not of one program, map or variable.
+        /// Returns the loader, for other settings. Settings of the parts below override those of the loader.
         pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {
             &mut self.loader
         }
@@ -96,11 +96,11 @@ pub mod skeleton {
 
     impl OpenPrograms {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.programs.insert("run".to_owned(), self.run.clone());
-            settings.programs.insert("send_short".to_owned(), self.send_short.clone());
-            settings.programs.insert("on_getpid".to_owned(), self.on_getpid.clone());
-            settings.programs.insert("anywhere".to_owned(), self.anywhere.clone());
-            settings.programs.insert("on_getppid".to_owned(), self.on_getppid.clone());
+            settings.program_mut("run").override_with(&self.run);
+            settings.program_mut("send_short").override_with(&self.send_short);
+            settings.program_mut("on_getpid").override_with(&self.on_getpid);
+            settings.program_mut("anywhere").override_with(&self.anywhere);
+            settings.program_mut("on_getppid").override_with(&self.on_getppid);
         }
     }
 
@@ -152,13 +152,13 @@ pub mod skeleton {
 
     impl OpenMaps {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.maps.insert("copies".to_owned(), self.copies.clone());
-            settings.maps.insert("flows".to_owned(), self.flows.clone());
-            settings.maps.insert("events".to_owned(), self.events.clone());
-            settings.maps.insert("messages".to_owned(), self.messages.clone());
-            settings.maps.insert("untyped".to_owned(), self.untyped.clone());
-            settings.maps.insert("prefixes".to_owned(), self.prefixes.clone());
-            settings.maps.insert("spare".to_owned(), self.spare.clone());
+            settings.map_mut("copies").override_with(&self.copies);
+            settings.map_mut("flows").override_with(&self.flows);
+            settings.map_mut("events").override_with(&self.events);
+            settings.map_mut("messages").override_with(&self.messages);
+            settings.map_mut("untyped").override_with(&self.untyped);
+            settings.map_mut("prefixes").override_with(&self.prefixes);
+            settings.map_mut("spare").override_with(&self.spare);
         }
     }
 

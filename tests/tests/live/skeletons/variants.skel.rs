@@ -22,7 +22,7 @@ pub mod variants {
     }
 
     impl OpenVariants {
-        /// Returns the loader, for settings that are not of one program, map or variable.
+        /// Returns the loader, for other settings. Settings of the parts below override those of the loader.
         pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {
             &mut self.loader
         }
@@ -124,19 +124,19 @@ pub mod variants {
 
     impl OpenPrograms {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.programs.insert("open_fentry".to_owned(), self.open_fentry.clone());
-            settings.programs.insert("open_kprobe".to_owned(), self.open_kprobe.clone());
-            settings.programs.insert("open_tp".to_owned(), self.open_tp.clone());
-            settings.programs.insert("send_ring".to_owned(), self.send_ring.clone());
-            settings.programs.insert("send_perf".to_owned(), self.send_perf.clone());
-            settings.programs.insert("sum_helper".to_owned(), self.sum_helper.clone());
-            settings.programs.insert("ingress_tc".to_owned(), self.ingress_tc.clone());
-            settings.programs.insert("sum_loop".to_owned(), self.sum_loop.clone());
-            settings.programs.insert("probes_multi".to_owned(), self.probes_multi.clone());
-            settings.programs.insert("probe_first".to_owned(), self.probe_first.clone());
-            settings.programs.insert("probe_second".to_owned(), self.probe_second.clone());
-            settings.programs.insert("ingress_tcx".to_owned(), self.ingress_tcx.clone());
-            settings.programs.insert("absent".to_owned(), self.absent.clone());
+            settings.program_mut("open_fentry").override_with(&self.open_fentry);
+            settings.program_mut("open_kprobe").override_with(&self.open_kprobe);
+            settings.program_mut("open_tp").override_with(&self.open_tp);
+            settings.program_mut("send_ring").override_with(&self.send_ring);
+            settings.program_mut("send_perf").override_with(&self.send_perf);
+            settings.program_mut("sum_helper").override_with(&self.sum_helper);
+            settings.program_mut("ingress_tc").override_with(&self.ingress_tc);
+            settings.program_mut("sum_loop").override_with(&self.sum_loop);
+            settings.program_mut("probes_multi").override_with(&self.probes_multi);
+            settings.program_mut("probe_first").override_with(&self.probe_first);
+            settings.program_mut("probe_second").override_with(&self.probe_second);
+            settings.program_mut("ingress_tcx").override_with(&self.ingress_tcx);
+            settings.program_mut("absent").override_with(&self.absent);
         }
     }
 
@@ -204,9 +204,9 @@ pub mod variants {
 
     impl OpenMaps {
         fn apply(&self, settings: &mut load_plan::Settings) {
-            settings.maps.insert("ring".to_owned(), self.ring.clone());
-            settings.maps.insert("perf".to_owned(), self.perf.clone());
-            settings.maps.insert("bloom".to_owned(), self.bloom.clone());
+            settings.map_mut("ring").override_with(&self.ring);
+            settings.map_mut("perf").override_with(&self.perf);
+            settings.map_mut("bloom").override_with(&self.bloom);
         }
     }
 
