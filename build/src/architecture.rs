@@ -44,7 +44,64 @@ pub(crate) fn header_directories(name: &str, is_big_endian: bool) -> [String; 2]
         ("powerpc64", false) => "powerpc64le-linux-gnu".to_owned(),
         ("x86", _) => "i386-linux-gnu".to_owned(),
         ("arm", _) => "arm-linux-gnueabihf".to_owned(),
+        ("mips64", false) => "mips64el-linux-gnuabi64".to_owned(),
+        ("mips64", true) => "mips64-linux-gnuabi64".to_owned(),
+        ("mips64r6", false) => "mipsisa64r6el-linux-gnuabi64".to_owned(),
+        ("mips64r6", true) => "mipsisa64r6-linux-gnuabi64".to_owned(),
+        ("mips", false) => "mipsel-linux-gnu".to_owned(),
+        ("mips32r6", false) => "mipsisa32r6el-linux-gnu".to_owned(),
+        ("mips32r6", true) => "mipsisa32r6-linux-gnu".to_owned(),
         _ => format!("{name}-linux-gnu"),
     };
     [format!("/usr/include/{triple}"), format!("/usr/{triple}/include")]
+}
+
+/// Returns whether the kernel of a machine runs programs for a target, both as cargo names them: 64-bit kernels run 32-bit programs of these
+/// architectures.
+pub(crate) fn is_native(target: &str, machine: &str) -> bool {
+    let is_compatible = matches!(
+        (target, machine),
+        ("x86", "x86_64")
+            | ("powerpc", "powerpc64")
+            | ("mips", "mips64")
+            | ("mips32r6", "mips64r6")
+            | ("sparc", "sparc64")
+    );
+    target == machine || is_compatible
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Types of a 64-bit kernel are wrong for agents of 32-bit kernels.
+    #[test]
+    fn the_kernel_of_another_word_size_is_foreign_unless_it_runs_the_program() {
+        for (target, machine) in [("x86", "x86_64"), ("mips", "mips64"), ("riscv64", "riscv64")] {
+            assert!(is_native(target, machine), "{target} on {machine}");
+        }
+        for (target, machine) in
+            [("riscv32", "riscv64"), ("riscv64", "riscv32"), ("x86_64", "x86"), ("arm", "aarch64")]
+        {
+            assert!(!is_native(target, machine), "{target} on {machine}");
+        }
+    }
+
+    /// The directories of Debian's packages linux-libc-dev and linux-libc-dev-ARCH-cross.
+    #[test]
+    fn header_directories_have_the_names_of_debian() {
+        for (name, is_big_endian, triple) in [
+            ("x86_64", false, "x86_64-linux-gnu"),
+            ("x86", false, "i386-linux-gnu"),
+            ("powerpc64", false, "powerpc64le-linux-gnu"),
+            ("powerpc64", true, "powerpc64-linux-gnu"),
+            ("mips64", true, "mips64-linux-gnuabi64"),
+            ("mips64", false, "mips64el-linux-gnuabi64"),
+            ("mips", false, "mipsel-linux-gnu"),
+            ("mips", true, "mips-linux-gnu"),
+        ] {
+            let [own, cross] = header_directories(name, is_big_endian);
+            assert_eq!((own, cross), (format!("/usr/include/{triple}"), format!("/usr/{triple}/include")));
+        }
+    }
 }

@@ -5,7 +5,9 @@ use crate::{
     compile::{self, Compilation},
     environment::Environment,
     error::BuildError,
-    headers, output,
+    headers,
+    manifest::Manifest,
+    output,
     skeleton::{self, generate},
     source_options::SourceOptions,
     vmlinux::KernelTypes,
@@ -181,13 +183,17 @@ impl Builder {
         environment: &Environment,
         directives: &mut dyn Write,
     ) -> Result<Vec<Built>, BuildError> {
-        let names = self.names(&environment.dependencies)?;
+        let names = self.names(environment.manifest.as_ref())?;
         let mut print = |line: String| {
             writeln!(directives, "cargo::{line}")
                 .map_err(BuildError::io("stdout", "write cargo's directives"))
         };
         for variable in [clang::CLANG, CFLAGS] {
             print(format!("rerun-if-env-changed={variable}"))?;
+        }
+        // A new dependency may have the name of a skeleton.
+        if let Some(manifest) = &environment.manifest {
+            print(format!("rerun-if-changed={}", manifest.path.display()))?;
         }
         // Before the compilation, which may fail.
         for source in names.values() {
@@ -274,15 +280,17 @@ impl Builder {
     }
 
     /// Returns the sources by the names of their skeletons.
-    fn names(&self, dependencies: &[String]) -> Result<BTreeMap<String, &PathBuf>, BuildError> {
+    fn names(&self, manifest: Option<&Manifest>) -> Result<BTreeMap<String, &PathBuf>, BuildError> {
         let mut names = BTreeMap::new();
+        let is_dependency =
+            |module: &String| manifest.is_some_and(|manifest| manifest.dependencies.contains(module));
         for source in &self.sources {
             let file_name = source.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let name = file_name.strip_suffix(".bpf.c").or_else(|| file_name.strip_suffix(".c"));
             let name = name.filter(|name| !name.is_empty());
             let name = name.ok_or_else(|| BuildError::SourceName { source_file: source.clone() })?.to_owned();
             let module = skeleton::module_name(&name);
-            if skeleton::is_crate(&module) || dependencies.contains(&module) {
+            if skeleton::is_crate(&module) || is_dependency(&module) {
                 return Err(BuildError::CrateName { source_file: source.clone(), module });
             }
             if let Some(other) = names.insert(name.clone(), source) {

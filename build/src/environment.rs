@@ -1,8 +1,8 @@
 //! What cargo tells a build script.
 
-use crate::{architecture, error::BuildError, manifest};
+use crate::{architecture, error::BuildError, manifest::Manifest};
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
 };
 
@@ -10,8 +10,8 @@ use std::{
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     pub(crate) out_dir: PathBuf,
-    /// The dependencies of the package, as its code writes them.
-    pub(crate) dependencies: Vec<String>,
+    /// The manifest of the package. `None` outside of cargo.
+    pub(crate) manifest: Option<Manifest>,
     /// The architecture, as cargo names it.
     pub(crate) arch: String,
     pub(crate) is_big_endian: bool,
@@ -25,7 +25,7 @@ impl Environment {
         let order = env::var("CARGO_CFG_TARGET_ENDIAN").unwrap_or_else(|_unset| own_order.into());
         Ok(Self {
             out_dir: out_dir.ok_or(BuildError::Environment { variable: "OUT_DIR" })?,
-            dependencies: read_dependencies()?,
+            manifest: read_manifest()?,
             arch: env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_else(|_unset| env::consts::ARCH.into()),
             is_big_endian: order == "big",
         })
@@ -44,9 +44,7 @@ impl Environment {
     /// Returns whether programs for the machine run on the kernel of the machine that builds.
     pub(crate) fn is_native(&self) -> bool {
         let is_same_order = self.is_big_endian == cfg!(target_endian = "big");
-        let is_same_arch = self.arch == env::consts::ARCH
-            || self.header_arch().is_some_and(|arch| Some(arch) == architecture::of_cargo(env::consts::ARCH));
-        is_same_order && is_same_arch
+        is_same_order && architecture::is_native(&self.arch, env::consts::ARCH)
     }
 
     /// Returns the directory of this machine's headers such as `asm/types.h`, where distributions keep these apart.
@@ -56,10 +54,10 @@ impl Environment {
     }
 }
 
-/// Reads the dependencies of the package whose build script runs.
-fn read_dependencies() -> Result<Vec<String>, BuildError> {
-    let Some(directory) = env::var_os("CARGO_MANIFEST_DIR") else { return Ok(Vec::new()) };
-    let path = Path::new(&directory).join("Cargo.toml");
-    let text = fs::read_to_string(&path).map_err(BuildError::io(&path, "read it"))?;
-    Ok(manifest::dependency_names(&text))
+/// Reads the manifest of the package whose build script runs.
+fn read_manifest() -> Result<Option<Manifest>, BuildError> {
+    match env::var_os("CARGO_MANIFEST_DIR") {
+        Some(directory) => Manifest::read(Path::new(&directory)),
+        None => Ok(None),
+    }
 }

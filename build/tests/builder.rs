@@ -100,6 +100,8 @@ fn a_source_becomes_an_object_and_a_skeleton() {
         "{directives}"
     );
     assert!(directives.contains("cargo::rerun-if-env-changed=CLANG"), "{directives}");
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    assert!(directives.contains(&format!("rerun-if-changed={}\n", manifest.display())), "{directives}");
     let own = project.path("out").display().to_string();
     assert!(
         !directives.contains(&own),

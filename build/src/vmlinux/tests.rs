@@ -43,7 +43,7 @@ impl Build {
         let directory = tempfile::tempdir().unwrap();
         let environment = Environment {
             out_dir: directory.path().to_path_buf(),
-            dependencies: Vec::new(),
+            manifest: None,
             arch: arch.to_owned(),
             is_big_endian,
         };
