@@ -42,9 +42,9 @@ pub enum VmlinuxError {
     },
     /// An archive has no kernel of the target's architecture.
     #[error(
-        "no kernel of {target}, cargo's target, but of {}\nhelp: make the archive of kernels of the target as well: \
+        "no kernel of {target}, cargo's target: {}\nhelp: make the archive of kernels of the target as well: \
          `core-relo btf min OBJECT --btf KERNEL… -o ARCHIVE`",
-        list(.found)
+        kernels(.found)
     )]
     NoKernel {
         /// The target's architecture, as cargo names it.
@@ -68,17 +68,20 @@ pub enum VmlinuxError {
     #[cfg(feature = "btf-archive")]
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The crate reads no archives.
-    #[cfg(not(feature = "btf-archive"))]
+    /// The file is an archive, and the crate was built without the feature that reads archives.
     #[error("an archive, which core-relo-build reads with the feature `btf-archive`")]
     NoArchives,
 }
 
 core_relo::debug_as_message!(VmlinuxError);
 
-/// Returns names as a list in words.
-fn list(names: &[String]) -> String {
-    let names: Vec<_> =
-        names.iter().map(|name| if name.is_empty() { "an unknown architecture" } else { name }).collect();
-    if names.is_empty() { "no other".to_owned() } else { names.join(", ") }
+/// Describes the kernels of an archive by their architectures.
+fn kernels(architectures: &[String]) -> String {
+    if architectures.is_empty() {
+        return "the archive has no kernels".to_owned();
+    }
+    let name =
+        |name: &String| if name.is_empty() { "an unknown architecture".to_owned() } else { name.clone() };
+    let names: Vec<_> = architectures.iter().map(name).collect();
+    format!("the archive has kernels of {}", names.join(", "))
 }

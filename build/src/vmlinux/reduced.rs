@@ -2,29 +2,24 @@
 
 use crate::headers;
 use alloc::collections::BTreeSet;
-use core::fmt::Write as _;
+use core::{fmt::Write as _, iter};
 use core_relo::btf::{Btf, Kind};
 
-/// The enum that the BTF of every kernel has, unless it is reduced.
-const MARK: &[u8] = b"bpf_map_type";
+/// Types that the BTF of a kernel with networks has, unless it is reduced. Archives of minimal BTF have some of them, of programs that
+/// compare the kernels' versions of them.
+const MARKS: [&[u8]; 4] = [b"bpf_map_type", b"bpf_attr", b"__sk_buff", b"xdp_md"];
 
 /// The header with the types and constants that every program needs, and the headers that it includes.
 const TYPES: [&str; 2] = ["bpf/bpf_types.h", "bpf/bpf_contexts.h"];
 
-/// Returns the end of a `vmlinux.h` of reduced BTF: it includes `bpf_types.h`, without the types that the BTF has. Empty for the whole
-/// BTF of a kernel.
+/// Returns the end of a `vmlinux.h` of reduced BTF: it includes `bpf_types.h`, without the definitions that the BTF has. Empty for the
+/// whole BTF of a kernel.
 pub(super) fn missing_types(btf: &Btf<'_>) -> String {
-    let mut names = BTreeSet::new();
-    for ty in btf.types() {
-        match ty.kind() {
-            Kind::Enum | Kind::Enum64 if ty.name().as_bytes() == MARK => return String::new(),
-            Kind::Struct | Kind::Union => {
-                names.insert(ty.name().as_bytes());
-            }
-            _ => {}
-        }
+    let names = defined_names(btf);
+    if MARKS.iter().all(|mark| names.contains(mark)) {
+        return String::new();
     }
-    let known: BTreeSet<_> = TYPES.into_iter().filter_map(headers::text).flat_map(composites).collect();
+    let known: BTreeSet<_> = TYPES.into_iter().filter_map(headers::text).flat_map(definitions).collect();
     let both = || known.iter().filter(|name| names.contains(name.as_bytes()));
     let mut text = "\n/* The BTF is reduced. These are types that it lacks. */\n".to_owned();
     // The definitions in the header get other names.
@@ -34,10 +29,38 @@ pub(super) fn missing_types(btf: &Btf<'_>) -> String {
     text
 }
 
-/// Returns the names of the structs and unions that a header defines.
-fn composites(header: &str) -> impl Iterator<Item = &str> {
-    header.lines().filter_map(|line| {
+/// Returns the names of structs, unions and enums in BTF, and of the constants of enums.
+fn defined_names<'b>(btf: &'b Btf<'_>) -> BTreeSet<&'b [u8]> {
+    let mut names = BTreeSet::new();
+    for ty in btf.types() {
+        match ty.kind() {
+            Kind::Struct | Kind::Union => {
+                names.insert(ty.name().as_bytes());
+            }
+            Kind::Enum | Kind::Enum64 => {
+                names.insert(ty.name().as_bytes());
+                names.extend(ty.enumerators().map(|enumerator| enumerator.name.as_bytes()));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Returns the names of the structs, unions and enums that a header defines, and of the constants of enums.
+fn definitions(header: &str) -> impl Iterator<Item = &str> {
+    let composites = header.lines().filter_map(|line| {
         let definition = line.strip_prefix("struct ").or_else(|| line.strip_prefix("union "))?;
         definition.strip_suffix(" {")
-    })
+    });
+    let enums = header.split("\nenum ").skip(1).filter_map(|text| {
+        let (tag, rest) = text.split_once('{')?;
+        let (constants, _) = rest.split_once('}')?;
+        Some((tag, constants))
+    });
+    let enums = enums.flat_map(|(tag, constants)| {
+        let constants = constants.split(',').filter_map(|constant| constant.split('=').next());
+        iter::once(tag).chain(constants).map(str::trim).filter(|name| !name.is_empty())
+    });
+    composites.chain(enums)
 }
