@@ -39,7 +39,9 @@ pub fn kernel_or_archive(archive: &[u8]) -> Result<FoundBtf, ArchiveError> {
             Ok(FoundBtf::of_kernel(running_kernel_btf()))
         }
         Err(TargetError::NoKernelBtf { .. }) => {
-            find_in_archive(archive, &running_identity()?, &loaded_modules()?)
+            let found = find_in_archive(archive, &running_identity()?, &loaded_modules()?)?;
+            log::info!("types of the running kernel: {}", found.origin);
+            Ok(found)
         }
         Err(error) => Err(error.into()),
     }

@@ -12,7 +12,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core_relo::btf::Btf;
 
-/// The BTF for the running kernel, and where it comes from.
+/// The BTF of a kernel, and where it comes from.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FoundBtf {
@@ -29,7 +29,7 @@ impl FoundBtf {
     }
 }
 
-/// The origin of the BTF for the running kernel.
+/// The origin of a kernel's BTF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BtfOrigin {
@@ -72,7 +72,5 @@ pub fn find_in_archive(
         modules.push((module.clone(), Arc::new(btf)));
     }
     let origin = BtfOrigin::Archive { file: entry.file.clone(), evidence };
-    let counts = (modules.len(), entry.modules.len());
-    log::info!("types of the running kernel: {origin}, with {} of {} modules", counts.0, counts.1);
     Ok(FoundBtf { btf: Arc::new(KernelBtf::from_btf(vmlinux, modules)), origin })
 }
