@@ -129,14 +129,17 @@ pub fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
+/// Returns whether the standard library of a Rust target is installed.
+pub fn has_target(triple: &str) -> bool {
+    let mut libdir = Command::new("rustc");
+    libdir.args(["--print", "target-libdir", "--target", triple]);
+    output(&mut libdir).is_some_and(|path| Path::new(path.trim()).is_dir())
+}
+
 /// Returns whether the standard library of a Rust target is installed, if necessary by rustup.
 pub fn add_target(triple: &str) -> bool {
-    let is_there = || {
-        let mut libdir = Command::new("rustc");
-        libdir.args(["--print", "target-libdir", "--target", triple]);
-        output(&mut libdir).is_some_and(|path| Path::new(path.trim()).is_dir())
-    };
-    is_there() || (check(Command::new("rustup").args(["target", "add", triple])).is_ok() && is_there())
+    has_target(triple)
+        || (check(Command::new("rustup").args(["target", "add", triple])).is_ok() && has_target(triple))
 }
 
 /// Returns every file below a directory, sorted. A missing directory has no files.

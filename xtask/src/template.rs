@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::progs;
-use crate::system::{Failure, Outcome, add_target, cargo, check, files_below, read, report_skip, root};
+use crate::system::{
+    Failure, Outcome, add_target, cargo, check, files_below, has_target, output, read, report_skip, root,
+};
 
 /// The template, and its file that becomes `Cargo.toml`.
 const TEMPLATE: &str = "examples/agent-template";
@@ -18,7 +20,7 @@ const FOR_GENERATE: &str = "cargo-generate.toml";
 /// Creates and builds a project, by default `target/template/agent`, which is removed first.
 pub fn run(args: &[String]) -> Outcome {
     let directory = match args {
-        [] if check_examples()? => return Ok(()),
+        [] if check_examples(true)? => return Ok(()),
         [] => return Err("clang 14 or later is not installed".into()),
         [directory] if !directory.starts_with('-') => directory,
         _ => return Err(Failure::Usage("expected the directory of the new project, or nothing".to_owned())),
@@ -36,30 +38,43 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Checks that a project from the template, also for another architecture, and the tokio example compile without a warning. Returns `false` if there is no clang.
-pub fn check_examples() -> Outcome<bool> {
+/// Checks that a project from the template, also for another architecture, and the tokio example compile without a warning. Returns `false`
+/// if there is no clang. `may_install` allows the installation of the other architecture's standard library.
+pub fn check_examples(may_install: bool) -> Outcome<bool> {
     if progs::compilers_or_install(false).is_empty() {
         return Ok(false);
     }
     let project = root().join("target/template/agent");
     let _ = fs::remove_dir_all(&project);
     create(&project)?;
+    let host = host()?;
     for directory in [&project, &root().join("examples/agent-tokio")] {
-        check(&mut compile(directory))?;
+        check(&mut compile(directory, &host))?;
     }
-    if add_target(FOREIGN) {
-        check(compile(&project).args(["--target", FOREIGN]))?;
+    if has_target(FOREIGN) || (may_install && add_target(FOREIGN)) {
+        check(&mut compile(&project, FOREIGN))?;
     } else {
-        report_skip(&format!("the template for {FOREIGN}"), "rustup cannot install the target");
+        report_skip(
+            &format!("the template for {FOREIGN}"),
+            "the target's standard library is not installed (rustup target add)",
+        );
     }
     Ok(true)
 }
 
-/// Returns the command that compiles a project. The projects share their dependencies.
-fn compile(directory: &Path) -> Command {
+/// Returns the target of this machine's programs.
+fn host() -> Outcome<String> {
+    let version = output(Command::new("rustc").arg("-vV")).ok_or("rustc: it does not run")?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc -vV: no line `host: `")?.to_owned())
+}
+
+/// Returns the command that compiles a project. The projects share their dependencies. With a target, even that of this machine, `RUSTFLAGS`
+/// do not hold for build scripts, so that all targets share what these need.
+fn compile(directory: &Path, target: &str) -> Command {
     let mut command = cargo();
     command
-        .arg("check")
+        .args(["check", "--target", target])
         .current_dir(directory)
         .env("CARGO_TARGET_DIR", root().join("target/template/target"));
     command.env("RUSTFLAGS", "-D warnings");

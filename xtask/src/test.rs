@@ -75,7 +75,7 @@ pub fn run(args: &[String]) -> Outcome {
             .filter(|line| !line.is_empty())
             .map(|line| line.trim_start_matches("SKIP ").to_owned()),
     );
-    let examples = template::check_examples();
+    let examples = template::check_examples(may_install);
     if matches!(examples, Ok(false)) {
         skips.insert("the agent template: clang 14 or later is not installed".to_owned());
     }
