@@ -39,7 +39,7 @@ pub(super) fn fixes(
     };
     let is_weak = entry.is_weak;
     if let ExternBinding::Config(_) = entry.binding {
-        let kconfig = advisor.answers.facts.unreadable_kconfig().map(|_| {
+        let kconfig = advisor.answers.facts.unreadable_option(name).map(|_| {
             let text = "give the kernel's configuration; its lines count as those of the kernel";
             Fix::new(FixLanguage::Shell, FixPlace::Command, text, "--kconfig FILE".to_owned())
         });

@@ -125,9 +125,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::MapField { place: FieldPlace::InnerMap, field } => {
                 format!("maps of maps hold no maps of values with {}", field.name())
             }
-            Need::Kconfig(name)
-                if name.starts_with("CONFIG_") && self.facts.unreadable_kconfig().is_some() =>
-            {
+            Need::Kconfig(name) if self.facts.unreadable_option(name).is_some() => {
                 format!("{} is unknown: the kernel's configuration cannot be read", need.text())
             }
             _ => format!("the kernel lacks {}", need.text()),

@@ -127,11 +127,7 @@ impl<'o> Evidence<'o> {
             return Err(LoadJudgeError::MinimalBtf);
         }
         let mut inputs = inputs(kernel, needs.has_symbols() || needs.probes_untyped_function(vmlinux));
-        if let Some(extra) = &settings.kconfig {
-            // The lines of the settings take precedence over those of the kernel.
-            let own = inputs.kconfig.as_deref().unwrap_or_default();
-            inputs.kconfig = Some(format!("{extra}\n{own}").into());
-        }
+        inputs.kconfig_overrides = settings.kconfig.as_deref().map(Into::into);
         if let Some(system) = kernel.system.as_ref().filter(|_| kernel.btf.is_live()) {
             inputs.lockdown = system.lockdown();
             if needs.traces_functions() {

@@ -51,6 +51,8 @@ pub struct KernelFacts<'k> {
     pub(super) marked_release: OnceLock<Option<Change>>,
     /// The values of the configuration.
     pub(super) kconfig: OnceLock<HashMap<&'k str, &'k str>>,
+    /// The values that take precedence over those of the configuration.
+    pub(super) kconfig_overrides: OnceLock<HashMap<&'k str, &'k str>>,
     /// The symbols of the query, with their modules.
     pub(super) kallsyms: OnceLock<HashMap<&'k [u8], KernelSymbol<'k>>>,
 }
@@ -122,6 +124,7 @@ impl<'k> KernelFacts<'k> {
             hides_addresses: OnceLock::new(),
             marked_release: OnceLock::new(),
             kconfig: OnceLock::new(),
+            kconfig_overrides: OnceLock::new(),
             kallsyms: OnceLock::new(),
         }
     }

@@ -15,6 +15,9 @@ pub struct KernelInputs {
     /// The error of reading the configuration, of a running kernel whose configuration cannot be read. A load on that kernel takes 0 for
     /// weak externs, and refuses strong ones.
     pub kconfig_error: Option<Arc<str>>,
+    /// Lines of configuration that take precedence over those of the kernel, as in `Settings::kconfig`. The lines answer for the options
+    /// that they set and for no others.
+    pub kconfig_overrides: Option<Arc<str>>,
     /// The text of `/proc/kallsyms`, or of `System.map`, which has the same form.
     pub kallsyms: Option<Arc<str>>,
     /// The value of the sysctl `kernel.perf_event_max_stack` on the machine: the frames of a stack trace.

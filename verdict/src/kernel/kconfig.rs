@@ -46,8 +46,7 @@ impl KernelFacts<'_> {
     /// Answers the value that a load on the kernel gives an extern of `.kconfig`. On a running kernel whose configuration cannot be read,
     /// a load gives `CONFIG_*` none.
     pub(crate) fn loaded_kconfig(&self, name: &str) -> KconfigAnswer {
-        let error = self.unreadable_kconfig().filter(|_| name.starts_with("CONFIG_"));
-        match error {
+        match self.unreadable_option(name) {
             Some(error) => KconfigAnswer::NotSet(Evidence {
                 source: EvidenceSource::System,
                 text: format!("the configuration cannot be read: {error}"),
@@ -56,15 +55,27 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Returns why the configuration cannot be read, of a running kernel whose configuration no file has.
-    pub(crate) fn unreadable_kconfig(&self) -> Option<&str> {
-        self.inputs.kconfig_error.as_deref().filter(|_| self.inputs.kconfig.is_none())
+    /// Returns why an option of the configuration cannot be read, of a running kernel whose configuration no file has.
+    pub(crate) fn unreadable_option(&self, name: &str) -> Option<&str> {
+        let error = self.inputs.kconfig_error.as_deref().filter(|_| self.inputs.kconfig.is_none())?;
+        (name.starts_with("CONFIG_") && self.overridden(name).is_none()).then_some(error)
+    }
+
+    /// Returns the value that the caller gives an option.
+    fn overridden(&self, name: &str) -> Option<&str> {
+        let text = self.inputs.kconfig_overrides.as_deref()?;
+        self.kconfig_overrides.get_or_init(|| index(text)).get(name).copied()
     }
 
     pub(super) fn configured(&self, name: &str) -> KconfigAnswer {
         let shown = Name::new(name.as_bytes()).shortened();
+        if let Some(value) = self.overridden(name) {
+            let text = format!("{shown}={}", Name::new(value.as_bytes()).shortened());
+            let evidence = Evidence { source: EvidenceSource::Kconfig, text };
+            return KconfigAnswer::Value(value.into(), evidence);
+        }
         let Some(text) = self.inputs.kconfig.as_deref().filter(|text| !text.is_empty()) else {
-            return KconfigAnswer::Unknown(match self.unreadable_kconfig() {
+            return KconfigAnswer::Unknown(match self.unreadable_option(name) {
                 Some(error) => format!("the configuration cannot be read ({error}): give it (--kconfig)"),
                 None => "give the kernel's configuration (--kconfig)".to_owned(),
             });

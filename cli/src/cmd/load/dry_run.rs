@@ -57,10 +57,12 @@ impl DryRunKernel {
         }
         if let Some(path) = &args.setup.kconfig {
             let given = kernel_text::read_kconfig(path)?;
-            // The lines of the user take precedence over those of the kernel.
-            let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
-            let own = kernel.inputs(&KernelInputs::default(), wanted).kconfig;
-            inputs.kconfig = Some(format!("{given}\n{}", own.as_deref().unwrap_or_default()).into());
+            if kernel.has_own_kconfig() {
+                inputs.kconfig_overrides = Some(given.into());
+            } else {
+                // The user provides the configuration that the kernel's file lacks.
+                inputs.kconfig = Some(given.into());
+            }
         }
         let relocated_against = args.relocate_against.as_deref().map(read_file).transpose()?;
         Ok(Self { kernel, relocated_against, inputs })

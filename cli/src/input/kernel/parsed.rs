@@ -122,6 +122,11 @@ impl Kernel {
         self.is_running
     }
 
+    /// Returns whether the kernel's files or the running system may contain the configuration.
+    pub(crate) const fn has_own_kconfig(&self) -> bool {
+        self.is_running || self.facts.kconfig.is_some()
+    }
+
     /// Returns whether this is the running kernel, without its modules.
     pub(crate) const fn can_add_modules(&self) -> bool {
         self.can_add_modules

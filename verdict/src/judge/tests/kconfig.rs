@@ -93,7 +93,7 @@ fn missing_configuration_values_refuse_unless_they_are_weak() {
 #[test]
 fn without_a_configuration_to_read_a_load_takes_zero_for_weak_values_and_refuses_strong_ones() {
     // if CONFIG_HZ != 0, call a missing helper.
-    let judged = |is_weak, kconfig: Option<&str>| {
+    let judged_with = |is_weak, inputs: KernelInputs| {
         let [value, high] = load(1, 0);
         let [zero, exit] = returns(0);
         let code = [value, high, insn(0x61, 1, 1, 0, 0), insn(0x15, 1, 0, 1, 0), helper(LOOP), zero, exit];
@@ -104,16 +104,30 @@ fn without_a_configuration_to_read_a_load_takes_zero_for_weak_values_and_refuses
         m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
         let symbol = m.undefined("CONFIG_HZ", is_weak);
         m.refer(main, 0, symbol, false);
+        judge_on(m, add_kernel, &inputs)
+    };
+    let unreadable = || {
         let kconfig_error = Some("/proc/config.gz: no such file".into());
-        let kconfig = kconfig.map(Into::into);
-        judge_on(m, add_kernel, &KernelInputs { kconfig, kconfig_error, ..KernelInputs::default() })
+        KernelInputs { kconfig_error, ..KernelInputs::default() }
+    };
+    let judged = |is_weak, kconfig: Option<&str>| {
+        judged_with(is_weak, KernelInputs { kconfig: kconfig.map(Into::into), ..unreadable() })
     };
     assert_eq!(worst(&judged(true, None)), (Verdict::Loads, None));
     let strong = judged(false, None);
-    let text = "configuration value CONFIG_HZ is unknown: the kernel's configuration cannot be read";
-    assert_eq!(worst(&strong), (Verdict::Refused, Some((ReasonKind::Kconfig, text))));
+    let absent = "configuration value CONFIG_HZ is unknown: the kernel's configuration cannot be read";
+    assert_eq!(worst(&strong), (Verdict::Refused, Some((ReasonKind::Kconfig, absent))));
     let evidence = strong.programs[0].reasons[0].evidence.as_ref().unwrap();
     assert_eq!(evidence.text, "the configuration cannot be read: /proc/config.gz: no such file");
+    // Lines that take precedence answer for the options that they set and for no others.
+    let overridden = |text: &str| {
+        let kconfig_overrides = Some(text.into());
+        judged_with(false, KernelInputs { kconfig_overrides, ..unreadable() })
+    };
+    let other = overridden("CONFIG_NET=y\n");
+    assert_eq!(worst(&other), (Verdict::Refused, Some((ReasonKind::Kconfig, absent))));
+    let set = overridden("CONFIG_HZ=0\n");
+    assert_eq!(worst(&set), (Verdict::Loads, None));
     // A configuration that the caller gives counts.
     let text = "the kernel lacks helper bpf_loop";
     let given = judged(true, Some("CONFIG_HZ=250\n"));
