@@ -31,7 +31,7 @@ pub(crate) enum TokenRequest {
 
 /// What a token delegates: sets of bits by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TokenScope {
+pub(crate) struct TokenScope {
     commands: u64,
     maps: u64,
     programs: u64,
@@ -40,8 +40,7 @@ struct TokenScope {
 
 /// Returns why the kernel refuses a request with `EPERM` although the process has a token.
 pub(crate) fn explain_refusal(token: BorrowedFd<'_>, request: TokenRequest) -> String {
-    let scope = fs::read_to_string(format!("/proc/self/fdinfo/{}", token.as_raw_fd()));
-    let missing = scope.ok().and_then(|text| TokenScope::parse(&text)).map(|scope| scope.missing(request));
+    let missing = TokenScope::read(token).map(|scope| scope.missing(request));
     match missing.as_deref() {
         None => {
             "the BPF token may not delegate it: `core-relo token list` shows what the bpffs delegates".into()
@@ -55,8 +54,20 @@ pub(crate) fn explain_refusal(token: BorrowedFd<'_>, request: TokenRequest) -> S
 }
 
 impl TokenScope {
+    /// Reads the scope of a token. Returns `None` if the system does not show the scope.
+    pub(crate) fn read(token: BorrowedFd<'_>) -> Option<Self> {
+        // A thread may have descriptors of its own.
+        let fdinfo = fs::read_to_string(format!("/proc/thread-self/fdinfo/{}", token.as_raw_fd()));
+        Self::parse(&fdinfo.ok()?)
+    }
+
+    /// Returns whether the token delegates a request.
+    pub(crate) fn delegates(&self, request: TokenRequest) -> bool {
+        self.missing(request).is_empty()
+    }
+
     /// Parses `/proc/PID/fdinfo/FD` of a token (kernel: `bpf_token_show_fdinfo`).
-    fn parse(fdinfo: &str) -> Option<Self> {
+    pub(crate) fn parse(fdinfo: &str) -> Option<Self> {
         let bits = |key: &str| {
             let value = fdinfo.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
             match value.strip_prefix("0x") {

@@ -30,6 +30,7 @@
 mod answer;
 mod attach_type;
 mod calls;
+mod delegation;
 mod instructions;
 mod map_type;
 mod policy;

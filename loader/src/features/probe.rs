@@ -2,7 +2,8 @@
 
 use super::{
     answer::is_undecided,
-    program::{ENOTSUPP, EXIT, ProbeProgram, RETURN_0, call, code, mov, retry},
+    delegation::with_delegated_type,
+    program::{ENOTSUPP, EXIT, RETURN_0, call, code, mov, retry},
 };
 use crate::{
     kernel_version::running_version,
@@ -75,23 +76,6 @@ pub(super) fn check_loading(token: Token<'_>) -> Result<(), Errno> {
     load_program(ProgramType::SocketFilter, &insns, token)
         .or_else(|_| load_program(ProgramType::Tracepoint, &insns, token))
         .map(drop)
-}
-
-/// Calls `load` with each program type until the token delegates one. Without a token, only the first type counts.
-pub(super) fn with_delegated_type(
-    types: &[ProgramType],
-    token: Token<'_>,
-    load: &mut dyn FnMut(ProbeProgram) -> Result<OwnedFd, Errno>,
-) -> Result<OwnedFd, Errno> {
-    let tried = if token.is_some() { types.len() } else { 1 };
-    let mut result = Err(Errno(libc::EPERM));
-    for program_type in types.iter().take(tried) {
-        result = load(ProbeProgram::new(*program_type));
-        if !matches!(result, Err(Errno(libc::EPERM))) {
-            break;
-        }
-    }
-    result
 }
 
 /// Loads a program of any type that the token delegates. The program returns 0 or 1, which every type permits.
