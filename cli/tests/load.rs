@@ -129,6 +129,9 @@ fn errors_as_json_name_the_object_and_the_program() {
     assert_eq!(line(&[&["load", missing][..], &dry].concat()), named(missing, None));
     let unknown = line(&[&["load", object, "--program", "absent"][..], &dry].concat());
     assert_eq!(unknown, named(object, Some("absent")));
+    let symbols = prebuilt("live/ksym.bpf.o");
+    let unknown = line(&[&["load", text(&symbols), "--ksym", "scheduel=0x20"][..], &dry].concat());
+    assert_eq!(unknown, named(text(&symbols), None));
     assert_eq!(line(&["run", missing, "--program", "main"]), named(missing, Some("main")));
 }
 

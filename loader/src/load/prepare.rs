@@ -8,7 +8,7 @@ use super::{
     replaceable::{Refusals, ReplaceablePrograms},
 };
 use crate::sys::Errno;
-use core_relo_object::load_plan::{LateBinding, LoadPlan, LoadPlanError};
+use core_relo_object::load_plan::{LateBinding, LoadPlan, LoadPlanError, NamedPart};
 use std::collections::HashSet;
 
 /// Executes the first half of a plan: loads BTF and creates maps (libbpf: `bpf_object__prepare`).
@@ -61,7 +61,7 @@ impl<K: Kernel> Prepared<'_, K> {
             let planned = planned.ok_or_else(|| LoadError::Plan {
                 object: self.plan.name().into(),
                 cause: LoadPlanError::NoSuch {
-                    kind: "program to be loaded",
+                    kind: NamedPart::PlannedProgram,
                     name: name.into(),
                     known: self.plan.programs().iter().map(|p| p.name().into()).collect(),
                 },

@@ -8,6 +8,31 @@ use core::fmt;
 use core_relo::{Text, btf::BtfError};
 use thiserror::Error;
 
+/// A part of an object that settings and arguments name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NamedPart {
+    /// A program.
+    Program,
+    /// A program of the load plan.
+    PlannedProgram,
+    /// A map.
+    Map,
+    /// A kernel symbol without a type.
+    Symbol,
+}
+
+impl fmt::Display for NamedPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Program => "program",
+            Self::PlannedProgram => "program to be loaded",
+            Self::Map => "map",
+            Self::Symbol => "kernel symbol without a type",
+        })
+    }
+}
+
 /// A reason why a load cannot be planned.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -71,8 +96,8 @@ pub enum LoadPlanError {
     /// The object has nothing of that name.
     #[error("it has no {kind} `{}`{}", text(.name.as_bytes()), KnownNames(name, .known))]
     NoSuch {
-        /// `program` or `map`.
-        kind: &'static str,
+        /// What has the name.
+        kind: NamedPart,
         /// The requested name.
         name: Text,
         /// The names that the object has.

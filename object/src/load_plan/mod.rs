@@ -29,7 +29,7 @@ mod usdt;
 
 pub use crate::{globals::Global, link::FunctionCopy};
 pub use btf::SentBtf;
-pub use error::{KernelFact, LoadPlanError, Refusal};
+pub use error::{KernelFact, LoadPlanError, NamedPart, Refusal};
 pub use externs::{
     ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, SymbolAddress,
     SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text, write_config_value,

@@ -2,7 +2,7 @@
 
 use super::{
     btf,
-    error::LoadPlanError,
+    error::{LoadPlanError, NamedPart},
     externs::{self, Modules, RefusedExterns},
     maps::{MapPlan, MapPlanner, MapRole, SlotPlan},
     plan::{LoadPlan, SkippedProgram},
@@ -177,7 +177,7 @@ fn check_names(
     };
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(Program::name).collect();
     let mut maps: Vec<_> = linker.maps.entries.iter().map(|m| m.name).collect();
-    check("program", settings.programs.keys().collect(), &programs)?;
+    check(NamedPart::Program, settings.programs.keys().collect(), &programs)?;
     let outer = linker.maps.entries.iter().filter(|entry| match entry.source {
         MapSource::Defined(map) => map.def.as_ref().is_ok_and(MapDef::is_map_of_maps),
         _ => false,
@@ -189,10 +189,10 @@ fn check_names(
         outer.map(|entry| [entry.name, b".inner"].concat()).collect()
     };
     maps.extend(inner.iter().map(Vec::as_slice));
-    check("map", settings.maps.keys().collect(), &maps)?;
+    check(NamedPart::Map, settings.maps.keys().collect(), &maps)?;
     let ksyms: Vec<_> =
         linker.externs.iter().filter(|e| e.binding == ExternBinding::Address).map(|e| e.name).collect();
-    check("kernel symbol without a type", settings.ksyms.keys().collect(), &ksyms)
+    check(NamedPart::Symbol, settings.ksyms.keys().collect(), &ksyms)
 }
 
 /// Matches the object's struct_ops maps with the kernel's structs.

@@ -10,7 +10,7 @@ use crate::{
 };
 use core_relo_loader::{
     load::{LoadError, Loaded},
-    load_plan::LoadPlanError,
+    load_plan::{LoadPlanError, NamedPart},
 };
 use std::io;
 
@@ -65,7 +65,8 @@ pub(crate) fn unknown_name(file: &str, e: &LoadError) -> Option<BadInput> {
     match e {
         LoadError::Plan { cause: cause @ LoadPlanError::NoSuch { kind, name, .. }, .. } => {
             let bad = BadInput::new(file, cause.to_string());
-            Some(if *kind == "map" { bad } else { bad.for_program(name) })
+            let is_program = matches!(kind, NamedPart::Program | NamedPart::PlannedProgram);
+            Some(if is_program { bad.for_program(name) } else { bad })
         }
         _ => None,
     }
