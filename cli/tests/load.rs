@@ -143,7 +143,7 @@ fn a_configuration_is_unpacked() {
     let mut gzip = GzEncoder::new(fs::File::create(&config).unwrap(), Compression::fast());
     gzip.write_all(b"CONFIG_HZ=many\n").unwrap();
     gzip.finish().unwrap();
-    let planned = run(["load", text(&object), "--dry-run", "--kconfig", text(&config)]);
+    let planned = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--kconfig", text(&config)]);
     assert!(planned.out.contains("(the value in the configuration is many)"), "{planned:?}");
 }
 
