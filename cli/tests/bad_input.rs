@@ -6,7 +6,7 @@ mod common;
 
 use common::{Run, demo, prebuilt, run, run_in, text};
 use core_relo::{Endian, TypeId, btf::Builder};
-use std::{ffi::OsStr, fs, path::PathBuf};
+use std::{ffi::OsStr, fs, path::PathBuf, process::Command};
 
 /// A temporary directory with the object of the demo and one kernel. Tests add bad files.
 struct Directory(tempfile::TempDir);
@@ -435,4 +435,18 @@ fn every_report_names_an_object_that_cannot_be_read() {
             bad.for_each(|object| assert!(text.contains(object), "{format}: {object}: {text}"));
         }
     }
+}
+
+#[test]
+fn a_bpffs_of_the_environment_is_named_by_its_variable() {
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
+        let out = command.args(args).env("LIBBPF_BPF_TOKEN_PATH", "/no/such/bpffs").output().unwrap();
+        (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let (exit, err) = run(&["feature", "ringbuf"]);
+    let expected = "LIBBPF_BPF_TOKEN_PATH: BPF token from /no/such/bpffs: ENOENT";
+    assert!(exit == Some(2) && err.contains(expected), "{err}");
+    let (_, err) = run(&["feature", "ringbuf", "--token", "/no/such/other"]);
+    assert!(err.contains("--token: BPF token from /no/such/other: ENOENT"), "{err}");
 }

@@ -19,7 +19,8 @@ pub(super) const FEATURE_HELP: &str = "Examples:
   core-relo feature --btf vmlinuz-6.1 CONFIG_BPF_LSM --format json
 
 The running kernel is probed: programs of a single instruction or call are loaded, maps are created, and all are closed. Nothing is
-attached, and nothing stays. A process in a user namespace probes with a BPF token: what the token does not delegate is unknown. Other kernels are judged by evidence: their BTF, configuration, symbols and version, as by `check`.
+attached, and nothing stays. A process in a user namespace probes with a BPF token if a bpffs delegates one: what the token does not
+delegate is unknown. Other kernels are judged by evidence: their BTF, configuration, symbols and version, as by `check`.
 Names are those of bpftool (`ringbuf`, `have_ringbuf_map_type`), of the kernel (`BPF_MAP_TYPE_RINGBUF`, `BPF_FUNC_loop`) or of functions
 (`bpf_loop`, kfuncs), in any case, or patterns with `*` and `?`. A name that several sections have stands for all of them: --section
 selects one.

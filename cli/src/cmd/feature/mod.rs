@@ -44,6 +44,9 @@ use names::{NameFilter, check_words, find_program_type, nearest, unknown_name};
 use source::AnswerSource;
 use std::{io, ops::ControlFlow};
 
+/// The environment variable that names the bpffs of a token if the option does not.
+const TOKEN_VARIABLE: &str = "LIBBPF_BPF_TOKEN_PATH";
+
 /// The facts that answers need of a kernel besides its BTF.
 const WANTED: WantedFacts = WantedFacts { version_and_kconfig: true, symbols: true };
 
@@ -121,8 +124,9 @@ fn prober(args: &FeatureArgs, selection: &Selection) -> Result<Option<Probing>, 
     if args.unprivileged {
         return Ok(Some(Probing { prober: Prober::new(), method: Method::ProbeUnprivileged }));
     }
-    let prober = Prober::from_token_source(&token_source(args.token.as_deref()))
-        .map_err(|error| BadInput::new("--token", error))?;
+    let prober = Prober::from_token_source(&token_source(args.token.as_deref())).map_err(|error| {
+        BadInput::new(if args.token.is_some() { "--token" } else { TOKEN_VARIABLE }, error)
+    })?;
     let method = if prober.has_token() { Method::ProbeWithToken } else { Method::Probe };
     Ok(Some(Probing { prober, method }))
 }
