@@ -1,6 +1,7 @@
 //! The limits of a map's definition that depend on the kernel or the machine. [`map_rules`](crate::map_rules) has those of every kernel.
 
 use crate::{
+    errno::Errno,
     map_rules::{MapInput, MapRule, find_map_errors},
     object::{MapDef, MapType},
 };
@@ -114,6 +115,16 @@ pub struct ExceededLimit {
     pub limit: MapLimit,
 }
 
+impl ExceededLimit {
+    /// Returns the error by which the kernel refuses the map.
+    pub fn errno(self) -> Errno {
+        match (self.limit, self.map_type) {
+            (MapLimit::StackFrames { .. }, _) | (MapLimit::Element { .. }, MapType::LpmTrie) => EINVAL,
+            _ => E2BIG,
+        }
+    }
+}
+
 impl fmt::Display for ExceededLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { is_inner, map_type, limit } = *self;
@@ -121,6 +132,10 @@ impl fmt::Display for ExceededLimit {
         write!(f, "{} does not fit {map_type}: {limit}", limit.attribute().name())
     }
 }
+
+/// The errors of the kernel, which have these numbers on every architecture.
+const E2BIG: Errno = Errno(7);
+const EINVAL: Errno = Errno(22);
 
 /// The longest key of a hash before Linux 5.11 (kernel: `MAX_BPF_STACK`).
 const KEY_BYTES: u32 = 512;
@@ -221,4 +236,29 @@ fn entries_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
     let entries = def.max_entries;
     // One entry fits every kernel.
     (map_type == MapType::Cpumap && entries > 1).then_some(MapLimit::Cpus { entries })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_has_the_error_of_the_kernel() {
+        let errno = |map_type: MapType, key_size, value_size| {
+            // Maps of type LPM_TRIE need the flag.
+            let map_flags = if map_type == MapType::LpmTrie { NO_PREALLOC } else { 0 };
+            let map_type = map_type.number();
+            let def =
+                MapDef { map_type, key_size, value_size, max_entries: 1, map_flags, ..MapDef::default() };
+            let limits = find_map_limits(&def);
+            assert_eq!(limits.len(), 1, "{limits:?}");
+            limits[0].errno()
+        };
+        assert_eq!(errno(MapType::Hash, 600, 4), E2BIG);
+        assert_eq!(errno(MapType::Hash, 4, 1 << 23), E2BIG);
+        assert_eq!(errno(MapType::PercpuHash, 4, 1 << 16), E2BIG);
+        assert_eq!(errno(MapType::Queue, 0, 1 << 23), E2BIG);
+        assert_eq!(errno(MapType::LpmTrie, 8, 1 << 23), EINVAL);
+        assert_eq!(errno(MapType::StackTrace, 4, 1024), EINVAL);
+    }
 }

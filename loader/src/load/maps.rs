@@ -16,7 +16,7 @@ use crate::{
 use core_relo::TypeId;
 use core_relo_object::{
     load_plan::{MapPlan, MapRole, SlotPlan},
-    map_limits::{ExceededLimit, MapLimit},
+    map_limits::ExceededLimit,
     object::MapType,
 };
 use std::{
@@ -266,13 +266,7 @@ impl<K: Kernel> Loading<'_, K> {
 
 /// Returns the limit of some kernels and machines that explains why this one refuses a map.
 fn exceeded_limit(map: &MapPlan, errno: Errno) -> Option<ExceededLimit> {
-    let is_refusal = |limit: MapLimit| match errno.0 {
-        libc::E2BIG => true,
-        // Every kernel has a limit on the CPUs of a map, and another error for them.
-        libc::EINVAL => !matches!(limit, MapLimit::Cpus { .. }),
-        _ => false,
-    };
-    map.exceeded_limits().into_iter().find(|exceeded| is_refusal(exceeded.limit))
+    map.exceeded_limits().into_iter().find(|exceeded| exceeded.errno() == errno)
 }
 
 /// Returns the likely reason for the kernel's refusal of a map. `has_type` is whether the kernel has the map's type, if that is known.
@@ -334,13 +328,17 @@ mod tests {
 
     #[test]
     fn a_refused_map_gets_a_hint_for_its_type() {
-        let text = |map_type: MapType, key_size, value_size, max_entries| {
+        let refused = |map_type: MapType, sizes: [u32; 3], errno| {
+            let [key_size, value_size, max_entries] = sizes;
             let mut map = MapPlan::default();
             let map_type = map_type.number();
             let attributes =
                 MapAttributes { map_type, key_size, value_size, max_entries, ..MapAttributes::default() };
             map.set_attributes(attributes);
-            hint(&map, Errno(libc::EINVAL), Some(true)).0
+            hint(&map, Errno(errno), Some(true)).0
+        };
+        let text = |map_type, key_size, value_size, max_entries| {
+            refused(map_type, [key_size, value_size, max_entries], libc::EINVAL)
         };
         assert!(text(MapType::Hash, 4, 4, 0).contains("max_entries"));
         assert!(text(MapType::Hash, 0, 4, 1).contains("no key"));
@@ -356,6 +354,13 @@ mod tests {
             "a limit of this kernel or machine: value_size does not fit BPF_MAP_TYPE_STACK_TRACE: 1024, expected 8 bytes \
              for each of at most kernel.perf_event_max_stack frames"
         );
+        // A long key has another error, so that something else is invalid.
+        assert!(text(MapType::Hash, 600, 4, 1).contains("but not with key size 600"));
+        assert_eq!(
+            refused(MapType::Hash, [600, 4, 1], libc::E2BIG),
+            "a limit of this kernel or machine: key_size does not fit BPF_MAP_TYPE_HASH: 600, expected at most 512"
+        );
+        assert!(text(MapType::Cpumap, 4, 4, 100_000).contains("100000 entries"));
         let rule = "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4";
         assert_eq!(text(MapType::Array, 8, 4, 1), rule);
     }
