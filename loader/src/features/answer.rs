@@ -63,6 +63,7 @@ pub type ProbeResult = Result<Probed, ProbeError>;
 /// The names of requests, for answers.
 pub(super) const PROG_LOAD: &str = "BPF_PROG_LOAD";
 pub(super) const MAP_CREATE: &str = "BPF_MAP_CREATE";
+pub(super) const INNER_MAP_CREATE: &str = "BPF_MAP_CREATE of the inner map";
 pub(super) const BTF_LOAD: &str = "BPF_BTF_LOAD";
 pub(super) const LINK_CREATE: &str = "BPF_LINK_CREATE";
 

@@ -10,7 +10,10 @@ use super::{
     prober::probe_feature,
     program::{EXIT, NO_FUNCTION, NO_TYPEDEF, ProbeProgram, RETURN_0, mov, probe_message},
 };
-use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
+use crate::{
+    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary},
+    token_scope::TokenRequest,
+};
 use core_relo_object::features::Feature;
 use core_relo_object::object::{AttachType, LinkType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -72,6 +75,20 @@ pub(super) fn probe_type(attach_type: AttachType, token: Token<'_>) -> ProbeResu
         }
         _ => probe_by_target(program, attach_type, token),
     }
+}
+
+/// Returns the request by which [`probe_type`] loads the program or creates the map. Returns `None` for an attach type of no program.
+pub(super) fn probe_request(attach_type: AttachType) -> Option<TokenRequest> {
+    let program = |program_type: ProgramType, attach_type| TokenRequest::Program {
+        program_type: program_type.number(),
+        attach_type,
+    };
+    Some(match attach_type {
+        AttachType::XdpDevmap => TokenRequest::Map(MapType::Devmap.number()),
+        AttachType::XdpCpumap => TokenRequest::Map(MapType::Cpumap.number()),
+        AttachType::PerfEvent => program(ProgramType::Tracepoint, 0),
+        _ => program(attach_type.program_type()?, attach_type.number()),
+    })
 }
 
 /// Probes with a link to several functions of a target that does not exist.

@@ -1,7 +1,7 @@
 //! Probes of map types: the smallest map of each type is created and closed (libbpf: `libbpf_probe_bpf_map_type`).
 
 use super::{
-    answer::{BTF_LOAD, MAP_CREATE, ProbeResult, Probed, answer, undecided},
+    answer::{BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, ProbeResult, Probed, answer, undecided},
     probe::Token,
     program::{ENOTSUPP, prepare},
 };
@@ -21,6 +21,9 @@ const CGROUP_STORAGE_KEY: u32 = 16;
 
 /// Bytes of `struct bpf_insn_array_value`.
 const INSN_ARRAY_VALUE: u32 = 16;
+
+/// The type of inner maps that a probe of maps of maps tries first.
+pub(super) const FIRST_INNER_TYPE: MapType = MapType::Hash;
 
 /// Probes whether the kernel has a map type.
 pub(super) fn probe_type(map_type: MapType, token: Token<'_>) -> ProbeResult {
@@ -53,12 +56,12 @@ pub(super) fn probe_type(map_type: MapType, token: Token<'_>) -> ProbeResult {
         MapType::InsnArray => map.value_size = INSN_ARRAY_VALUE,
         MapType::Rhash => map.map_flags = NO_PREALLOC,
         MapType::ArrayOfMaps | MapType::HashOfMaps => {
-            let hash = MapCreate { map_type: MapType::Hash.number(), ..map };
+            let hash = MapCreate { map_type: FIRST_INNER_TYPE.number(), ..map };
             let array = MapCreate { map_type: MapType::Array.number(), ..map };
             // A token may delegate one of the two.
             let created =
                 sys::map_create(&hash).or_else(|errno| sys::map_create(&array).map_err(|_second| errno));
-            inner = Some(created.map_err(|errno| undecided(MAP_CREATE, errno))?);
+            inner = Some(created.map_err(|errno| undecided(INNER_MAP_CREATE, errno))?);
         }
         // A kernel with the type looks up the struct of a type id that is none.
         MapType::StructOps => map.kernel_value_type = 1,

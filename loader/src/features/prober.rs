@@ -2,7 +2,7 @@
 
 use super::{
     PROBES,
-    answer::{self, BTF_LOAD, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult, Probed},
+    answer::{self, BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult, Probed},
     attach_type,
     calls::{self, Caller, Variants},
     map_type,
@@ -83,11 +83,8 @@ impl Prober {
     /// Probes whether programs are loaded for an attach type, or attached by it.
     pub fn attach_type(&self, attach_type: AttachType) -> ProbeResult {
         let probed = attach_type::probe_type(attach_type, self.token());
-        match attach_type.program_type() {
-            Some(program_type) => {
-                let (program_type, attach_type) = (program_type.number(), attach_type.number());
-                self.explain(probed, TokenRequest::Program { program_type, attach_type })
-            }
+        match attach_type::probe_request(attach_type) {
+            Some(request) => self.explain(probed, request),
             None => probed,
         }
     }
@@ -139,6 +136,9 @@ impl Prober {
     fn explain(&self, probed: ProbeResult, asked: TokenRequest) -> ProbeResult {
         self.with_reason(probed, |token, refused| match refused {
             PROG_LOAD | MAP_CREATE => explain_refusal(token.as_fd(), asked),
+            INNER_MAP_CREATE => {
+                explain_refusal(token.as_fd(), TokenRequest::Map(map_type::FIRST_INNER_TYPE.number()))
+            }
             BTF_LOAD => explain_refusal(token.as_fd(), TokenRequest::Btf),
             // Tokens do not count for links.
             _ => missing_privilege_with_token().to_owned(),

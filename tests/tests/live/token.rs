@@ -8,7 +8,7 @@ use core_relo_loader::{
     features::{Feature, Prober},
     load::{LoadError, Loaded},
     load_plan::TokenSource,
-    object::{Object, ProgramType},
+    object::{AttachType, MapType, Object, ProgramType},
     variants::VariantTable,
 };
 use rustix::{
@@ -48,7 +48,7 @@ fn a_token_is_delegated_to_a_user_namespace() {
     if env::var_os(INSIDE).is_some() {
         return run_inside();
     }
-    run_in_namespace(TEST, &[&[COMMANDS, MAPS, PROGRAMS, ATTACH_TYPES]]);
+    run_in_namespace(TEST, &[], &[&[COMMANDS, MAPS, PROGRAMS, ATTACH_TYPES]]);
 }
 
 /// A probe or a load that needs what the token does not delegate fails and names it. Others work.
@@ -58,7 +58,7 @@ fn a_token_may_delegate_some_types_only() {
     if env::var_os(INSIDE).is_some() {
         return load_with_partial_tokens();
     }
-    run_in_namespace(TEST, &PARTIAL);
+    run_in_namespace(TEST, &[Need::PrivilegedBpf], &PARTIAL);
 }
 
 /// Mount options of a bpffs.
@@ -73,13 +73,13 @@ const ATTACH_TYPES: (&str, &str) = ("delegate_attachs", "any");
 const PARTIAL: [Delegation<'_>; 4] = [
     &[COMMANDS, MAPS, ("delegate_progs", "raw_tracepoint"), ATTACH_TYPES],
     &[COMMANDS, MAPS, ("delegate_progs", "kprobe"), ATTACH_TYPES],
-    &[COMMANDS, ("delegate_maps", "hash"), PROGRAMS, ATTACH_TYPES],
+    &[COMMANDS, ("delegate_maps", "hash_of_maps"), PROGRAMS, ATTACH_TYPES],
     &[("delegate_cmds", "map_create:prog_load"), MAPS, PROGRAMS, ATTACH_TYPES],
 ];
 
 /// Runs a test again as a child in a user namespace. Mounts a bpffs for each delegation when the child asks for it.
-fn run_in_namespace(test: &'static str, delegations: &[Delegation<'_>]) {
-    let needs = [Need::Btf, Need::Enumerator("BPF_TOKEN_CREATE")];
+fn run_in_namespace(test: &'static str, more_needs: &[Need], delegations: &[Delegation<'_>]) {
+    let needs = [&[Need::Btf, Need::Enumerator("BPF_TOKEN_CREATE")], more_needs].concat();
     let Some(_live) = live(test, &needs) else { return };
     let (here, there) = UnixStream::pair().unwrap();
     let mut command = Command::new(env::current_exe().unwrap());
@@ -165,11 +165,19 @@ fn load_with_partial_tokens() {
     assert!(prober.program_type(ProgramType::Kprobe).unwrap().is_supported && loops.is_supported);
     let unknown = prober.program_type(ProgramType::Xdp).unwrap_err().to_string();
     assert!(unknown.contains("does not delegate the program type BPF_PROG_TYPE_XDP"), "{unknown}");
+    // The probe attaches a program of another type than PERF_EVENT.
+    let unknown = prober.attach_type(AttachType::PerfEvent).unwrap_err().to_string();
+    assert!(unknown.contains("does not delegate the program type BPF_PROG_TYPE_TRACEPOINT"), "{unknown}");
 
     mount_next();
     let text = refusal();
     let expected = "the BPF token does not delegate the map type BPF_MAP_TYPE_ARRAY (delegate_maps)";
     assert!(text.contains(expected), "{text}");
+    let prober = Prober::from_token_source(&TokenSource::Auto).unwrap();
+    let unknown = prober.attach_type(AttachType::XdpDevmap).unwrap_err().to_string();
+    assert!(unknown.contains("does not delegate the map type BPF_MAP_TYPE_DEVMAP"), "{unknown}");
+    let unknown = prober.map_type(MapType::HashOfMaps).unwrap_err().to_string();
+    assert!(unknown.contains("does not delegate the map type BPF_MAP_TYPE_HASH "), "{unknown}");
 
     mount_next();
     let loaded = attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}"));

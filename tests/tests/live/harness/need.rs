@@ -30,6 +30,8 @@ pub enum Need {
     Root,
     /// bpf(2) accepts a simple program.
     Bpf,
+    /// A kernel that creates maps and loads socket filters only for privileged processes.
+    PrivilegedBpf,
     /// A kernel of at least this version.
     Kernel(u32, u32),
     /// The kernel's types in sysfs.
@@ -91,6 +93,11 @@ impl Need {
         match self {
             Self::Root => met(rustix::process::geteuid().is_root(), "needs root"),
             Self::Bpf => bpf().map_err(|e| format!("bpf(2) loads nothing here: {e}")),
+            Self::PrivilegedBpf => {
+                const SETTING: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
+                let value = fs::read_to_string(SETTING).map_err(|e| format!("{SETTING}: {e}"))?;
+                met(value.trim() != "0", "kernel.unprivileged_bpf_disabled is 0")
+            }
             Self::Kernel(major, minor) => met(
                 kernel_version() >= (major, minor),
                 &format!("needs Linux {major}.{minor}, this is {}", release()),
