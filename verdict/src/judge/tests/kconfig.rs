@@ -1,6 +1,7 @@
 //! Values of the kernel's configuration.
 
 use super::*;
+use crate::advice::Advisor;
 
 /// An object that reads a missing field on kernels from 6.0 on.
 fn reading_on_new_kernels() -> TestObject {
@@ -172,4 +173,42 @@ fn configuration_values_are_those_of_libbpf() {
     let text = "configuration value CONFIG_NET: its value is a number, but its type is not an integer";
     assert_eq!(worst(&unfit).0, Verdict::Refused);
     assert!(unfit.programs[0].reasons.iter().any(|reason| reason.text == text), "{unfit:?}");
+}
+
+/// Returns the code of the fixes for a strong extern, on a running kernel whose configuration cannot be read.
+fn fixes_without_a_configuration(name: &str, overrides: &str) -> Vec<Option<String>> {
+    let mut m = program("tc", &returns(0));
+    let int = m.int;
+    let var = m.types.var(name, int, 2);
+    m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+    m.undefined(name, false);
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let relocs = object.relocs().unwrap();
+    let mut table = NeedTable::default();
+    let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
+    let names = table.names();
+    let mut b = Builder::new(Endian::native());
+    add_kernel(&mut b);
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+    let inputs = KernelInputs {
+        kconfig_error: Some("/proc/config.gz: no such file".into()),
+        kconfig_overrides: Some(overrides.into()),
+        ..KernelInputs::default()
+    };
+    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
+    let plan = Plan::new(&relocs, &target);
+    let verdict = judge(&needs, &plan, &answers).unwrap();
+    let reason = &verdict.programs[0].reasons[0];
+    let fixes = Advisor::new(&needs, &plan, &answers).fixes(&needs.programs[0], reason);
+    fixes.into_iter().map(|fix| fix.code).collect()
+}
+
+#[test]
+fn a_configuration_is_advised_for_options_that_cannot_be_read() {
+    let kconfig = || Some("--kconfig FILE".to_owned());
+    assert_eq!(fixes_without_a_configuration("CONFIG_HZ", ""), [kconfig(), None]);
+    // No configuration has the value, or the caller gave it.
+    assert_eq!(fixes_without_a_configuration("LINUX_NO_SUCH_VALUE", ""), [None]);
+    assert!(!fixes_without_a_configuration("CONFIG_HZ", "CONFIG_HZ=many\n").contains(&kconfig()));
 }
