@@ -150,3 +150,38 @@ fn index(text: &str) -> HashMap<&str, &str> {
     }
     options
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{KernelInputs, NameQuery};
+    use alloc::sync::Arc;
+    use core_relo::{
+        Endian, Target,
+        btf::{Btf, Builder},
+    };
+
+    #[test]
+    fn lines_that_take_precedence_are_no_complete_configuration() {
+        let mut b = Builder::new(Endian::native());
+        b.int("int", 4, Builder::SIGNED);
+        let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+        let query = NameQuery::default();
+        let check = |kconfig: Option<&str>, expected: [&str; 3]| {
+            let inputs = KernelInputs {
+                kconfig: kconfig.map(Into::into),
+                kconfig_overrides: Some("CONFIG_HZ=250\n".into()),
+                ..KernelInputs::default()
+            };
+            let facts = KernelFacts::new(&target, &query, &inputs);
+            let found = ["CONFIG_HZ", "CONFIG_NET", "CONFIG_A"].map(|name| match facts.kconfig(name) {
+                KconfigAnswer::Value(value, _) => value,
+                KconfigAnswer::NotSet(_) => "not set".to_owned(),
+                KconfigAnswer::Unknown(_) => "unknown".to_owned(),
+            });
+            assert_eq!(found, expected);
+        };
+        check(None, ["250", "unknown", "unknown"]);
+        check(Some("CONFIG_HZ=100\nCONFIG_NET=y\n"), ["250", "y", "not set"]);
+    }
+}

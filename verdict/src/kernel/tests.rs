@@ -470,28 +470,6 @@ fn the_configuration_has_values() {
 }
 
 #[test]
-fn lines_that_take_precedence_are_no_complete_configuration() {
-    let target = Target::new("vmlinux", parse(&builder_with_kprobes()));
-    let check = |kconfig: Option<&str>, expected: [&str; 3]| {
-        let inputs = KernelInputs {
-            kconfig: kconfig.map(Into::into),
-            kconfig_overrides: Some("CONFIG_HZ=250\n".into()),
-            ..KernelInputs::default()
-        };
-        with_facts(&target, &inputs, |facts| {
-            let found = ["CONFIG_HZ", "CONFIG_NET", "CONFIG_A"].map(|name| match facts.kconfig(name) {
-                KconfigAnswer::Value(value, _) => value,
-                KconfigAnswer::NotSet(_) => "not set".to_owned(),
-                KconfigAnswer::Unknown(_) => "unknown".to_owned(),
-            });
-            assert_eq!(found, expected);
-        });
-    };
-    check(None, ["250", "unknown", "unknown"]);
-    check(Some("CONFIG_HZ=100\nCONFIG_NET=y\n"), ["250", "y", "not set"]);
-}
-
-#[test]
 fn btf_answers_before_the_version() {
     let target = Target::new("vmlinux", parse(&builder()));
     let source = |answer: Answer| match answer {
