@@ -1,5 +1,6 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
+#[cfg(feature = "sign")]
 use crate::args::prog_sign::{self, ProgSignArgs};
 use crate::args::{
     format::Format,
@@ -18,7 +19,6 @@ use crate::args::{
     test_run::{self, ProgRunArgs},
     trace_output::{self, ProgStreamArgs, TracelogArgs},
 };
-#[cfg(feature = "sign")]
 use crate::output::{OutputKind, OutputPath};
 use clap::{Args, Subcommand, ValueHint};
 

@@ -46,8 +46,6 @@ pub(crate) struct TestRunArgs {
     pub(crate) batch: Option<u32>,
 }
 
-impl TestRunArgs {}
-
 #[derive(Debug, Args)]
 #[command(mut_arg("name", one_program_name), mut_arg("tag", one_tag))]
 pub(crate) struct ProgRunArgs {
