@@ -121,6 +121,22 @@ fn names_are_no_commands_of_ci_runners() {
     }
 }
 
+/// The log has names of files, programs and maps.
+#[test]
+fn names_in_warnings_are_no_commands_of_ci_runners() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("kernels")).unwrap();
+    fs::copy(demo().join("linux-5.10.btf"), dir.path().join("kernels/5.10.btf")).unwrap();
+    // A socket is skipped with a warning.
+    let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("kernels/##vso[task]a")).unwrap();
+    let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_core-relo"));
+    check.args(["check", text(&demo().join("exec.bpf.o")), "--btf", "kernels"]).current_dir(&dir);
+    let done = check.env("CI", "true").output().unwrap();
+    let warning = String::from_utf8(done.stderr).unwrap();
+    assert!(warning.contains("skipped") && warning.contains("\\u{23}#vso["), "{warning}");
+    assert!(!warning.contains("##vso["), "{warning}");
+}
+
 /// Returns the strings of an object's string tables: symbols, sections and BTF.
 fn strings(bytes: &[u8]) -> BTreeSet<Vec<u8>> {
     let is_name = |name: &&[u8]| name.len() >= 2 && name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');

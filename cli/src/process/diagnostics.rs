@@ -1,7 +1,7 @@
 //! Messages on stderr that do not go through a command's console: the log, panics, output that cannot be written.
 
-use crate::{error::BadInput, output::Stream};
-use core_relo::{Escaped, EscapedLines};
+use crate::{error::BadInput, output::Stream, text::printer::Printer};
+use core_relo::Escaped;
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
     env,
@@ -17,25 +17,28 @@ pub(crate) fn init_log(verbose: u8) {
     // The builder prints filters that it cannot parse.
     builder.parse_filters(&Escaped(filters).to_string());
     builder.target(env_logger::Target::Pipe(Box::new(Stream(io::stderr()))));
-    builder.format(|f, r| writeln!(f, "core-relo: {}", Escaped(r.args()))).init();
+    builder.format(|f, r| Printer::new(f, false).line(format_args!("core-relo: {}", r.args()))).init();
 }
 
 /// Prints a panic, which is a defect of this program, on one line; and the backtrace if `RUST_BACKTRACE` is set.
 pub(crate) fn init_panic_hook() {
     panic::set_hook(Box::new(|info| {
-        let mut text = format!("core-relo: a defect of this program: {}\n", Escaped(info));
+        let mut text = Vec::new();
+        let mut printer = Printer::new(&mut text, false);
+        // Writing to memory does not fail.
+        drop(printer.line(format_args!("core-relo: a defect of this program: {info}")));
         // The static file has no tables for unwinding, so its backtraces would be empty.
         let backtrace = if cfg!(core_relo_static) { Backtrace::disabled() } else { Backtrace::capture() };
         if backtrace.status() == BacktraceStatus::Captured {
-            text.push_str(&EscapedLines(backtrace).to_string());
+            drop(backtrace.to_string().lines().try_for_each(|line| printer.line(line)));
         }
         // Without stderr, only the exit status reports the defect.
-        drop(io::stderr().write_all(text.as_bytes()));
+        drop(io::stderr().write_all(&text));
     }));
 }
 
 /// Reports an error that ends the command with status 2: stdout cannot be written, or signals cannot be caught.
 pub(crate) fn report(bad: &BadInput) {
     // Without stderr, only the exit status reports the error.
-    drop(writeln!(io::stderr(), "core-relo: {bad}"));
+    drop(Printer::new(&mut io::stderr(), false).line(format_args!("core-relo: {bad}")));
 }
