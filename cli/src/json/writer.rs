@@ -38,10 +38,13 @@ impl Formatter for EscapingFormatter {
             return out.write_all(text.as_bytes());
         }
         // A line of JSON does not begin with text from input.
-        let commands = command_positions(text);
-        let is_command = |at: usize, c: char| c == '#' && commands.contains(&at);
+        let mut commands = command_positions(text).into_iter().peekable();
         let mut plain_start = 0;
-        for (at, c) in text.char_indices().filter(|(at, c)| needs_escape(*c) || is_command(*at, *c)) {
+        for (at, c) in text.char_indices() {
+            let is_command = commands.next_if_eq(&at).is_some() && c == '#';
+            if !is_command && !needs_escape(c) {
+                continue;
+            }
             out.write_all(slice(text, plain_start, at)?)?;
             // A character beyond U+FFFF becomes a pair of surrogates.
             c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))?;
@@ -72,5 +75,15 @@ mod tests {
         let mut command = JsonLines::default();
         command.push("# a ##[add-path]b").unwrap();
         assert_eq!(command.as_bytes(), b"\"# a \\u0023#[add-path]b\"\n");
+    }
+
+    /// A search among all commands for each of them would take minutes.
+    #[test]
+    fn a_text_of_many_commands_is_escaped_in_linear_time() {
+        const COMMANDS: usize = 1_000_000;
+        let mut lines = JsonLines::default();
+        lines.push(&"##[".repeat(COMMANDS)).unwrap();
+        let expected = format!("\"{}\"\n", "\\u0023#[".repeat(COMMANDS));
+        assert!(lines.as_bytes() == expected.as_bytes());
     }
 }

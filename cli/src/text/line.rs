@@ -93,8 +93,9 @@ impl Line {
         }
         text.push_str(rest);
         let moved = |position: usize| {
-            let before = ends.iter().take_while(|(old, _)| *old <= position).last();
-            before.map_or(position, |(old, new)| new + (position - old))
+            let before = ends.partition_point(|(old, _)| *old <= position).checked_sub(1);
+            let end = before.and_then(|index| ends.get(index));
+            end.map_or(position, |(old, new)| new + (position - old))
         };
         let styled = self.styled.iter().map(|(from, to, style)| (moved(*from), moved(*to), *style)).collect();
         Self { text, styled }
@@ -155,6 +156,15 @@ mod tests {
         assert_eq!(printed(&line.without_commands(), true), expected);
         let plain = Line::from("a::b # c");
         assert_eq!(plain.clone().without_commands(), plain);
+    }
+
+    /// A search among all commands for each styled part would take minutes.
+    #[test]
+    fn a_line_of_many_styled_commands_is_escaped_in_linear_time() {
+        const COMMANDS: usize = 200_000;
+        let line = (0..COMMANDS).fold(Line::new(), |line, _| line.styled(BOLD, "##["));
+        let expected = format!("{BOLD}\\u{{23}}#[{BOLD:#}").repeat(COMMANDS);
+        assert!(printed(&line.without_commands(), true) == expected + "\n");
     }
 
     #[test]
