@@ -7,7 +7,7 @@ use super::{
 };
 use core_relo::{
     TypeId,
-    btf::{Btf, Kind},
+    btf::{Btf, IntInfo, Kind, Type},
     explain::CType,
 };
 
@@ -80,15 +80,24 @@ fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId, start: Vec<u8>) -> Result<
         }
         let typed = parse_typed(btf, ty, word)
             .map_err(|what| format!("{word}: no `{}`: {what}", CType::new(btf, id)));
-        // A dump prints the same numbers and names in text and in JSON.
-        let is_scalar = matches!(ty.kind(), Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64 | Kind::Float);
         return match json_to_bytes(btf, id, &word.into(), start) {
-            Ok(bytes) if is_scalar => Ok(bytes),
+            Ok(bytes) if is_json_scalar(ty, word) => Ok(bytes),
             _ => typed,
         };
     }
     let UniqueKeys(json) = serde_json::from_str(word).map_err(|e| format!("{word}: no JSON: {e}"))?;
     json_to_bytes(btf, id, &json, start)
+}
+
+/// Returns whether a word without quotes is the same value as in a JSON string. A dump prints the same numbers and names in text and in JSON.
+fn is_json_scalar(ty: Type<'_>, word: &str) -> bool {
+    match (ty.kind(), ty.int()) {
+        // A dump has a number for a byte that is no `_Bool`. As a word, it is more likely a mistake.
+        (Kind::Int, Some(int)) if int.encoding & IntInfo::BOOL != 0 => false,
+        // In JSON, these are the bytes of a NaN. Without quotes, they would look like a number.
+        (Kind::Float, _) => !word.starts_with("0x"),
+        (kind, _) => matches!(kind, Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64),
+    }
 }
 
 /// Returns one byte for each word, a number, as bpftool does.
@@ -139,6 +148,7 @@ mod tests {
         let mut b = Builder::new(Endian::native());
         let int = b.int("int", 4, Builder::SIGNED);
         let pair = b.structure("pair", 8, &[("a", int, 0), ("b", int, 32)]);
+        let (bool, float) = (b.int("_Bool", 1, IntInfo::BOOL), b.float("float", 4));
         let btf = Btf::parse(b.finish()).unwrap();
         let parse = |words: &str, size, ty: Option<TypeId>| {
             let words: Vec<_> = words.split_whitespace().map(str::to_owned).collect();
@@ -151,6 +161,8 @@ mod tests {
         assert_eq!(parse("1 0x0f 0 255", 4, Some(int)), Ok(vec![1, 15, 0, 255]), "bpftool's bytes");
         assert_eq!(parse(r#"{"b":7}"#, 8, Some(pair)), Ok([[0; 4], seven].concat()));
         assert_eq!(parse("", 0, None), Ok(Vec::new()));
+        assert_eq!((parse("1", 1, Some(bool)), parse("false", 1, Some(bool))), (Ok(vec![1]), Ok(vec![0])));
+        assert_eq!(parse("\"0x0102c07f\"", 4, Some(float)), Ok(vec![1, 2, 0xc0, 0x7f]), "bytes of a NaN");
         for (words, size, ty, expected) in [
             ("hex 01", 4, Some(int), "the key has 1 bytes, expected 4"),
             ("hex 0g", 1, None, "0g: expected pairs of hexadecimal digits"),
@@ -163,6 +175,9 @@ mod tests {
             ("{", 8, Some(pair), "{: no JSON: EOF"),
             (r#"{"a":1,"b":2,"a":3}"#, 8, Some(pair), "no JSON: the object has the key \"a\" twice"),
             ("x", 4, Some(int), "x: no `int`: expected a number"),
+            ("7", 1, Some(bool), "7: no `_Bool`: expected true or false"),
+            ("0x07", 1, Some(bool), "0x07: no `_Bool`: expected true or false"),
+            ("0x3f800000", 4, Some(float), "0x3f800000: no `float`: expected a number"),
             ("4294967296", 4, None, "expected a number, or `hex` and 4 bytes"),
             ("1", 16, None, "1: expected `hex` and 16 bytes"),
             ("1", 0, None, "the map has no keys, expected no words"),

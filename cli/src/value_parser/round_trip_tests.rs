@@ -169,6 +169,11 @@ fn an_update_takes_the_dump_of_every_type() {
         }
         for _ in 0..4 {
             let old = bytes(&mut random, usize::try_from(ty.bytes).unwrap());
+            let int = btf.ty(ty.id).unwrap().int();
+            if int.is_some_and(|int| int.encoding & IntInfo::BOOL != 0) && old.iter().any(|byte| *byte > 1) {
+                // As a word without quotes, the number of such a byte is more likely a mistake.
+                continue;
+            }
             let (json, new) = there_and_back(&btf, ty, &old);
             // Padding and the bytes after the end of a text are not printed.
             let (again, last) = there_and_back(&btf, ty, &new);
@@ -185,6 +190,7 @@ fn all_bits_of_numbers_come_back() {
     let (float, double, wide) =
         (b.float("float", 4), b.float("double", 8), b.int("__int128", 16, IntInfo::SIGNED));
     let long = b.int("unsigned long", 8, 0);
+    let holder = b.structure("holder", 4, &[("f", float, 0)]);
     let both = b.union("both", 8, &[("d", double, 0), ("n", long, 0)]);
     let btf = Btf::parse(b.finish()).unwrap();
     let types = [(float, 4), (double, 8), (wide, 16), (both, 8)];
@@ -201,9 +207,9 @@ fn all_bits_of_numbers_come_back() {
     let parse = |word: &str, id, size| {
         parse_part(ElementPart::Value, &[word.to_owned()], vec![0; size], Some((&btf, id)))
     };
-    for (word, id, size) in [("1e39", float, 4), ("1e999", double, 8), ("[1e39]", float, 4)] {
+    for (word, id, size) in [("1e39", float, 4), ("1e999", double, 8), (r#"{"f":1e39}"#, holder, 4)] {
         let error = parse(word, id, size).unwrap_err();
-        assert!(error.contains("too large") || word.starts_with('['), "{error}");
+        assert!(error.contains("too large for a float of"), "{error}");
     }
     assert_eq!(parse("-inf", float, 4), Ok(f32::NEG_INFINITY.to_le_bytes().to_vec()));
     let error = parse(r#"{"d":1,"d":2}"#, both, 8).unwrap_err();
