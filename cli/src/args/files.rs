@@ -10,6 +10,9 @@ use std::{
 /// The option that replaces files of another kind. Each command with an output has it.
 const FORCE: &str = "force";
 
+/// The output of `check --resume`. It is continued, not replaced, so `--force` has no effect on it.
+const RESUME: &str = "resume";
+
 /// An input file or directory on the command line.
 #[derive(Clone, Debug)]
 struct InputPath {
@@ -79,13 +82,16 @@ impl CommandFiles {
 
 /// Adds `--force` to each command with an output.
 pub(super) fn with_force(command: Command) -> Command {
-    let has_output = command.get_arguments().any(is_output);
+    let is_replaced = |argument: &&Arg| is_output(argument) && argument.get_id() != RESUME;
+    let outputs: Vec<_> = command.get_arguments().filter(is_replaced).map(option_name).collect();
+    let is_continued = command.get_arguments().any(|argument| argument.get_id() == RESUME);
     let command = command.mut_subcommands(with_force);
-    if !has_output {
+    if outputs.is_empty() {
         return command;
     }
-    let help = "Replace an output file although it is of another kind. Inputs are never replaced";
-    command.arg(Arg::new(FORCE).long(FORCE).action(ArgAction::SetTrue).help(help))
+    let help = format!("Replace output files of another kind ({}), but no inputs", outputs.join(", "));
+    let force = Arg::new(FORCE).long(FORCE).action(ArgAction::SetTrue).help(help);
+    command.arg(if is_continued { force.conflicts_with(RESUME) } else { force })
 }
 
 /// Returns the shortest way to give an argument: `-o`, `--report`, `OUT`.
@@ -172,6 +178,23 @@ mod tests {
         assert!(commands_with_outputs >= 18, "{commands_with_outputs}");
     }
 
+    /// `--force` alone would read as if `load` forced the load.
+    #[test]
+    fn the_help_of_force_names_the_outputs() {
+        let help_of = |name: &str| {
+            let command = full_command();
+            let force = command.find_subcommand(name).unwrap().get_arguments().find(|a| a.get_id() == FORCE);
+            force.unwrap().get_help().unwrap().to_string()
+        };
+        assert!(help_of("load").contains("(--write-budget)"), "{}", help_of("load"));
+        assert!(help_of("patch").contains("(-o)"), "{}", help_of("patch"));
+        let check = help_of("check");
+        assert!(check.contains("--report") && !check.contains("--resume"), "{check}");
+        let words = ["core-relo", "check", "a.o", "--resume", "results", "--force"];
+        let error = Args::full_command().try_get_matches_from(words).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict);
+    }
+
     #[test]
     fn no_output_of_any_command_replaces_an_input_or_a_file_of_another_kind() {
         let dir = tempfile::tempdir().unwrap();
@@ -190,7 +213,7 @@ mod tests {
                         _ => in_place.push(place),
                     }
                 }
-                if id == "resume" {
+                if id == RESUME {
                     continue;
                 }
                 let refused = [&elf, &text].map(|path| check(words, &[output], path));
@@ -201,6 +224,13 @@ mod tests {
                         "{name}: {e}"
                     );
                 }
+            }
+        });
+        for_each_command(&full_command(), &[], &mut |command, words| {
+            for (_, output, _) in IN_PLACE.iter().filter(|(name, ..)| *name == words.join(" ")) {
+                let argument = command.get_arguments().find(|argument| argument.get_id() == output);
+                let help = argument.unwrap().get_help().unwrap().to_string();
+                assert!(help.contains("may be "), "{words:?} {output}: {help}");
             }
         });
         in_place.sort();

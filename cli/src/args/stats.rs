@@ -16,7 +16,7 @@ pub(crate) struct StatsArgs {
     /// Growth of a value that --budget accepts, in percent. The same kernel counts the same, so the default is 0
     #[arg(long, value_name = "PERCENT", default_value_t = 0, requires = "budget", value_parser = clap::value_parser!(u32).range(0..=10000))]
     pub(crate) budget_tolerance: u32,
-    /// Write the statistics to FILE as the new budget
+    /// Write the statistics to FILE as the new budget; may be the FILE of --budget
     #[arg(long, value_name = "FILE", requires = "single_loads", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("budget", OutputKind::Budget))]
     pub(crate) write_budget: Option<OutputPath>,
 }
