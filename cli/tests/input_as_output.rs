@@ -34,6 +34,21 @@ fn no_input_becomes_the_output() {
     }
 }
 
+/// Stdout is no file, and may get several outputs.
+#[test]
+fn a_file_named_like_stdout_is_not_written_to() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::copy(demo().join("linux-6.1.btf"), dir.path().join("kernel.btf")).unwrap();
+    fs::write(dir.path().join("-"), "a file of the user").unwrap();
+    fs::copy(demo().join("exec.bpf.o"), dir.path().join("agent.bpf.o")).unwrap();
+    let header = run_in(dir.path(), ["gen", "vmlinux", "agent.bpf.o", "--btf", "kernel.btf", "-o", "-"]);
+    assert!(header.exit == 0 && header.out.contains("__VMLINUX_H__"), "{}", header.err);
+    // The program is looked up after the outputs are checked.
+    let run = run_in(dir.path(), ["prog", "run", "--pinned", "nosuch", "--data-out", "-", "--ctx-out", "-"]);
+    assert!(run.exit == 2 && run.err.contains("nosuch: "), "{}", run.err);
+    assert_eq!(fs::read(dir.path().join("-")).unwrap(), b"a file of the user");
+}
+
 /// Reports and budgets replace only reports and budgets. A glob after an option makes its first file the output.
 #[test]
 fn reports_and_budgets_replace_no_other_files() {

@@ -20,6 +20,10 @@ pub(crate) fn check_outputs(files: &CommandFiles) -> Result<(), BadInput> {
     for NamedOutput { option, path: output } in &files.outputs {
         let help = format!("{option} names the output: give it a path of its own");
         refuse_inputs(files.inputs_to_keep(output), output, &help)?;
+        // Stdout may get several outputs. A file named `-` is not written to.
+        if is_dash(output) {
+            continue;
+        }
         // Writing reports a path that leads nowhere.
         let Some(destination) = Destination::find(output).ok().filter(Destination::is_replaced) else {
             continue;
