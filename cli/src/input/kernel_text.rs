@@ -3,6 +3,7 @@
 use super::{file, limits::KERNEL_TEXT_BYTES};
 use crate::error::BadInput;
 use flate2::read::MultiGzDecoder;
+use rustix::fs::{Mode, OFlags};
 use std::{
     fs::File,
     io::{self, Read},
@@ -19,9 +20,14 @@ pub(crate) fn read(path: &Path) -> Result<String, BadInput> {
         Some(copy) => copy,
         // Another FIFO would block. The files of /proc have no length, so that `file::read` refuses them.
         None if !path.metadata().map_err(cannot_be_read)?.is_file() => {
-            return Err(BadInput::for_path(path, "is not a regular file"));
+            let what = "is a device, pipe or socket, expected a regular file";
+            return Err(BadInput::for_path(path, what));
         }
-        None => File::open(path).map_err(cannot_be_read)?,
+        // The kernel's log in /proc/kmsg has no end. A read would wait for the next message.
+        None => File::from(
+            rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
+                .map_err(|errno| cannot_be_read(errno.into()))?,
+        ),
     };
     let data = read_limited(file).map_err(cannot_be_read)?;
     let text = match data.starts_with(GZIP) {
