@@ -234,30 +234,41 @@ impl<'cb> PerfBuffer<'cb> {
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
         let consumed = self.consume_pending(usize::MAX)?;
         if consumed.stopped || consumed.records > 0 {
-            return Ok(consumed);
+            return self.drain_if_due(consumed);
         }
         for slice in WaitSlices::new(timeout, self.drain_interval) {
             let waited = self.epoll.wait(&mut self.ready, slice);
             match waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))? {
                 Waited::Ready => {
                     self.pending.extend(self.ready.iter().filter_map(|index| usize::try_from(*index).ok()));
-                    return self.consume_pending(usize::MAX);
+                    let consumed = self.consume_pending(usize::MAX)?;
+                    return self.drain_if_due(consumed);
                 }
                 Waited::Interrupted => break,
-                // The caller chose to wait for several samples, so they wait at least for the interval.
-                Waited::TimedOut
-                    if self.drain_interval.is_some_and(|interval| self.last_drain.elapsed() >= interval) =>
-                {
-                    self.last_drain = Instant::now();
-                    let consumed = self.consume()?;
+                Waited::TimedOut => {
+                    let consumed = self.drain_if_due(Consumed::default())?;
                     if consumed.stopped || consumed.records > 0 {
                         return Ok(consumed);
                     }
                 }
-                Waited::TimedOut => {}
             }
         }
         Ok(Consumed::default())
+    }
+
+    /// Reads all rings if the interval has passed since they were read last. The caller chose to wait for several samples, so samples
+    /// wait at least for the interval. Returns the samples of the call so far and those read here. If a callback stopped the call, the next
+    /// call reads the rings.
+    fn drain_if_due(&mut self, mut consumed: Consumed) -> Result<Consumed, RingError> {
+        if self.drain_interval.is_none_or(|interval| self.last_drain.elapsed() < interval) {
+            return Ok(consumed);
+        }
+        self.last_drain = Instant::now();
+        self.pending.extend(0..self.rings.len());
+        if !consumed.stopped {
+            consumed.add(self.consume_pending(usize::MAX)?);
+        }
+        Ok(consumed)
     }
 
     /// Reads the pending rings, at most `n` samples.

@@ -8,15 +8,21 @@ use crate::{
 };
 use core::{ops::ControlFlow, time::Duration};
 use core_relo_object::object::MapType;
-use std::{os::fd::OwnedFd, sync::Mutex};
+use std::{os::fd::OwnedFd, sync::Mutex, thread};
 
 /// Sends the first `len` bytes of the payload; returns 0 if there was room.
 fn sender(map: &MapFd, len: i32) -> Option<OwnedFd> {
+    const CURRENT_CPU: i32 = -1;
+    sender_to(map, len, CURRENT_CPU)
+}
+
+/// Sends as [`sender`] does, to the ring at a key of the map.
+fn sender_to(map: &MapFd, len: i32, key: i32) -> Option<OwnedFd> {
     let mut code = load_payload(len);
     code.push(mov(1, 6));
     code.extend(load_map(2, map));
-    // r3 = BPF_F_CURRENT_CPU
-    code.extend([insn(0xb4, 3, 0, 0, -1), mov(4, 10), add(4, -512), set(5, len), call(25), exit()]);
+    // The upper half of r3 is 0, as the helper's flags need it.
+    code.extend([insn(0xb4, 3, 0, 0, key), mov(4, 10), add(4, -512), set(5, len), call(25), exit()]);
     filter(&code)
 }
 
@@ -26,7 +32,7 @@ fn events() -> Option<MapFd> {
 
 /// Runs a function on one CPU.
 fn on_one_cpu<T: Send>(f: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope
             .spawn(|| {
                 sys::pin_to_first_cpu();
@@ -129,6 +135,36 @@ fn samples_below_the_number_that_wakes_are_read_after_an_interval() {
     on_one_cpu(|| {
         run(&prog, &[0; 8], 3);
         assert_eq!(buffer.poll(None).unwrap().records, 3);
+    });
+}
+
+#[test]
+fn a_busy_ring_does_not_keep_the_reader_from_the_others() {
+    let Some(map) = map(MapType::PerfEventArray, 4, 4, 2) else { return };
+    let (Some(quiet), Some(busy)) = (sender_to(&map, 8, 0), sender_to(&map, 8, 1)) else { return };
+    let mut n = 0;
+    let mut buffer = PerfBufferOptions::new()
+        .cpus([(0, 0), (0, 1)])
+        .wakeup(Wakeup::Samples(4))
+        .drain_interval(Some(Duration::from_millis(1)))
+        .open(&map, |_cpu, _: &[u8]| {
+            n += 1;
+            if n == 6 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    on_one_cpu(|| {
+        // The busy ring wakes the reader.
+        run(&quiet, &[0; 8], 1);
+        thread::sleep(Duration::from_millis(2));
+        run(&busy, &[0; 8], 4);
+        assert_eq!(buffer.poll(None).unwrap().records, 5);
+        // The busy ring has samples from an earlier call.
+        run(&busy, &[0; 8], 4);
+        let stopped = buffer.poll(None).unwrap();
+        assert_eq!((stopped.records, stopped.stopped), (1, true));
+        run(&quiet, &[0; 8], 1);
+        thread::sleep(Duration::from_millis(2));
+        assert_eq!(buffer.poll(None).unwrap().records, 4);
     });
 }
 
