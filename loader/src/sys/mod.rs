@@ -79,7 +79,7 @@ pub(crate) use ring::{
     UserRing,
 };
 #[cfg(test)]
-pub(crate) use testing::own_network;
+pub(crate) use testing::{new_pid_namespace_for_children, own_network};
 
 #[cfg(test)]
 mod tests {

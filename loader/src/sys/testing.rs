@@ -9,6 +9,12 @@ pub(crate) fn own_network() -> Result<(), Errno> {
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 { Ok(()) } else { Err(Errno::last()) }
 }
 
+/// Creates a pid namespace for the later children of the calling thread.
+pub(crate) fn new_pid_namespace_for_children() -> Result<(), Errno> {
+    // SAFETY: the call takes no pointers. It changes only the namespace of this thread's children.
+    if unsafe { libc::unshare(libc::CLONE_NEWPID) } == 0 { Ok(()) } else { Err(Errno::last()) }
+}
+
 /// Closes standard input, so that the next descriptor gets its number.
 pub(crate) fn close_stdin() {
     // SAFETY: nobody owns the descriptor: the standard library uses it by number, and tolerates that it is closed.
