@@ -357,6 +357,7 @@ impl fmt::Debug for PerfBuffer<'_> {
 impl Drop for PerfBuffer<'_> {
     fn drop(&mut self) {
         if !self.owner.is_current() {
+            self.rings.drain(..).for_each(|ring| ring.ring.close_in_child());
             return;
         }
         for ring in &self.rings {

@@ -211,6 +211,23 @@ fn a_reader_of_one_cpu_leaves_the_map_on_drop() {
     sys::map_delete(map.shape(), 0u32.as_bytes()).unwrap_err();
 }
 
+/// A child has no copy of a ring's memory, and may have other memory at the same address.
+#[test]
+fn a_child_that_drops_a_buffer_keeps_its_own_memory() {
+    const PAGES: usize = 256;
+    let Some(map) = map(MapType::PerfEventArray, 4, 4, 1) else { return };
+    let buffer =
+        PerfBufferOptions::new().pages(PAGES).cpus([(0, 0)]).open(&map, |_cpu, _: &[u8]| ()).unwrap();
+    let mut buffer = Some(buffer);
+    sys::in_child(|| {
+        let mut memory: Vec<_> = (0..64).map(|_| vec![1u8; PAGES * page_size()]).collect();
+        drop(buffer.take());
+        for bytes in &mut memory {
+            bytes.fill(2);
+        }
+    });
+}
+
 #[test]
 fn invalid_options_are_errors() {
     let Some(map) = events() else { return };

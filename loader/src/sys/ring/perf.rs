@@ -90,6 +90,12 @@ impl PerfRing {
         }
     }
 
+    /// Closes the descriptor in a child after `fork`. The kernel does not copy the ring's memory to a child, which may have other memory at
+    /// the address by now.
+    pub(crate) fn close_in_child(self) {
+        core::mem::forget(self.memory);
+    }
+
     /// Gives the memory before a position back to the kernel.
     fn release(&self, tail: usize) -> Result<(), RingFault> {
         self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)
