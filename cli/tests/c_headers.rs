@@ -149,7 +149,8 @@ fn programs_compile_with_the_header_of_their_source_or_object() {
 fn bad_input_leaves_the_old_header() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("vmlinux.h");
-    fs::write(&out, "old").unwrap();
+    let old = "#ifndef __VMLINUX_H__\n#endif\n";
+    fs::write(&out, old).unwrap();
     fs::copy(demo().join(KERNEL), dir.path().join("kernel.btf")).unwrap();
     fs::copy(demo().join("exec.bpf.o"), dir.path().join("exec.bpf.o")).unwrap();
     let kernel = fs::read(dir.path().join("kernel.btf")).unwrap();
@@ -166,7 +167,7 @@ fn bad_input_leaves_the_old_header() {
         let run = run_in(dir.path(), ["gen", "vmlinux", object, "--btf", kernel, "-o", "vmlinux.h"]);
         assert_eq!((run.exit, &*run.out), (2, ""), "{object} {kernel}");
         assert!(run.err.starts_with("core-relo: ") && run.err.contains(named), "{}", run.err);
-        assert_eq!(fs::read(&out).unwrap(), b"old", "{object} {kernel}");
+        assert_eq!(fs::read_to_string(&out).unwrap(), old, "{object} {kernel}");
     }
     let files = fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(files, 5, "no temporary file stays");
