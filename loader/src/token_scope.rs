@@ -38,19 +38,17 @@ pub(crate) struct TokenScope {
     attach_types: u64,
 }
 
-/// Returns why the kernel refuses a request with `EPERM` although the process has a token.
-pub(crate) fn explain_refusal(token: BorrowedFd<'_>, request: TokenRequest) -> String {
-    let missing = TokenScope::read(token).map(|scope| scope.missing(request));
-    match missing.as_deref() {
-        None => {
-            "the BPF token may not delegate it: `core-relo token list` shows what the bpffs delegates".into()
-        }
-        Some([]) => format!("the BPF token delegates it, but {}", missing_privilege_with_token()),
-        Some([one]) => format!("the BPF token does not delegate {one}: mount the bpffs with it"),
-        Some(several) => {
+/// Returns why the kernel refuses a request with `EPERM` although the process has a token. Returns `None` if the system does not show what the
+/// token delegates.
+pub(crate) fn explain_refusal(token: BorrowedFd<'_>, request: TokenRequest) -> Option<String> {
+    let missing = TokenScope::read(token)?.missing(request);
+    Some(match &*missing {
+        [] => format!("the BPF token delegates it, but {}", missing_privilege_with_token()),
+        [one] => format!("the BPF token does not delegate {one}: mount the bpffs with it"),
+        several => {
             format!("the BPF token does not delegate {}: mount the bpffs with them", several.join(" and "))
         }
-    }
+    })
 }
 
 impl TokenScope {

@@ -134,14 +134,18 @@ impl Prober {
     /// Names what the token does not delegate, if the kernel refused a request for lack of privileges. `asked` is the request that creates
     /// the map or program of the probe.
     fn explain(&self, probed: ProbeResult, asked: TokenRequest) -> ProbeResult {
-        self.with_reason(probed, |token, refused| match refused {
-            PROG_LOAD | MAP_CREATE => explain_refusal(token.as_fd(), asked),
-            INNER_MAP_CREATE => {
-                explain_refusal(token.as_fd(), TokenRequest::Map(map_type::FIRST_INNER_TYPE.number()))
-            }
-            BTF_LOAD => explain_refusal(token.as_fd(), TokenRequest::Btf),
-            // Tokens do not count for links.
-            _ => missing_privilege_with_token().to_owned(),
+        self.with_reason(probed, |token, refused| {
+            let asked = match refused {
+                PROG_LOAD | MAP_CREATE => asked,
+                INNER_MAP_CREATE => TokenRequest::Map(map_type::FIRST_INNER_TYPE.number()),
+                BTF_LOAD => TokenRequest::Btf,
+                // Tokens do not count for links.
+                _ => return missing_privilege_with_token().to_owned(),
+            };
+            explain_refusal(token.as_fd(), asked).unwrap_or_else(|| {
+                "the BPF token may not delegate it: `core-relo token list` shows what the bpffs delegates"
+                    .into()
+            })
         })
     }
 
