@@ -5,7 +5,7 @@ use crate::{
     index::{MapIndex, ProgramIndex},
     internal::InternalError,
 };
-use hashbrown::HashMap;
+use std::collections::HashMap;
 
 /// The programs that each program array holds initially.
 pub type HeldPrograms = HashMap<MapIndex, Vec<ProgramIndex>>;
