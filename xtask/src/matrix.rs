@@ -251,6 +251,8 @@ fn copy_libraries(to: &Path) -> Outcome {
     fs::create_dir_all(to).map_err(|error| io(to, error))?;
     fs::write(to.join("Cargo.toml"), manifest.join("\n")).map_err(|error| io(to, error))?;
     for library in LIBRARIES {
+        // A file of an earlier copy may be gone since.
+        let _ = fs::remove_dir_all(to.join(library));
         for file in files_below(&root().join(library)) {
             let inside = file.strip_prefix(root()).map_err(|_| format!("{} is outside", file.display()))?;
             let target = to.join(inside);
