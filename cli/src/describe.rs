@@ -28,13 +28,15 @@ pub(crate) fn program_name(planned: &PlannedReloc<'_>) -> Option<String> {
     planned.function().map(|f| Name::new(f.name).shortened().to_string())
 }
 
-/// Returns the source position: `exec.bpf.c:41:17`, or `exec.bpf.c:41` without a column. `None` without line information.
+/// Returns the source position: `exec.bpf.c:41:17`, `exec.bpf.c:41` without a column, `near exec.bpf.c:41` if the access is only near the
+/// line. `None` without line information.
 pub(crate) fn source_position(planned: &PlannedReloc<'_>) -> Option<String> {
     let source = planned.source_line()?;
-    let file = source.file.shortened();
+    let near = if source.is_near { "near " } else { "" };
+    let position = format!("{near}{}:{}", source.file.shortened(), source.line);
     Some(match source.column {
-        0 => format!("{file}:{}", source.line),
-        column => format!("{file}:{}:{column}", source.line),
+        0 => position,
+        column => format!("{position}:{column}"),
     })
 }
 

@@ -33,7 +33,7 @@ fn plan_lines_match_the_schema() {
         schema.check("plan", line);
         assert_eq!(keys(&line["local"]), ["type_id", "spec"]);
         if !line["source"].is_null() {
-            assert_eq!(keys(&line["source"]), ["file", "line", "column", "text"]);
+            assert_eq!(keys(&line["source"]), ["file", "line", "column", "text", "is_near"]);
         }
         for candidate in line["candidates"].as_array().unwrap() {
             assert_eq!(keys(candidate), ["btf", "type_id", "spec", "verdict", "matched"]);

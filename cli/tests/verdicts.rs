@@ -86,6 +86,7 @@ fn an_unguarded_missing_field_is_refused_with_reason_and_source_line() {
                 "line": 70,
                 "column": 23,
                 "text": "event->state = task->__state;",
+                "is_near": false,
             },
             "evidence": {"source": "btf", "text": "vmlinux [1]: no member `__state`"},
             "fix": null, "loader": null,
@@ -283,7 +284,7 @@ fn programs_have_the_documented_keys() {
             for reason in reasons {
                 schema().check("reason of check", reason);
                 if !reason["source"].is_null() {
-                    assert_eq!(keys(&reason["source"]), ["file", "line", "column", "text"]);
+                    assert_eq!(keys(&reason["source"]), ["file", "line", "column", "text", "is_near"]);
                 }
                 if !reason["evidence"].is_null() {
                     assert_eq!(keys(&reason["evidence"]), ["source", "text"]);

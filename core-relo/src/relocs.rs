@@ -3,12 +3,13 @@
 use crate::{
     btf::{Btf, Type},
     endian::Endian,
-    ext::{BtfExt, CoreRelo},
+    ext::{BtfExt, CoreRelo, RelocKind},
     ids::{ByteOffset, InsnIndex, StrOffset, to_u32, to_usize},
     insn::{INSN_BYTES, Slot},
     name::Name,
     source_lines::{
-        AccessWords, LineQuery, SourceLine, SourceLines, ValueUses, find_value_uses, is_register_struct,
+        Access, AccessWords, LineQuery, SourceLine, SourceLines, ValueUses, find_value_uses,
+        is_register_struct,
     },
     spec::{self, Spec, SpecError},
 };
@@ -95,8 +96,14 @@ impl Record<'_> {
         } else {
             spec.accessors.iter().filter_map(|accessor| accessor.name(btf)).collect()
         };
+        let access = match spec.kind {
+            kind if kind.is_type() => Access::Type,
+            RelocKind::FieldExists => Access::ExistenceCheck,
+            _ => Access::Use,
+        };
         let composite = spec.accessors.iter().last().and_then(|accessor| btf.ty(accessor.ty)).map(Type::name);
         AccessWords {
+            access,
             names: names.into_iter().filter(|name| !name.is_empty()).collect(),
             is_register: composite.is_some_and(|name| is_register_struct(name.essential().as_bytes())),
         }
@@ -192,7 +199,8 @@ impl<'o> Relocs<'o> {
     }
 
     /// Returns the source line of a record's access. The line that contains the access may begin after the record's instruction,
-    /// because compilers load offsets early.
+    /// because compilers load offsets early. If no line of the function names the member, the access is only near the line:
+    /// [`SourceLine::is_near`].
     pub fn source_line(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
         let function = self.function(record).map(|function| function.start..function.end());
         // The instruction of a load or store is in the line of its access.

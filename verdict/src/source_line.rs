@@ -15,15 +15,37 @@ pub struct SourceLine {
     pub column: u32,
     /// The text of the line.
     pub text: String,
+    /// Whether the access is near this line, not in it: see [`core_relo::SourceLine::is_near`].
+    pub is_near: bool,
 }
 
 impl SourceLine {
+    /// Returns the position without the column: `exec.bpf.c:41`, or `near exec.bpf.c:41` if the access is only near the line.
+    pub fn position(&self) -> String {
+        let near = if self.is_near { "near " } else { "" };
+        format!("{near}{}:{}", self.file, self.line)
+    }
+
+    /// Returns the position with the column, if it is known: `exec.bpf.c:41:17`.
+    pub fn position_with_column(&self) -> String {
+        match self.column {
+            0 => self.position(),
+            column => format!("{}:{column}", self.position()),
+        }
+    }
+
     /// Returns the line as text that is safe to print.
     pub(crate) fn new(line: core_relo::SourceLine<'_>) -> Self {
         let escaped = |name: Name<'_>| text(name.shortened());
         // Escapes would hide the white space.
         let trimmed = Name::new(line.text.as_bytes().trim_ascii());
-        Self { file: escaped(line.file), line: line.line, column: line.column, text: escaped(trimmed) }
+        Self {
+            file: escaped(line.file),
+            line: line.line,
+            column: line.column,
+            text: escaped(trimmed),
+            is_near: line.is_near,
+        }
     }
 }
 
@@ -43,5 +65,6 @@ pub(crate) fn source_line(btf: &Btf<'_>, code: &LinkedProgram, insn: u32) -> Opt
         column: position & 0x3ff,
         // Escapes would hide the white space.
         text: escaped(Name::new(name(line)?.as_bytes().trim_ascii())),
+        is_near: false,
     })
 }

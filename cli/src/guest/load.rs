@@ -120,15 +120,17 @@ struct LoadLine {
 }
 
 impl Refusal {
-    /// Returns the source line at which the verifier stopped: `FILE:LINE: TEXT`.
+    /// Returns the source line at which the verifier stopped: `FILE:LINE: TEXT`, or `near FILE:LINE: TEXT`.
     pub(crate) fn source_line(&self) -> Option<SourceLine> {
         let source = self.source.as_deref()?;
+        let near = source.strip_prefix("near ");
+        let (source, is_near) = (near.unwrap_or(source), near.is_some());
         // The name of the file may contain a colon and a space.
         source.match_indices(": ").find_map(|(end, _)| {
             let (position, text) = source.split_at_checked(end)?;
             let (file, line) = position.rsplit_once(':')?;
             let text = text.strip_prefix(": ")?.to_owned();
-            Some(SourceLine { file: file.to_owned(), line: line.parse().ok()?, column: 0, text })
+            Some(SourceLine { file: file.to_owned(), line: line.parse().ok()?, column: 0, text, is_near })
         })
     }
 }
@@ -396,10 +398,11 @@ mod tests {
         let source = |text: &str| {
             let mut refusal: Refusal = serde_json::from_str(r#"{"stage":"program","text":"no"}"#).unwrap();
             refusal.source = Some(text.to_owned());
-            refusal.source_line().map(|source| (source.file, source.line, source.text))
+            refusal.source_line().map(|source| (source.file, source.line, source.text, source.is_near))
         };
-        let parts = Some(("/a: b/c.c".to_owned(), 141, "x ? y: 3: z".to_owned()));
-        assert_eq!(source("/a: b/c.c:141: x ? y: 3: z"), parts);
+        let parts = |is_near| Some(("/a: b/c.c".to_owned(), 141, "x ? y: 3: z".to_owned(), is_near));
+        assert_eq!(source("/a: b/c.c:141: x ? y: 3: z"), parts(false));
+        assert_eq!(source("near /a: b/c.c:141: x ? y: 3: z"), parts(true));
         assert_eq!(source("c.c: no line"), None);
     }
 

@@ -34,6 +34,7 @@ pub(crate) struct SourceLine {
     pub(crate) line: u32,
     pub(crate) column: u32,
     pub(crate) text: String,
+    pub(crate) is_near: bool,
 }
 
 impl SourceLine {
@@ -45,13 +46,13 @@ impl SourceLine {
 impl From<core_relo::SourceLine<'_>> for SourceLine {
     fn from(line: core_relo::SourceLine<'_>) -> Self {
         let (file, text) = (line.file.shortened().to_string(), line.text.shortened().to_string());
-        Self { file, line: line.line, column: line.column, text }
+        Self { file, line: line.line, column: line.column, text, is_near: line.is_near }
     }
 }
 
 impl From<core_relo_verdict::SourceLine> for SourceLine {
     fn from(line: core_relo_verdict::SourceLine) -> Self {
-        let core_relo_verdict::SourceLine { file, line, column, text } = line;
-        Self { file, line, column, text }
+        let core_relo_verdict::SourceLine { file, line, column, text, is_near } = line;
+        Self { file, line, column, text, is_near }
     }
 }

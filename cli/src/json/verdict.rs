@@ -76,6 +76,7 @@ pub(crate) struct SourceJson<'a> {
     line: u32,
     column: u32,
     text: &'a str,
+    is_near: bool,
 }
 
 /// The evidence for a reason.
@@ -176,7 +177,8 @@ impl<'a> JudgedReasonJson<'a> {
 
 impl<'a> SourceJson<'a> {
     pub(crate) fn new(source: &'a SourceLine) -> Self {
-        Self { file: &source.file, line: source.line, column: source.column, text: &source.text }
+        let SourceLine { file, line, column, text, is_near } = source;
+        Self { file, line: *line, column: *column, text, is_near: *is_near }
     }
 }
 

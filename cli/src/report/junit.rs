@@ -258,7 +258,7 @@ fn program_case(
 /// Returns the lines of a silent mismatch, escaped.
 fn warning_text(warning: &Mismatch) -> String {
     let source = warning.source.as_ref();
-    let position = source.map(|source| format!("{}:{}: ", Markup(&source.file), source.line));
+    let position = source.map(|source| format!("{}: ", Markup(&source.position())));
     format!(
         "warning: {}{}\n  object: {}\n  kernel: {}\n",
         position.unwrap_or_default(),
@@ -281,8 +281,7 @@ const fn status(verdict: Verdict, autoload: bool) -> Status {
 fn reason_text(reason: &Reason) -> String {
     let mut text = format!("{}: {}\n", reason.kind.word(), Markup(&reason.text));
     if let Some(source) = &reason.source {
-        let (file, code) = (Markup(&source.file), Markup(source.text.trim()));
-        text += &format!("  source: {file}:{}: {code}\n", source.line);
+        text += &format!("  source: {}: {}\n", Markup(&source.position()), Markup(source.text.trim()));
     }
     if let Some(evidence) = &reason.evidence {
         text += &format!("  evidence: {}: {}\n", evidence.source, Markup(&evidence.text));

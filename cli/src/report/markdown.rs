@@ -198,9 +198,8 @@ fn warning_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], warning: &Fou
     let (text, program) = (MarkdownCode(&mismatch.text), MarkdownCode(&mismatch.program));
     let mut item = format!("* **warning** {extent}: {text}\n  * program: {program}\n");
     if let Some(source) = &mismatch.source {
-        let position = format!("{}:{}", source.file, source.line);
         let line = MarkdownCode(source.text.trim());
-        let _ = writeln!(item, "  * source: {}: {line}", MarkdownCode(&position));
+        let _ = writeln!(item, "  * source: {}: {line}", MarkdownCode(&source.position()));
     }
     let (local, target) = (MarkdownCode(&mismatch.local), MarkdownCode(&mismatch.target));
     item + &format!("  * in the object: {local}\n  * in the kernel: {target}\n")
@@ -221,9 +220,8 @@ fn finding_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], finding: &Fin
     let default = if finding.is_autoload() { "" } else { " (not loaded by default)" };
     let _ = writeln!(text, "  * programs: {}{default}", names.join(", "));
     if let Some(source) = &reason.source {
-        let position = format!("{}:{}", source.file, source.line);
-        let _ =
-            writeln!(text, "  * source: {}: {}", MarkdownCode(&position), MarkdownCode(source.text.trim()));
+        let line = MarkdownCode(source.text.trim());
+        let _ = writeln!(text, "  * source: {}: {line}", MarkdownCode(&source.position()));
     }
     if let Some((evidence, _)) = evidence.first.first() {
         let _ = writeln!(text, "  * evidence: {}: {}", evidence.source, MarkdownCode(&evidence.text));

@@ -143,8 +143,13 @@ fn long_refusal() -> RealLoad {
         "p: refused by the kernel: EACCES\n  --> a.bpf.c:141: ip = x[{{i}}];\n{log}   | R4 unbounded memory access"
     );
     let load = real_load(Some(Verdict::Loads), Outcome::Refused, Some(&reason));
-    let source =
-        SourceLine { file: "a.bpf.c".to_owned(), line: 141, column: 0, text: "ip = x[{i}];".to_owned() };
+    let source = SourceLine {
+        file: "a.bpf.c".to_owned(),
+        line: 141,
+        column: 0,
+        text: "ip = x[{i}];".to_owned(),
+        is_near: false,
+    };
     RealLoad { source: Some(source), ..load }
 }
 

@@ -234,6 +234,9 @@ fn message(matrix: &Matrix<'_>, object: &ObjectLine<'_>, finding: &Finding<'_>, 
     let default = if finding.is_autoload() { "" } else { " (not loaded by default)" };
     let mut text =
         format!("{} in {}{default}: {}\n", plain(program), plain(object.name), plain(&reason.text));
+    if reason.source.as_ref().is_some_and(|source| source.is_near) {
+        text += "the access is near this line: the object has no line that names it\n";
+    }
     let extent = describe_kernels(&matrix.kernels, &object.outcomes(), kernels, &plain);
     let verdict = super::model::Outcome::from(reason.verdict).words();
     text += &format!("{verdict} {extent}: {}\n", kernel_names(matrix, kernels));

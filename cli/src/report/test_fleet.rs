@@ -50,8 +50,13 @@ pub(super) fn bad_row(object: &str, kernel: &str) -> Row {
 
 /// Creates the verdict on an object with three programs, one of which is not loaded by default.
 fn tracer(version: KernelVersion, has_kfunc: bool) -> ObjectVerdict {
-    let source =
-        |line, text: &str| SourceLine { file: "/src/trace.bpf.c".into(), line, column: 9, text: text.into() };
+    let source = |line, text: &str| SourceLine {
+        file: "/src/trace.bpf.c".into(),
+        line,
+        column: 9,
+        text: text.into(),
+        is_near: false,
+    };
     let helper = || {
         let text = format!("enum bpf_func_id of {}.{} ends with BPF_FUNC_sys_bpf", version.0, version.1);
         Reason::new(ReasonKind::Helper, Verdict::Refused, "helper bpf_loop is missing")
@@ -83,7 +88,7 @@ fn tracer(version: KernelVersion, has_kfunc: bool) -> ObjectVerdict {
 
 /// Creates the verdict on an object whose names come from an attacker.
 fn hostile() -> ObjectVerdict {
-    let source = SourceLine { file: HOSTILE.into(), line: 7, column: 1, text: HOSTILE.into() };
+    let source = SourceLine { file: HOSTILE.into(), line: 7, column: 0, text: HOSTILE.into(), is_near: true };
     let reason = Reason::new(ReasonKind::Relocation, Verdict::Refused, HOSTILE)
         .with_source(source)
         .with_evidence(Evidence { source: EvidenceSource::Btf, text: HOSTILE.into() })

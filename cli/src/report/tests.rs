@@ -156,6 +156,7 @@ fn large_row(object: u32, kernel: &str, architecture: &str, version: (u32, u32, 
             line: 40 + program,
             column: 9,
             text: "\treturn bpf_get_socket_cookie(ctx);".into(),
+            is_near: false,
         };
         let evidence = Evidence {
             source: EvidenceSource::Btf,

@@ -40,7 +40,8 @@ impl<'o> SourceLines<'o> {
     /// instruction, then later ones, then earlier ones. If the sum with the offset has a line of its own, as that of `container_of`, this
     /// line counts before all others. Among these, the first line wins that has the names of the access best, because compilers merge the
     /// lines of several accesses. If no line has the last name, because a macro hides it or because the statement continues on a line without
-    /// a record, the line of the use is the line, or else the last one. Line 0 is that of no source.
+    /// a record, the line of the use counts, or else the last one. The access is only near a line that does not have the name of the member.
+    /// Line 0 is that of no source.
     pub(crate) fn find_access(&self, query: &LineQuery<'_>) -> Option<SourceLine<'o>> {
         let lines = self.by_section.get(query.section).map_or(&[][..], Vec::as_slice);
         let lines = query.function.as_ref().map_or(lines, |function| lines_within(lines, function));
@@ -62,8 +63,7 @@ impl<'o> SourceLines<'o> {
         let using = using.filter(is_other);
         let later = after.iter().take(SEARCHED_LINES).filter_map(read);
         let earlier = before.iter().rev().take(SEARCHED_LINES).filter_map(read);
-        let first = using.or(last);
-        let mut best = (NameMatch::None, first);
+        let mut best = (NameMatch::None, using.or(last));
         for line in sum.into_iter().chain(using).chain(last).chain(later).chain(earlier) {
             let names = NameMatch::new(line.text.as_bytes(), &query.words);
             if names > best.0 {
@@ -73,7 +73,9 @@ impl<'o> SourceLines<'o> {
                 break;
             }
         }
-        best.1
+        let (names, line) = best;
+        // A word that is no member's name is that of a variable.
+        if names < NameMatch::Member { line.map(SourceLine::near) } else { line }
     }
 }
 
@@ -118,11 +120,11 @@ mod tests {
     fn found_by_use(lines: &[(u32, &str)], search: Search<'_>) -> Option<u32> {
         let numbered: Vec<_> =
             lines.iter().zip(1u32..).map(|((insn, text), number)| (*insn, number, *text)).collect();
-        found_numbered(&numbered, search)
+        found_numbered(&numbered, search).map(|(line, _)| line)
     }
 
-    /// The same for lines with an instruction, a number and a text each.
-    fn found_numbered(lines: &[(u32, u32, &str)], search: Search<'_>) -> Option<u32> {
+    /// Returns the number of the line and whether the access is only near it. Each of `lines` is an instruction, a number and a text.
+    fn found_numbered(lines: &[(u32, u32, &str)], search: Search<'_>) -> Option<(u32, bool)> {
         let endian = Endian::Little;
         let mut b = Builder::new(endian);
         let (section, file) = (b.string("tc"), b.string("a.c"));
@@ -144,11 +146,12 @@ mod tests {
             value_sum: search.value_sum.map(|insn| ByteOffset(insn.wrapping_mul(8))),
             value_use: search.value_use.map(|insn| ByteOffset(insn.wrapping_mul(8))),
             words: AccessWords {
-                names: search.names.split('.').map(|name| Name::new(name.as_bytes())).collect(),
+                names: search.names.split_terminator('.').map(|name| Name::new(name.as_bytes())).collect(),
                 is_register: search.is_register,
+                ..AccessWords::default()
             },
         });
-        line.map(|line| line.line)
+        line.map(|line| (line.line, line.is_near))
     }
 
     #[test]
@@ -217,10 +220,22 @@ mod tests {
                 },
             )
         };
-        assert_eq!([found(5), found(6)], [Some(2), Some(3)]);
+        assert_eq!([found(5), found(6)], [Some((2, true)), Some((3, true))]);
         let none = [(0, 2, "a = t->x;"), (4, 0, "")];
         let search = Search { function: (0, 9), insn: 5, names: "gone", ..Search::default() };
-        assert_eq!(found_numbered(&none, search), Some(2), "line 0 is no line");
+        assert_eq!(found_numbered(&none, search), Some((2, true)), "line 0 is no line");
+    }
+
+    /// The compiler merged the read with another one, or inlining left no instruction of the line.
+    #[test]
+    fn an_access_is_only_near_a_line_that_does_not_name_it() {
+        let lines = [(0, 1, "a = f();"), (2, 2, "b = t->pid;")];
+        let found =
+            |names| found_numbered(&lines, Search { function: (0, 9), insn: 3, names, ..Search::default() });
+        assert_eq!(found("pid"), Some((2, false)));
+        assert_eq!(found("hidden.pid"), Some((2, false)), "a macro may hide all names but the last");
+        assert_eq!(found("gone"), Some((2, true)));
+        assert_eq!(found(""), Some((2, false)), "the line of the instruction itself");
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod words;
 pub(crate) use access::LineQuery;
 pub(crate) use register_macros::is_register_struct;
 pub(crate) use value_use::{ValueUses, find_value_uses};
-pub(crate) use words::AccessWords;
+pub(crate) use words::{Access, AccessWords};
 
 use crate::{
     btf::Btf,
@@ -34,6 +34,9 @@ pub struct SourceLine<'o> {
     pub column: u32,
     /// The line's text.
     pub text: Name<'o>,
+    /// Whether the access is near this line, not in it: the function has no line that names the member, as where a macro hides it, or where
+    /// the compiler merged the instructions of several lines.
+    pub is_near: bool,
 }
 
 /// The line records of an object by ELF section, in order of their instruction.
@@ -51,14 +54,23 @@ impl<'o> SourceLine<'o> {
             line: info.line,
             column: info.column,
             text: Name::new(text.as_bytes().trim_ascii()),
+            is_near: false,
         })
+    }
+
+    /// Returns the line as one that is only near the access. Its column is that of something else.
+    fn near(self) -> Self {
+        Self { column: 0, is_near: true, ..self }
     }
 }
 
-/// The file, the number and the text of the line: `exec.bpf.c:41: return *p;`. Lines of macros are padded with white space, of which one
-/// space is left.
+/// The file, the number and the text of the line: `exec.bpf.c:41: return *p;`, with `near ` before it if the line is only near the access.
+/// Lines of macros are padded with white space, of which one space is left.
 impl fmt::Display for SourceLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_near {
+            f.write_str("near ")?;
+        }
         write!(f, "{}:{}:", self.file.shortened(), self.line)?;
         let words = self.text.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         words.map(Name::new).try_for_each(|word| write!(f, " {word}"))

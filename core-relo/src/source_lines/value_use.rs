@@ -81,7 +81,7 @@ fn follow(endian: Endian, code: &[u8], start: InsnIndex, sum: &mut Option<InsnIn
     for _ in 0..FOLLOWED_INSNS {
         let slot = Slot::decode(endian, code.get(index.index().checked_mul(INSN_BYTES)?..)?)?;
         let insn = slot.first();
-        if sum.is_none() && is_pointer_sum(insn) && takes_value(insn, holds) {
+        if sum.is_none() && is_pointer_sum(insn, holds) {
             *sum = Some(index);
         }
         match effect(insn, holds) {
@@ -133,9 +133,17 @@ fn is_use(insn: Insn, holds: Registers) -> bool {
     }
 }
 
-/// Returns whether an instruction adds a register to a pointer or subtracts it.
-fn is_pointer_sum(insn: Insn) -> bool {
-    insn.class() == Class::Alu64 && matches!(insn.code >> 4, 0 | 1)
+/// Returns whether an instruction adds a value to a pointer or subtracts it. The pointer may be added to the register of the value instead.
+fn is_pointer_sum(insn: Insn, holds: Registers) -> bool {
+    const ADD: u8 = 0;
+    const SUBTRACT: u8 = 1;
+    insn.class() == Class::Alu64
+        && insn.source_is_register()
+        && match insn.code >> 4 {
+            ADD => holds.contains(insn.src) || holds.contains(insn.dst),
+            SUBTRACT => holds.contains(insn.src),
+            _ => false,
+        }
 }
 
 /// Returns whether the result of an instruction depends on a value that it takes from its source register.
@@ -215,6 +223,8 @@ mod tests {
         assert_eq!(sum(&[(MOV, 3, 8), (ADD, 3, 1), (ADD, 4, 3), (LOAD, 2, 3)]), Some(2));
         assert_eq!(sum(&[(SUB, 8, 1), (MOV_IMM, 1, 0), (MOV_IMM, 8, 0)]), Some(1), "lost afterwards");
         assert_eq!(sum(&[(MOV, 3, 1), (LOAD, 2, 3), (ADD, 4, 3)]), None, "the value itself is used");
+        assert_eq!(sum(&[(ADD, 1, 8), (MOV, 2, 1)]), Some(1), "the pointer is added to the value");
+        assert_eq!(sum(&[(SUB, 1, 8), (MOV, 2, 1)]), None, "an offset minus a pointer");
         assert_eq!(sum(&[(ADD, 3, 4), (LOAD, 2, 1)]), None, "another sum");
         assert_eq!(sum(&[(OR, 3, 1), (STORE, 10, 3)]), None, "a bitfield is put together");
     }

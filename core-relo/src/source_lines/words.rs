@@ -15,8 +15,22 @@ const SEARCHED_NAMES: usize = 3;
 pub(crate) struct AccessWords<'q> {
     /// The names of the access, the last one that of the member. Empty if the line is that of the instruction itself.
     pub(crate) names: Vec<Name<'q>>,
+    /// What the access does with the last name.
+    pub(crate) access: Access,
     /// Whether the member is a register, which has a macro of its own.
     pub(crate) is_register: bool,
+}
+
+/// What an access does with its last name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It uses the member or the enumerator.
+    #[default]
+    Use,
+    /// It asks whether the member exists.
+    ExistenceCheck,
+    /// The name is that of a type.
+    Type,
 }
 
 /// The match of a line of C with the words of an access, from the worst to the best.
@@ -42,11 +56,16 @@ impl NameMatch {
         if words.is_register && has_register_macro(text, member.as_bytes()) {
             return Self::Path;
         }
-        let mut positions = find_words(text, member.as_bytes()).peekable();
+        let is_candidate = |start: &usize| {
+            let before = text.get(..*start);
+            words.access != Access::Use || before.is_some_and(|before| !ends_in_existence_check(before))
+        };
+        let mut positions = find_words(text, member.as_bytes()).filter(is_candidate).peekable();
         if positions.peek().is_none() {
             return Self::None;
         }
-        let is_member = positions.any(|start| text.get(..start).is_some_and(precedes_member));
+        let is_member = words.access == Access::Type
+            || positions.any(|start| text.get(..start).is_some_and(precedes_member));
         let is_path = outer
             .iter()
             .rev()
@@ -92,6 +111,15 @@ fn is_word_byte(byte: Option<&u8>) -> bool {
     byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
+/// Returns whether a word after this text is in the argument of `bpf_core_field_exists()`, which reads no member.
+fn ends_in_existence_check(text: &[u8]) -> bool {
+    const CHECK: &[u8] = b"bpf_core_field_exists(";
+    let start = text.windows(CHECK.len()).rposition(|word| word == CHECK);
+    let Some(argument) = start.and_then(|start| text.get(start..)) else { return false };
+    let count = |byte: u8| argument.iter().filter(|other| **other == byte).count();
+    count(b'(') > count(b')')
+}
+
 /// Returns whether a word after this text is the name of a member rather than that of a variable.
 fn precedes_member(text: &[u8]) -> bool {
     let text = text.trim_ascii_end();
@@ -122,6 +150,28 @@ mod tests {
         for other in ["x = t->tgid_pid;", "x = t->pid_ns;", "", "READ(t,"] {
             assert_eq!(matched(other, "pid"), NameMatch::None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_check_whether_a_member_exists_is_no_read_of_it() {
+        let check =
+            |text: &str, access| NameMatch::new(text.as_bytes(), &AccessWords { access, ..words("pid") });
+        let line = "if (bpf_core_field_exists(((struct s *)t)->pid))";
+        assert_eq!(check(line, Access::Use), NameMatch::None);
+        assert_eq!(check(line, Access::ExistenceCheck), NameMatch::Path);
+        let both = "pid = bpf_core_field_exists(t->pid) ? t->pid : 0;";
+        assert_eq!(
+            [Access::Use, Access::ExistenceCheck].map(|access| check(both, access)),
+            [NameMatch::Path; 2]
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_type_is_a_word() {
+        let line = "if (bpf_core_type_exists(struct pid))";
+        let ty = AccessWords { access: Access::Type, ..words("pid") };
+        assert_eq!(NameMatch::new(line.as_bytes(), &ty), NameMatch::Path);
+        assert_eq!(matched(line, "pid"), NameMatch::Words);
     }
 
     #[test]

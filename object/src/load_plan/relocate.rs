@@ -218,6 +218,7 @@ fn location(planned: &PlannedReloc<'_>) -> String {
         _ => format!("relocation {} of `{}`", record.index_in_section, record.section),
     };
     match planned.source_line() {
+        Some(line) if line.is_near => format!("near {}:{} ({insn})", line.file, line.line),
         Some(line) => format!("{}:{} ({insn})", line.file, line.line),
         None => insn,
     }

@@ -254,6 +254,7 @@ fn undefined_reason(symbol: &Undefined) -> Reason {
         line: at.line,
         column: at.column,
         text: at.text.to_string(),
+        is_near: false,
     });
     Reason { source, ..Reason::from_object(Verdict::Refused, text).with_fix(symbol.remedy()) }
 }

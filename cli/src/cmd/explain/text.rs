@@ -120,7 +120,7 @@ fn write_reason(
 /// Prints a fix: its sentence, with the source line if it is not that of the reason, and below it the code.
 fn write_fix(out: &mut Printer<'_>, label: &str, fix: &Fix, is_elsewhere: bool) -> io::Result<()> {
     let source = fix.source.as_ref().filter(|_| is_elsewhere);
-    let position = source.map(|source| format!(" ({}:{})", source.file, source.line)).unwrap_or_default();
+    let position = source.map(|source| format!(" ({})", source.position())).unwrap_or_default();
     out.line(fact_line(label, &format!("{}{position}", fix.text)))?;
     let parts = [&fix.declaration, &fix.code];
     let lines = parts.into_iter().flatten().flat_map(|part| part.lines());
@@ -142,11 +142,10 @@ fn write_guarded(out: &mut Printer<'_>, program: &ProgramVerdict, reason: &Reaso
 }
 
 fn write_source(out: &mut Printer<'_>, source: &SourceLine, position: Option<&str>) -> io::Result<()> {
-    let SourceLine { file, line, column, text } = source;
-    let column = if *column == 0 { String::new() } else { format!(":{column}") };
+    let text = &source.text;
     let position = position.map(|position| format!("  ({position})")).unwrap_or_default();
     let arrow = Line::new().text("  ").styled(FRAME, "-->");
-    out.line(arrow.text(format_args!(" {file}:{line}{column}")).styled(DIM, position))?;
+    out.line(arrow.text(format_args!(" {}", source.position_with_column())).styled(DIM, position))?;
     match text.is_empty() {
         true => Ok(()),
         false => out.line(Line::new().text("   ").styled(FRAME, "|").text(format_args!("      {text}"))),

@@ -33,7 +33,7 @@ pub(crate) fn reason_lines(
     });
     let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
     for (program, reason, entry) in reasons {
-        let position = reason.source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
+        let position = reason.source.as_ref().map(|source| format!("{} ", source.position()));
         if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= limit {
             continue;
         }

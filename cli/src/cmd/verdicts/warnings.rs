@@ -11,7 +11,7 @@ pub(crate) fn warning_lines(warnings: &[Mismatch], limit: Option<usize>) -> Vec<
     let limit = limit.unwrap_or(usize::MAX);
     let mut lines = Vec::new();
     for Mismatch { kind, program, text, source, local, target, .. } in warnings.iter().take(limit) {
-        let position = source.as_ref().map(|source| format!("{}:{} ", source.file, source.line));
+        let position = source.as_ref().map(|source| format!("{} ", source.position()));
         let line = Line::new().styled(WARNING, "warning: ").styled(DIM, position.unwrap_or_default());
         lines.push(line.text(format_args!("{program}: {text}")));
         let other = if *kind == MismatchKind::Loader { "loader" } else { "kernel" };

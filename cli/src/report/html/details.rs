@@ -201,8 +201,7 @@ fn write_finding(
 /// Writes the field of a source line, if it is known.
 fn write_source(source: Option<&SourceLine>, out: &mut dyn Write) -> io::Result<()> {
     let Some(source) = source else { return Ok(()) };
-    let column = if source.column == 0 { String::new() } else { format!(":{}", source.column) };
-    let position = format!("<code>{}:{}{column}</code>", Markup(&source.file), source.line);
+    let position = format!("<code>{}</code>", Markup(&source.position_with_column()));
     let text = Markup(source.text.trim());
     write_field("source", &format!("{position}<pre>{text}</pre>"), out)
 }
