@@ -105,8 +105,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
                 if needs_device(name) {
                     return format!("{} needs a program that is bound to a device", need.text());
                 }
-                let attach_type = attach_type.filter(|_| depends_on_attach_type(*program_type, name));
-                let place = attach_type.map_or_else(String::new, |attach_type| format!(" at {attach_type}"));
+                let place = match (depends_on_attach_type(*program_type, name), attach_type) {
+                    (true, Some(attach_type)) => format!(" at {attach_type}"),
+                    (true, None) => " without an attach type".to_owned(),
+                    (false, _) => String::new(),
+                };
                 format!("programs of type {program_type}{place} may not call {}", need.text())
             }
             Need::License(license_use) => {

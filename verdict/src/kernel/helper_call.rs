@@ -125,7 +125,7 @@ pub struct KfuncCall<'n> {
     pub name: &'n [u8],
     /// The type of the program; `None` if user space sets the type.
     pub program_type: Option<ProgramType>,
-    /// The expected attach type of the program; `None` for any.
+    /// The expected attach type of the program; `None` for a program without one.
     pub attach_type: Option<AttachType>,
 }
 
@@ -152,6 +152,9 @@ pub fn answer_kfunc_call(facts: &KernelFacts<'_>, call: KfuncCall<'_>) -> Answer
     let calls = match call.attach_type {
         Some(attach_type) if kfunc_types::depends_on_attach_type(program_type, call.name) => {
             format!("let programs of type {program_type} at {attach_type} call it")
+        }
+        None if kfunc_types::depends_on_attach_type(program_type, call.name) => {
+            format!("let programs of type {program_type} without an attach type call it")
         }
         _ => calls_by(program_type),
     };

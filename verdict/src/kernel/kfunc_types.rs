@@ -78,8 +78,8 @@ pub fn depends_on_attach_type(program_type: ProgramType, kfunc: &[u8]) -> bool {
     by_attach_type(program_type, kfunc).is_some()
 }
 
-/// Returns whether the observed kernels let programs of a type and attach type call a kfunc. `None` stands for any attach type. Returns
-/// [`Observations::NONE`] for a kfunc or a type without observations.
+/// Returns whether the observed kernels let programs of a type and attach type call a kfunc. `None` stands for programs without an expected
+/// attach type, such as those of kprobes. Returns [`Observations::NONE`] for a kfunc or a type without observations.
 pub(super) fn observed_support(
     program_type: ProgramType,
     attach_type: Option<AttachType>,
@@ -89,16 +89,12 @@ pub(super) fn observed_support(
         return Observations::NONE;
     }
     if let Some(kfuncs) = by_attach_type(program_type, kfunc) {
-        let of_type = |row: &&AttachRow| {
-            row.program_type == program_type
-                && attach_type.is_none_or(|attach_type| attach_type == row.attach_type)
-        };
-        let rows: Vec<_> = kfuncs.rows.iter().filter(of_type).collect();
-        return Observations::new(|kernel| {
-            let own = rows.iter().filter_map(|row| row.callable.get(kernel).copied().flatten());
-            let others = kfuncs.others.get(kernel).copied().flatten();
-            if rows.is_empty() { others } else { own.reduce(|a, b| a || b) }
-        });
+        let own = kfuncs
+            .rows
+            .iter()
+            .find(|row| row.program_type == program_type && Some(row.attach_type) == attach_type);
+        let callable = own.map_or(kfuncs.others, |row| row.callable);
+        return Observations::new(|kernel| callable.get(kernel).copied().flatten());
     }
     let has_kfunc = |class: &&KfuncClass| class.names.iter().any(|name| name.as_bytes() == kfunc);
     let Some(class) = TABLE.iter().find(has_kfunc) else { return Observations::NONE };
@@ -108,11 +104,14 @@ pub(super) fn observed_support(
     })
 }
 
-/// Returns the program types that some observed kernel lets call a kfunc.
+/// Returns the program types that some observed kernel lets call a kfunc, at some attach type.
 pub fn kfunc_program_types(kfunc: &[u8]) -> Vec<ProgramType> {
-    let permits = |program_type: &ProgramType| {
-        observed_support(*program_type, None, kfunc) != Observations::NONE
-            && observed_support(*program_type, None, kfunc).permits_anywhere()
+    let permits = |program_type: &ProgramType| match by_attach_type(*program_type, kfunc) {
+        Some(kfuncs) => kfuncs.rows.iter().any(|row| {
+            row.program_type == *program_type
+                && Observations::new(|kernel| row.callable.get(kernel).copied().flatten()).permits_anywhere()
+        }),
+        None => observed_support(*program_type, None, kfunc).permits_anywhere(),
     };
     ProgramType::ALL.iter().copied().filter(permits).collect()
 }
@@ -364,7 +363,8 @@ mod tests {
         let kprobe = |attach_type| observed_support(P::Kprobe, attach_type, b"bpf_session_is_return").shape();
         assert_eq!(kprobe(Some(AttachType::TraceKprobeSession)), Shape::Always);
         assert_eq!(kprobe(Some(AttachType::TraceKprobeMulti)), Shape::Never);
-        assert_eq!(kprobe(None), Shape::Always, "any attach type");
+        assert_eq!(kprobe(None), Shape::Never, "a kprobe has no expected attach type");
+        assert_eq!(kfunc_program_types(b"bpf_session_cookie"), [P::Kprobe, P::Tracing]);
         let destroy =
             |attach_type| observed_support(P::Tracing, Some(attach_type), b"bpf_sock_destroy").shape();
         assert_eq!(destroy(AttachType::TraceIter), Shape::Always);

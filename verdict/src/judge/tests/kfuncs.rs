@@ -7,6 +7,7 @@ use crate::advice::{Advisor, Fix};
 fn add_kernel_with(b: &mut Builder, kfunc: &str) {
     let int = b.int("int", 4, Builder::SIGNED);
     let program_types = [
+        ("BPF_PROG_TYPE_KPROBE", 2),
         ("BPF_PROG_TYPE_SCHED_CLS", 3),
         ("BPF_PROG_TYPE_XDP", 6),
         ("BPF_PROG_TYPE_TRACING", 26),
@@ -16,6 +17,7 @@ fn add_kernel_with(b: &mut Builder, kfunc: &str) {
     let attach_types = [
         ("BPF_TRACE_FENTRY", 24),
         ("BPF_TRACE_ITER", 28),
+        ("BPF_TRACE_KPROBE_SESSION", 56),
         ("BPF_TRACE_FSESSION", 58),
         ("BPF_TRACE_FSESSION_MULTI", 61),
     ];
@@ -25,8 +27,9 @@ fn add_kernel_with(b: &mut Builder, kfunc: &str) {
         ("BPF_PROG_TYPE_TRACING_prog", int, 32),
         ("BPF_PROG_TYPE_EXT_prog", int, 64),
         ("BPF_PROG_TYPE_XDP_prog", int, 96),
+        ("BPF_PROG_TYPE_KPROBE_prog", int, 128),
     ];
-    b.structure("bpf_ctx_convert", 16, &contexts);
+    b.structure("bpf_ctx_convert", 20, &contexts);
     b.structure("bpf_prog_aux", 8, &[("func_info_aux", int, 0), ("kfunc_tab", int, 32)]);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
     let proto = b.func_proto(int, &[]);
@@ -129,6 +132,12 @@ fn the_attach_type_decides_on_some_kfuncs() {
     let fentry = "BPF_TRACE_FENTRY";
     assert_eq!(judge("fentry/f", "bpf_session_cookie"), refused(fentry, "bpf_session_cookie"));
     assert_eq!(judge("fentry/f", "bpf_sock_destroy"), refused(fentry, "bpf_sock_destroy"));
+    // A plain kprobe has no expected attach type: 6.12, 6.18 and 7.2 refuse the call.
+    assert_eq!(judge("kprobe.session/f", "bpf_session_cookie"), loads);
+    for section in ["kprobe/f", "uprobe/f", "ksyscall/f"] {
+        let text = "programs of type BPF_PROG_TYPE_KPROBE without an attach type may not call kfunc bpf_session_cookie";
+        assert_eq!(judge(section, "bpf_session_cookie"), (Verdict::Refused, text.to_owned()), "{section}");
+    }
     // No program of this attach type was observed.
     let (verdict, text) = judge("fsession.multi/f", "bpf_session_cookie");
     assert_eq!(verdict, Verdict::Unknown, "{text}");
