@@ -46,12 +46,12 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Explores all paths. Returns the visits, and whether the exploration is complete.
     pub(super) fn run(mut self) -> (Visits, bool) {
-        let argument = Value::Scalar(unknown_argument());
-        self.start_function(0, None, None, argument);
+        let arguments = [Value::Scalar(unknown_argument()); 5];
+        self.start_function(0, None, None, &arguments);
         for (function, number) in self.flow.functions.iter().zip(0..).skip(1) {
             let is_callback = self.program.exception_callback == Some(function.insns.start);
             if is_callback || (function.is_global && self.program.verifies_uncalled_functions) {
-                self.start_function(number, None, None, argument);
+                self.start_function(number, None, None, &arguments);
             }
         }
         let (mut state, mut spare) = (State::entry(0, 0), State::entry(0, 0));
@@ -73,7 +73,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
         function: u32,
         undecided: Option<Undecided>,
         call: Option<u32>,
-        argument: Value,
+        arguments: &[Value; 5],
     ) {
         let Some(&FunctionFlow { ref insns, join_count, .. }) = self.flow.function(function) else { return };
         if let Some(call) = call {
@@ -86,8 +86,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
         if function == 0 {
             state.set(1, Value::CONTEXT);
         } else {
-            for register in 1..=5 {
-                state.set(register, argument);
+            for (register, argument) in (1..).zip(arguments) {
+                state.set(register, *argument);
             }
         }
         self.arrive_at(&state, join_count);
@@ -191,7 +191,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
                     passes_function = true;
                     match self.flow.function_at(start) {
                         Some(function) => {
-                            self.start_function(function, state.undecided, Some(state.pc), argument);
+                            self.start_function(function, state.undecided, Some(state.pc), &[argument; 5]);
                         }
                         None => self.is_exhausted = true,
                     }
@@ -218,7 +218,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
                 && let Some(function) = self.flow.function_at(*start)
                 && !self.states.is_root(function)
             {
-                self.start_function(function, undecided, None, Value::Any);
+                self.start_function(function, undecided, None, &[Value::Any; 5]);
             }
         }
     }
@@ -282,7 +282,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             return None;
         };
         if self.flow.function(function)?.is_global {
-            self.start_function(function, state.undecided, Some(pc), Value::Scalar(unknown_argument()));
+            self.start_function(function, state.undecided, Some(pc), &global_arguments(state));
             for register in 1..=5 {
                 let argument = state.register(register);
                 pass_memory(state, argument);
@@ -419,4 +419,13 @@ impl<'a, 'p> Explorer<'a, 'p> {
             self.within_limits(stored);
         }
     }
+}
+
+/// Returns the arguments with which the verifier looks into a global function that a state calls: any, except for the context. A function
+/// that takes the context has it in each call, and the verifier refuses other calls (kernel: `btf_prepare_func_args`).
+fn global_arguments(state: &State) -> [Value; 5] {
+    [1, 2, 3, 4, 5].map(|register| match state.register(register) {
+        Value::CONTEXT => Value::CONTEXT,
+        _ => Value::Scalar(unknown_argument()),
+    })
 }
