@@ -16,4 +16,4 @@ pub use comparison::Comparison;
 pub use model::{ContextAccess, ContextWord, Read, ReadKind, Returns};
 
 pub(crate) use map_use::{MapAccess, TracedMapUse};
-pub(crate) use trace::{Traced, trace};
+pub(crate) use trace::{KconfigValues, Traced, trace};

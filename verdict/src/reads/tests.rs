@@ -1,6 +1,6 @@
 //! Reads of short programs.
 
-use super::{Comparison, ContextWord, Read, ReadKind, trace};
+use super::{Comparison, ContextWord, KconfigValues, Read, ReadKind, trace};
 use core_relo::insn::Insn;
 use core_relo_object::{
     link::LinkedProgram,
@@ -14,7 +14,7 @@ fn reads(insns: &[Insn], records: &[(u32, usize)]) -> Vec<Read> {
     m.program("main", "tc", &[insns, &returns(0)].concat());
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
-    trace(&link(&object), records, |_| None).reads
+    trace(&link(&object), records, KconfigValues { map: None, bytes: |_| None }).reads
 }
 
 fn link(object: &Object<'_>) -> LinkedProgram {

@@ -14,7 +14,7 @@ use crate::{
 use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::{
-    ExternIndex,
+    ExternIndex, MapIndex,
     helper_maps::map_argument,
     link::{LinkedProgram, RefTarget},
 };
@@ -38,12 +38,19 @@ pub(crate) struct Traced {
     pub(crate) map_uses: Vec<TracedMapUse>,
 }
 
-/// Traces a program. `records` are the instructions of its CO-RE records, sorted. `kconfig_bytes` returns the size of a configuration
-/// value, and `None` for other externs.
+/// The configuration values of an object.
+pub(crate) struct KconfigValues<K> {
+    /// The map with the values.
+    pub(crate) map: Option<MapIndex>,
+    /// Returns the size of a configuration value, and `None` for other externs.
+    pub(crate) bytes: K,
+}
+
+/// Traces a program. `records` are the instructions of its CO-RE records, sorted.
 pub(crate) fn trace(
     code: &LinkedProgram,
     records: &[(u32, usize)],
-    kconfig_bytes: impl Fn(ExternIndex) -> Option<u32>,
+    kconfig: KconfigValues<impl Fn(ExternIndex) -> Option<u32>>,
 ) -> Traced {
     if code.insns.len() > limits::TRACED_INSNS {
         return Traced::default();
@@ -51,7 +58,7 @@ pub(crate) fn trace(
     let mut trace = Trace {
         records,
         refs: &code.refs,
-        kconfig_bytes,
+        kconfig,
         pending: BTreeMap::new(),
         arguments: HashMap::new(),
         traced: Traced { returns: Returns::None, ..Traced::default() },
@@ -112,9 +119,21 @@ const HELPER_CALL: u8 = 0x85;
 /// The opcode of `gotox`.
 const INDIRECT_JUMP: u8 = 0x0d;
 
-/// Returns whether a helper writes to the memory of its first argument: `bpf_probe_read`, `bpf_get_current_comm` and the like.
-const fn writes_first_argument(helper: u32) -> bool {
-    matches!(helper, 4 | 16 | 45 | 112..=115)
+/// Returns the register with the memory that a helper writes to on every kernel since 5.10 (kernel: `ARG_PTR_TO_UNINIT_MEM`). The verifier
+/// of older kernels takes the memory of some other helpers for memory that they read.
+const fn written_argument(helper: u32) -> Option<u8> {
+    Some(match helper {
+        // probe_read and its variants, get_current_comm, copy_from_user, get_branch_snapshot, copy_from_user_task, dynptr_read.
+        4 | 16 | 45 | 112..=115 | 148 | 176 | 191 | 201 => 1,
+        // skb_get_tunnel_key, skb_get_tunnel_opt, perf_prog_read_value, get_stack, map_pop_elem, map_peek_elem, sysctl_get_name,
+        // sysctl_get_current_value, sysctl_get_new_value, get_task_stack, ima_inode_hash, ima_file_hash.
+        20 | 29 | 56 | 67 | 88 | 89 | 101..=103 | 141 | 161 | 193 => 2,
+        // skb_load_bytes, perf_event_read_value, skb_get_xfrm_state, skb_load_bytes_relative, get_ns_current_pid_tgid, xdp_load_bytes.
+        26 | 55 | 66 | 68 | 120 | 189 => 3,
+        // getsockopt.
+        57 => 4,
+        _ => return None,
+    })
 }
 
 fn jump_target(at: u32, insn: Insn) -> Option<u32> {
@@ -130,8 +149,7 @@ fn jump_target(at: u32, insn: Insn) -> Option<u32> {
 struct Trace<'r, K> {
     records: &'r [(u32, usize)],
     refs: &'r [(u32, RefTarget)],
-    /// The size of a configuration value, by extern.
-    kconfig_bytes: K,
+    kconfig: KconfigValues<K>,
     /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each instruction moves them.
     pending: BTreeMap<u32, Option<Box<State>>>,
     /// The arguments of functions that are called, as far as they are addresses in the context.
@@ -274,7 +292,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             (Value::FieldAddress(record), None) if insn.off == 0 => Value::Field(record),
             (Value::KconfigAddress(index), None) if insn.off == 0 => {
                 // A part of a text is no value.
-                let is_whole = (self.kconfig_bytes)(index) == Some(bytes);
+                let is_whole = (self.kconfig.bytes)(index) == Some(bytes);
                 if is_whole { Value::Kconfig(index) } else { Value::Unknown }
             }
             _ => Value::Unknown,
@@ -371,7 +389,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         let found = self.refs.binary_search_by_key(&at, |(load, _)| *load).ok();
         match found.and_then(|position| self.refs.get(position)) {
             Some((_, RefTarget::Extern(index)))
-                if insn.imm == 0 && (self.kconfig_bytes)(*index).is_some() =>
+                if insn.imm == 0 && (self.kconfig.bytes)(*index).is_some() =>
             {
                 Value::KconfigAddress(*index)
             }
@@ -383,15 +401,18 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     /// Adds an access to the value of a map, if a register has an address there.
     fn use_element(&mut self, insn: u32, address: Value, access: MapAccess) {
-        if let Value::Element(map) = address {
-            self.traced.map_uses.push(TracedMapUse { insn, map, access });
-        }
+        let map = match address {
+            Value::Element(map) => Some(map),
+            Value::KconfigAddress(_) => self.kconfig.map,
+            _ => None,
+        };
+        self.traced.map_uses.extend(map.map(|map| TracedMapUse { insn, map, access }));
     }
 
     /// Adds the uses of maps by the call of a helper. Returns the value that the call returns.
     fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
-        if writes_first_argument(helper) {
-            self.use_element(at, state.get(1), MapAccess::Store);
+        if let Some(register) = written_argument(helper) {
+            self.use_element(at, state.get(register), MapAccess::Store);
         }
         if SpecialField::of_helper(helper).is_some() {
             self.use_element(at, state.get(1), MapAccess::CallWithValue(helper));
@@ -458,5 +479,61 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     fn add(&mut self, insn: u32, kind: ReadKind) {
         self.traced.reads.push(Read { insn, kind });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written_argument;
+    use core_relo::insn::helper_name;
+
+    /// Protects the numbers of the helpers.
+    #[test]
+    fn helpers_that_fill_memory_are_those_of_the_comments() {
+        let names = |register: u8| -> Vec<_> {
+            (1..=250)
+                .filter(|helper| written_argument(*helper) == Some(register))
+                .filter_map(helper_name)
+                .collect()
+        };
+        let first = [
+            "probe_read",
+            "get_current_comm",
+            "probe_read_str",
+            "probe_read_user",
+            "probe_read_kernel",
+            "probe_read_user_str",
+            "probe_read_kernel_str",
+            "copy_from_user",
+            "get_branch_snapshot",
+            "copy_from_user_task",
+            "dynptr_read",
+        ];
+        assert_eq!(names(1), first);
+        let second = [
+            "skb_get_tunnel_key",
+            "skb_get_tunnel_opt",
+            "perf_prog_read_value",
+            "get_stack",
+            "map_pop_elem",
+            "map_peek_elem",
+            "sysctl_get_name",
+            "sysctl_get_current_value",
+            "sysctl_get_new_value",
+            "get_task_stack",
+            "ima_inode_hash",
+            "ima_file_hash",
+        ];
+        assert_eq!(names(2), second);
+        let third = [
+            "skb_load_bytes",
+            "perf_event_read_value",
+            "skb_get_xfrm_state",
+            "skb_load_bytes_relative",
+            "get_ns_current_pid_tgid",
+            "xdp_load_bytes",
+        ];
+        assert_eq!(names(3), third);
+        assert_eq!(names(4), ["getsockopt"]);
     }
 }

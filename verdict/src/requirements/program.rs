@@ -16,7 +16,7 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{InsnFeature, SleepableCode},
-    reads::{ContextAccess, Read, Returns, Traced, trace},
+    reads::{ContextAccess, KconfigValues, Read, Returns, Traced, trace},
     source_line::source_line,
 };
 use core_relo::{
@@ -140,11 +140,12 @@ impl ProgramNeeds {
     /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not every kernel permits.
     fn trace(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
-        let Traced { reads, map_uses, mut context_accesses, returns } =
-            trace(code, &self.records, |index| match parts.linker.externs().get(index.0)?.binding {
-                ExternBinding::Config(slot) => Some(slot.size),
-                _ => None,
-            });
+        let bytes = |index: ExternIndex| match parts.linker.externs().get(index.0)?.binding {
+            ExternBinding::Config(slot) => Some(slot.size),
+            _ => None,
+        };
+        let kconfig = KconfigValues { map: parts.linker.kconfig_map(), bytes };
+        let Traced { reads, map_uses, mut context_accesses, returns } = trace(code, &self.records, kconfig);
         let known = self.context.zip(self.sec_def);
         context_accesses
             .retain(|access| known.is_some_and(|(context, def)| !context.always_permits(def, *access)));

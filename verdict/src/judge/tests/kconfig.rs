@@ -212,3 +212,26 @@ fn a_configuration_is_advised_for_options_that_cannot_be_read() {
     assert_eq!(fixes_without_a_configuration("LINUX_NO_SUCH_VALUE", ""), [None]);
     assert!(!fixes_without_a_configuration("CONFIG_HZ", "CONFIG_HZ=many\n").contains(&kconfig()));
 }
+
+/// Every kernel refuses the store, as one to `.rodata`.
+#[test]
+fn programs_do_not_write_to_configuration_values() {
+    let verdict_on = |access: Insn| {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[&load(1, 0)[..], &[access], &returns(0)].concat());
+        let int = m.int;
+        let var = m.types.var("LINUX_KERNEL_VERSION", int, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
+        let symbol = m.undefined("LINUX_KERNEL_VERSION", false);
+        m.refer(main, 0, symbol, false);
+        let inputs = KernelInputs { version: Some(KernelVersion::release(6, 1)), ..KernelInputs::default() };
+        let verdict = judge_on(m, add_kernel, &inputs);
+        let reason = verdict.programs[0].reasons.first();
+        (verdict.verdict, reason.map(|reason| (reason.kind, reason.text.clone())))
+    };
+    let text = "map .kconfig: the program writes to the map, which programs only read".to_owned();
+    // *(u32 *)(r1 + 0) = 4, and r2 = *(u32 *)(r1 + 0).
+    let store = verdict_on(insn(0x62, 1, 0, 0, 4));
+    assert_eq!(store, (Verdict::Refused, Some((ReasonKind::MapFlag, text))));
+    assert_eq!(verdict_on(insn(0x61, 2, 1, 0, 0)), (Verdict::Loads, None));
+}
