@@ -188,7 +188,7 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
             format!("programs that may sleep cannot use maps with {}", field.name())
         }
         MapUse::MissingField { helper, field } => format!(
-            "{} takes a value with {}, which the values of the map do not have in BTF",
+            "{} takes a value with {}, which the kernel does not find in the types of the map",
             helper_text(helper),
             field.name()
         ),

@@ -96,6 +96,16 @@ impl SpecialField {
         }
     }
 
+    /// Returns whether no kernel creates maps of a type with the field. Newer kernels accept lists, trees and kptrs in more types.
+    pub(crate) const fn never_fits(self, map_type: MapType) -> bool {
+        self.is_single() && !self.fits(map_type)
+    }
+
+    /// Returns whether values have at most one such field.
+    pub(crate) const fn is_single(self) -> bool {
+        !matches!(self, Self::ListHead | Self::TreeRoot | Self::KernelPointer)
+    }
+
     /// Returns whether all observed kernels accept the field at a place.
     pub(crate) fn always_fits_place(self, place: FieldPlace) -> bool {
         self.place_row(place) == [YES; 4]

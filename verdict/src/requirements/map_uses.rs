@@ -95,7 +95,7 @@ impl UsedMap {
         if let (Some(map_type), Some(btf), Some(_), Some(value)) =
             (self.map_type, btf, def.key_type, def.value_type)
         {
-            self.missing_fields = missing_fields(btf, value);
+            self.missing_fields = missing_fields(btf, value, map_type);
             let is_missing = |field: &SpecialField| self.missing_fields.contains(field);
             let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
             self.fields =
@@ -140,26 +140,46 @@ pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<(FieldPlace,
 /// Returns whether values of a type have one field of a kind, at a place that every kernel accepts.
 fn has_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
     let Some(value) = btf.strip(value).ok().filter(|ty| ty.kind() == Kind::Struct) else { return false };
-    let is_named = |ty: Type<'_>| ty.name().as_bytes() == field.name().as_bytes();
     if field == SpecialField::KernelPointer {
+        let is_named = |ty: Type<'_>| ty.name().as_bytes() == field.name().as_bytes();
         let tag = |ty: TypeId| btf.ty(btf.ty(ty).filter(|ty| ty.kind() == Kind::Ptr)?.target()?);
         let is_tagged = |ty: TypeId| tag(ty).is_some_and(|tag| tag.kind() == Kind::TypeTag && is_named(tag));
         return value.members().any(|member| is_tagged(member.ty));
     }
-    let is_field = |ty: TypeId| {
-        btf.ty(ty).is_some_and(|ty| {
-            ty.kind() == Kind::Struct && is_named(ty) && ty.size() == Some(ByteSize(field.bytes()))
-        })
-    };
     let alignment = if field.bytes() < 8 { 32 } else { 64 };
-    let mut places = value.members().filter(|member| is_field(member.ty)).map(|member| member.bit_offset.0);
+    let mut places =
+        value.members().filter(|member| is_field(btf, member.ty, field)).map(|member| member.bit_offset.0);
     let first = places.next();
     first.is_some_and(|bit| bit.is_multiple_of(alignment)) && places.next().is_none()
 }
 
-/// Returns the special fields that values of a type do not have anywhere. A member that is an aggregate itself may have every field.
-fn missing_fields(btf: &Btf<'_>, value: TypeId) -> Vec<SpecialField> {
+/// Returns whether a type is the struct of a special field.
+fn is_field(btf: &Btf<'_>, ty: TypeId, field: SpecialField) -> bool {
+    btf.ty(ty).is_some_and(|ty| {
+        ty.kind() == Kind::Struct
+            && ty.name().as_bytes() == field.name().as_bytes()
+            && ty.size() == Some(ByteSize(field.bytes()))
+    })
+}
+
+/// Returns the number of members of a struct that are a special field.
+fn field_count(value: Type<'_>, btf: &Btf<'_>, field: SpecialField) -> usize {
+    value.members().filter(|member| is_field(btf, member.ty, field)).count()
+}
+
+/// Returns the special fields that values of a type do not have anywhere in a map of a type. A member that is an aggregate itself may have
+/// every field.
+fn missing_fields(btf: &Btf<'_>, value: TypeId, map_type: MapType) -> Vec<SpecialField> {
     let Ok(value) = btf.strip(value) else { return Vec::new() };
+    // The kernel refuses the types of such values, or finds no field in them.
+    let is_refused = |field: &SpecialField| match field_count(value, btf, *field) {
+        0 => false,
+        1 => field.never_fits(map_type),
+        _ => field.is_single(),
+    };
+    if value.kind() == Kind::Struct && SpecialField::ALL.iter().any(is_refused) {
+        return SpecialField::ALL.to_vec();
+    }
     let mut has_pointer = false;
     match value.kind() {
         Kind::Struct => {

@@ -243,6 +243,68 @@ fn special_fields_are_closed_to_some_program_types() {
     assert_eq!(sized(32), []);
 }
 
+/// Protects the rule of the kernel's `check_mem_access` for the memory that helpers fill.
+#[test]
+fn helpers_do_not_write_to_read_only_maps() {
+    let map = |flags| [&sized(ARRAY)[..], &[("map_flags", flags)]].concat();
+    // r0 = lookup; if r0 == 0 goto +2; rN = r0; helper.
+    let filled = |register, number| {
+        [helper(LOOKUP), insn(0x15, 0, 0, 2, 0), insn(0xbf, register, 0, 0, 0), helper(number)]
+    };
+    let text = "map m: the program writes to the map, which programs only read".to_owned();
+    let refused = [(Verdict::Refused, ReasonKind::MapFlag, text)];
+    // bpf_get_current_comm, bpf_get_stack, bpf_skb_load_bytes, bpf_getsockopt.
+    for (register, number) in [(1, 16), (2, 67), (3, 26), (4, 57)] {
+        let call = filled(register, number);
+        assert_eq!(reasons(with_map("tc", &map(0x80), &call), Age::Oldest, None), refused, "{number}");
+        assert_eq!(reasons(with_map("tc", &map(0), &call), Age::Oldest, None), [], "{number}");
+    }
+    // bpf_skb_load_bytes reads r2, and bpf_trace_printk reads r1.
+    for (register, number) in [(2, 26), (1, 6)] {
+        assert_eq!(reasons(with_map("tc", &map(0x80), &filled(register, number)), Age::Newest, None), []);
+    }
+}
+
+/// Loaders create a map without types if the kernel refuses them. 5.10, 6.1, 6.12, 6.18 and 7.2 refuse all of these.
+#[test]
+fn maps_of_most_types_have_no_locks_and_timers() {
+    const PERCPU_HASH: u32 = 5;
+    const PERCPU_ARRAY: u32 = 6;
+    const LRU_HASH: u32 = 9;
+    let found = |map_type: u32, members: &[&'static str], number: i32| {
+        let mut m = TestObject::new();
+        let insns = [
+            &load(1, 0)[..],
+            &[helper(LOOKUP), insn(0x15, 0, 0, 2, 0), insn(0xbf, 1, 0, 0, 0), helper(number)],
+            &returns(0),
+        ];
+        let id = m.program("main", "tc", &insns.concat());
+        let int = m.int;
+        let lock = m.types.structure("bpf_spin_lock", 4, &[]);
+        let timer = m.types.structure("bpf_timer", 16, &[]);
+        let member =
+            |(name, bit): (&&'static str, u32)| (*name, if *name == "lock" { lock } else { timer }, bit);
+        let members: Vec<_> = members.iter().zip((0..).step_by(128)).map(member).collect();
+        let value = m.types.structure("value", 64, &members);
+        let map = m.typed_map("m", &[("type", map_type), ("max_entries", 4)], int, value).1;
+        m.refer(id, 0, map, false);
+        reasons(m, Age::Newest, None).into_iter().next().map(|(verdict, ..)| verdict)
+    };
+    let refused = Some(Verdict::Refused);
+    for map_type in [PERCPU_HASH, PERCPU_ARRAY, LRU_HASH, LPM_TRIE] {
+        assert_eq!(found(map_type, &["lock"], 93), refused, "{map_type}");
+    }
+    for map_type in [PERCPU_HASH, PERCPU_ARRAY, LPM_TRIE] {
+        assert_eq!(found(map_type, &["timer"], 169), refused, "{map_type}");
+    }
+    assert_eq!(found(LRU_HASH, &["timer"], 169), None);
+    assert_eq!(found(HASH, &["lock"], 93), None);
+    assert_eq!(found(HASH, &["timer", "lock"], 169), None);
+    // A value has one lock, and one timer.
+    assert_eq!(found(HASH, &["timer", "timer"], 169), refused);
+    assert_eq!(found(ARRAY, &["lock", "lock"], 93), refused);
+}
+
 /// The kernel finds the field by the types of the map, which a load leaves out if a setting changes the size of the values.
 #[test]
 fn helpers_of_special_fields_need_values_with_them() {
@@ -269,7 +331,7 @@ fn helpers_of_special_fields_need_values_with_them() {
     };
     let refused = |helper: &str, field: &str| {
         let text = format!(
-            "map m: {helper} takes a value with {field}, which the values of the map do not have in BTF"
+            "map m: {helper} takes a value with {field}, which the kernel does not find in the types of the map"
         );
         [(Verdict::Refused, ReasonKind::Helper, text)]
     };
