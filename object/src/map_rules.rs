@@ -33,6 +33,8 @@ pub enum MapRule {
     },
     /// The map type demands types of keys and values, and the definition has sizes.
     TypesMissing,
+    /// The map type demands keys that are integers of 32 bits, and the type of the keys is another.
+    KeyType,
     /// No map of maps holds maps of the type.
     NotInner,
     /// The map type demands the flag.
@@ -69,6 +71,9 @@ impl fmt::Display for MapDefError {
                 write!(f, "map_extra does not fit {map_type}: {found}, expected {expected}")
             }
             MapRule::TypesMissing => write!(f, "no types of key and value, which {map_type} demands"),
+            MapRule::KeyType => {
+                write!(f, "the type of its keys does not fit {map_type}, expected an integer of 32 bits")
+            }
             MapRule::NotInner => write!(f, "{map_type}, which no map of maps holds"),
             MapRule::Missing(attribute) => {
                 write!(f, "{} is 0, which user space must set", attribute.name())
@@ -399,7 +404,7 @@ const fn entries_rule(map_type: MapType) -> Option<SizeRule> {
         M::Hash | M::PercpuHash | M::LruHash | M::LruPercpuHash | M::HashOfMaps | M::Sockhash => {
             Some(("at most 268435456", |entries| entries <= HASH_ENTRIES))
         }
-        M::DevmapHash | M::Ringbuf | M::UserRingbuf => {
+        M::DevmapHash | M::Ringbuf | M::UserRingbuf | M::StackTrace => {
             Some(("at most 2147483648", |entries| entries <= POWER_OF_TWO))
         }
         M::Arena => Some(("at most 1048576", |entries| entries <= ARENA_PAGES)),

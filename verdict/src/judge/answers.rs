@@ -192,6 +192,9 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
             helper_text(helper),
             field.name()
         ),
+        MapUse::SecondStorage(map_type) => {
+            format!("the program uses another map of {map_type}, expected at most one")
+        }
         MapUse::Read => "the program reads a value of the map, which programs only write to".to_owned(),
         MapUse::Write => "the program writes to the map, which programs only read".to_owned(),
         MapUse::Sockets { helper, program_type } => format!(
@@ -219,6 +222,7 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
             "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes",
             field.name()
         ),
+        MapUse::SecondStorage(_) => "one map, with a struct of both values".to_owned(),
         MapUse::Read => "remove BPF_F_WRONLY_PROG from map_flags".to_owned(),
         MapUse::Write => "remove `const` from the variable, or BPF_F_RDONLY_PROG from map_flags".to_owned(),
         MapUse::Sockets { .. } => {
@@ -318,7 +322,10 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         } => ReasonKind::Helper,
         Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
-        Need::MapUse { map_use: MapUse::Sleepable(_) | MapUse::Field { .. }, .. }
+        Need::MapUse {
+            map_use: MapUse::Sleepable(_) | MapUse::Field { .. } | MapUse::SecondStorage(_),
+            ..
+        }
         | Need::MapType(_)
         | Need::MapField { .. } => ReasonKind::MapType,
         Need::MapUse { .. } => ReasonKind::MapFlag,

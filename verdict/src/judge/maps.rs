@@ -45,6 +45,7 @@ fn definition_reason(map: &str, error: MapDefError) -> Reason {
         MapRule::TypesMissing => {
             (ReasonKind::MapSize, "`__type(key, int)` and `__type(value, …)` in place of sizes".into())
         }
+        MapRule::KeyType => (ReasonKind::MapFlag, "__type(key, int)".into()),
         MapRule::NotInner => (ReasonKind::MapType, "inner maps of another type".into()),
         MapRule::Missing(attribute) => (
             ReasonKind::MapSize,

@@ -45,6 +45,8 @@ pub enum MapUse {
         /// The field.
         field: SpecialField,
     },
+    /// A program uses a second map of cgroup storage of a type. It has one of each (kernel: `bpf_cgroup_storage_assign`).
+    SecondStorage(MapType),
     /// A program reads a value of a map that programs only write to.
     Read,
     /// A program writes to a map that programs only read.
@@ -105,8 +107,22 @@ impl MapUse {
             Self::Field { field, program_type } => field_row(field, program_type)?,
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
-            Self::MissingField { .. } | Self::Read | Self::Write | Self::Sockets { .. } => NEVER,
+            Self::MissingField { .. }
+            | Self::SecondStorage(_)
+            | Self::Read
+            | Self::Write
+            | Self::Sockets { .. } => NEVER,
         })
+    }
+}
+
+impl MapUse {
+    /// Returns what Linux 6.18 does, where 6.12 and 7.2 differ.
+    const fn late(self) -> Option<bool> {
+        match self {
+            Self::Sleepable(MapType::ProgArray | MapType::LpmTrie) => NO,
+            _ => None,
+        }
     }
 }
 
@@ -210,7 +226,7 @@ impl KernelFacts<'_> {
                 let text = format!("every kernel finds {} by the types of the map", field.name());
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
-            MapUse::Read | MapUse::Write => {
+            MapUse::SecondStorage(_) | MapUse::Read | MapUse::Write => {
                 let text = "every kernel keeps programs from it".to_owned();
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
@@ -236,6 +252,7 @@ impl KernelFacts<'_> {
                     }
                 }
                 let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
+                let observations = observations.with_late(map_use.late());
                 match self.answer_observed(observations, &what, accepted()) {
                     Answer::Present(_) if matches!(map_use, MapUse::Sockets { .. }) => {
                         Answer::Unknown(format!(

@@ -217,11 +217,16 @@ pub(super) fn map_use_sites(
         }
     };
     let mut known = HashSet::new();
+    let mut storages = HashSet::new();
     for (insn, target) in &code.refs {
         let (RefTarget::Map(index) | RefTarget::Data { map: index, .. }) = target else { continue };
         let Some(map) = maps.get(index.0).filter(|_| known.insert(*index)) else { continue };
         for map_use in uses_by_type(map, def) {
             add(*insn, map, map_use);
+        }
+        let storage = map.map_type.filter(|map_type| is_cgroup_storage(*map_type));
+        if let Some(map_type) = storage.filter(|map_type| !storages.insert(*map_type)) {
+            add(*insn, map, MapUse::SecondStorage(map_type));
         }
     }
     for TracedMapUse { insn, map: MapIndex(index), access } in traced {
@@ -254,6 +259,10 @@ pub(super) fn map_use_sites(
         }
     }
     sites
+}
+
+const fn is_cgroup_storage(map_type: MapType) -> bool {
+    matches!(map_type, MapType::CgroupStorage | MapType::PercpuCgroupStorage)
 }
 
 /// Returns the uses of a map that depend on the program's type alone.

@@ -5,7 +5,10 @@ use super::{
     need::{Need, NeedId, NeedTable},
 };
 use crate::kernel::ProgramFeature;
-use core_relo::{Name, btf::Btf};
+use core_relo::{
+    Name,
+    btf::{Btf, Kind},
+};
 use core_relo_object::{
     MapIndex,
     link::{MapEntry, MapSource},
@@ -31,6 +34,8 @@ pub struct MapNeed {
     pub needs: Vec<NeedId>,
     /// The special fields at places that some kernel does not accept.
     pub(crate) field_needs: Vec<NeedId>,
+    /// The error of the type of the keys, as far as a load sends it.
+    key_error: Option<MapDefError>,
     /// The attributes that user space must set.
     pub inputs: Vec<MapInput>,
     /// The attributes of the definition that no kernel accepts.
@@ -49,11 +54,12 @@ impl MapNeed {
     ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
         let (mut errors, mut limits) = (Vec::new(), Vec::new());
-        let (mut definition, mut data_bytes, mut field_needs) = (None, None, Vec::new());
+        let (mut definition, mut data_bytes, mut field_needs, mut key_error) = (None, None, Vec::new(), None);
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
-                    errors = definition_errors(def);
+                    key_error = btf.and_then(|btf| key_type_error(def, btf));
+                    errors = definition_errors(def, key_error);
                     limits = find_map_limits(def);
                     table.has_configured_limit |=
                         limits.iter().any(|exceeded| exceeded.limit.is_configured());
@@ -86,7 +92,18 @@ impl MapNeed {
             }
         };
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
-        Some(Self { name, struct_ops, definition, data_bytes, needs, field_needs, inputs, errors, limits })
+        Some(Self {
+            name,
+            struct_ops,
+            definition,
+            data_bytes,
+            needs,
+            field_needs,
+            key_error,
+            inputs,
+            errors,
+            limits,
+        })
     }
 
     /// Applies the types, sizes and flags that a load sets, and those of the inner map.
@@ -112,7 +129,8 @@ impl MapNeed {
             def.inner = Some(Box::new(changed));
         }
         self.needs = definition_needs(def, table);
-        (self.errors, self.limits, self.inputs) = (definition_errors(def), find_map_limits(def), inputs(def));
+        self.errors = definition_errors(def, self.key_error);
+        (self.limits, self.inputs) = (find_map_limits(def), inputs(def));
         table.has_configured_limit |= self.limits.iter().any(|exceeded| exceeded.limit.is_configured());
         // The caller's map is the template.
         if settings.is_some_and(|settings| settings.inner.is_some()) {
@@ -138,9 +156,21 @@ fn definition_needs(def: &MapDef, table: &mut NeedTable) -> Vec<NeedId> {
     needs
 }
 
-/// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts.
-fn definition_errors(def: &MapDef) -> Vec<MapDefError> {
+/// Returns the error of a map of local storage whose keys are not integers (kernel: `bpf_local_storage_map_check_btf`).
+fn key_type_error(def: &MapDef, btf: &Btf<'_>) -> Option<MapDefError> {
+    use MapType as M;
+    let storages = [M::SkStorage, M::InodeStorage, M::TaskStorage, M::CgrpStorage];
+    let map_type = def.known_type().filter(|map_type| storages.contains(map_type))?;
+    let key = btf.strip(def.key_type?).ok()?;
+    let error = MapDefError { is_inner: false, map_type, rule: MapRule::KeyType };
+    (key.kind() != Kind::Int).then_some(error)
+}
+
+/// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts. `key_error` counts if a load sends
+/// the types.
+fn definition_errors(def: &MapDef, key_error: Option<MapDefError>) -> Vec<MapDefError> {
     let mut errors = find_map_errors(def);
+    errors.extend(key_error.filter(|_| def.key_type.is_some()));
     errors.extend(missing_inner_attributes(def));
     errors
 }

@@ -167,6 +167,7 @@ fn map_use_text(map_use: MapUse) -> String {
             format!("with {} in programs that may sleep", field.name())
         }
         MapUse::MissingField { helper, .. } => format!("as the map of a value for {}", helper_text(helper)),
+        MapUse::SecondStorage(map_type) => format!("as another map of {map_type} in a program"),
         MapUse::Read => "as a map that the program reads".to_owned(),
         MapUse::Write => "as a map that the program writes to".to_owned(),
         MapUse::Sockets { helper, program_type } => {

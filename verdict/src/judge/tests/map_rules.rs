@@ -9,7 +9,8 @@ fn reasons(map_type: u32, [key, value, entries, flags]: [u32; 4]) -> Vec<(Verdic
     let sizes = [("key_size", key), ("value_size", value)];
     // Local storage needs the types of keys and values.
     if matches!(map_type, 24 | 28 | 29 | 32) {
-        let [key, value] = [key, value].map(|bytes| m.types.structure("bytes", bytes, &[]));
+        let key = m.types.int("key", key, 0);
+        let value = m.types.structure("bytes", value, &[]);
         m.typed_map("m", &numbers, key, value);
     } else {
         m.map("m", &[&numbers[..], &sizes].concat(), None);
@@ -122,6 +123,11 @@ fn numbers_of_entries_that_overflow() {
         [0, 0, (1 << 31) + 1, 0],
         "max_entries does not fit BPF_MAP_TYPE_RINGBUF: 2147483649, expected at most 2147483648",
     );
+    refused(
+        7,
+        [4, 64, (1 << 31) + 1, 0],
+        "max_entries does not fit BPF_MAP_TYPE_STACK_TRACE: 2147483649, expected at most 2147483648",
+    );
 }
 
 #[test]
@@ -233,4 +239,31 @@ fn maps_of_maps_hold_few_kinds_of_references() {
         let text = format!("map outer: inner map: {name}, which no map of maps holds");
         assert!(verdict.programs[0].reasons.iter().any(|reason| reason.text == text), "{verdict:?}");
     }
+}
+
+/// Protects the rule of `bpf_local_storage_map_check_btf`, which 5.10, 6.1, 6.12, 6.18 and 7.2 have. Loaders do not retry without types.
+#[test]
+fn local_storage_has_integers_as_keys() {
+    let found = |map_type: u32, key: fn(&mut TestObject) -> TypeId| {
+        let mut m = program("tc", &returns(0));
+        let (key, value) = (key(&mut m), m.int);
+        m.typed_map("m", &[("type", map_type), ("map_flags", 1)], key, value);
+        let reasons = judge_object(m).programs[0].reasons.clone();
+        let about_key = reasons.into_iter().find(|reason| reason.text.contains("keys"));
+        about_key.map(|reason| (reason.verdict, reason.text))
+    };
+    let other = |name: &str| {
+        let text = format!("map m: the type of its keys does not fit {name}, expected an integer of 32 bits");
+        Some((Verdict::Refused, text))
+    };
+    let enumeration = |m: &mut TestObject| m.types.enumeration("key", 4, false, &[("ONE", 1)]);
+    for (map_type, name) in [(24, "SK"), (28, "INODE"), (29, "TASK"), (32, "CGRP")] {
+        let name = format!("BPF_MAP_TYPE_{name}_STORAGE");
+        assert_eq!(found(map_type, |m| m.types.structure("key", 4, &[])), other(&name));
+        assert_eq!(found(map_type, enumeration), other(&name));
+        assert_eq!(found(map_type, |m| m.types.int("unsigned int", 4, 0)), None);
+        let typedef = |m: &mut TestObject| m.types.typedef("u32", m.int);
+        assert_eq!(found(map_type, typedef), None);
+    }
+    assert_eq!(found(1, enumeration), None, "a hash");
 }

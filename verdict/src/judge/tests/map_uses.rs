@@ -243,6 +243,33 @@ fn special_fields_are_closed_to_some_program_types() {
     assert_eq!(sized(32), []);
 }
 
+/// The kernel refuses the program with EBUSY, also if dead code uses one of the maps.
+#[test]
+fn a_program_has_one_cgroup_storage_of_each_type() {
+    const CGROUP_STORAGE: u32 = 19;
+    const PERCPU_CGROUP_STORAGE: u32 = 21;
+    let found = |types: [u32; 2]| {
+        let mut m = TestObject::new();
+        let id = m.program(
+            "main",
+            "cgroup_skb/egress",
+            &[load(1, 0), load(2, 0), load(3, 0), returns(0)].concat(),
+        );
+        let storage = |map_type| [("type", map_type), ("key_size", 8), ("value_size", 8)];
+        let other = m.map("other", &storage(types[0]), None).1;
+        let map = m.map("m", &storage(types[1]), None).1;
+        // The same map twice is one.
+        for (insn, symbol) in [(0, other), (2, other), (4, map)] {
+            m.refer(id, insn, symbol, false);
+        }
+        reasons(m, Age::Oldest, None)
+    };
+    let text = "map m: the program uses another map of BPF_MAP_TYPE_CGROUP_STORAGE, expected at most one";
+    let refused = [(Verdict::Refused, ReasonKind::MapType, text.to_owned())];
+    assert_eq!(found([CGROUP_STORAGE, CGROUP_STORAGE]), refused);
+    assert_eq!(found([PERCPU_CGROUP_STORAGE, CGROUP_STORAGE]), []);
+}
+
 /// Protects the rule of the kernel's `check_mem_access` for the memory that helpers fill.
 #[test]
 fn helpers_do_not_write_to_read_only_maps() {
