@@ -160,6 +160,7 @@ impl KernelFacts<'_> {
     pub(crate) fn parts_of_pointers(&self) -> Answer {
         // Updates of 6.12 refuse them.
         let observations = Observations::new(|kernel| [YES, YES, None, NO].get(kernel).copied().flatten());
+        let observations = observations.with_late(NO);
         let text = "older kernels permit it".to_owned();
         let permitted = Answer::Present(Evidence { source: EvidenceSource::Version, text });
         self.answer_observed(observations, "permit it", permitted)

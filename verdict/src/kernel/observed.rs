@@ -15,22 +15,36 @@ pub(super) enum Place {
     At(usize),
     /// Newer than this observed kernel, and older than the next.
     After(usize),
+    /// The same, and by its version not newer than [`LATE_RELEASE`].
+    AfterUntilLate(usize),
     /// The kernel's BTF and version do not tell.
     Unknown,
 }
 
+/// A release between the last two observed kernels. It was observed for questions that these answer differently.
+const LATE_RELEASE: KernelVersion = KernelVersion::release(6, 18);
+
 /// What each observed kernel does: whether it permits something. `None` for a kernel without the parts that the question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Observations([Option<bool>; OBSERVED_KERNELS.len()]);
+pub(super) struct Observations {
+    kernels: [Option<bool>; OBSERVED_KERNELS.len()],
+    /// What [`LATE_RELEASE`] does. `None` if it was not observed.
+    late: Option<bool>,
+}
 
 impl Observations {
     /// Nothing was observed.
-    pub(super) const NONE: Self = Self([None; OBSERVED_KERNELS.len()]);
+    pub(super) const NONE: Self = Self { kernels: [None; OBSERVED_KERNELS.len()], late: None };
     /// No kernel permits it.
-    pub(super) const NEVER: Self = Self([Some(false); OBSERVED_KERNELS.len()]);
+    pub(super) const NEVER: Self = Self { kernels: [Some(false); OBSERVED_KERNELS.len()], late: None };
 
     pub(super) fn new(permits: impl FnMut(usize) -> Option<bool>) -> Self {
-        Self(core::array::from_fn(permits))
+        Self { kernels: core::array::from_fn(permits), late: None }
+    }
+
+    /// Adds what [`LATE_RELEASE`] does.
+    pub(super) fn with_late(self, late: Option<bool>) -> Self {
+        Self { late, ..self }
     }
 
     /// Returns whether some observed kernel permits it.
@@ -46,17 +60,17 @@ impl Observations {
     }
 
     fn known(self) -> impl DoubleEndedIterator<Item = bool> {
-        self.0.into_iter().flatten()
+        self.kernels.into_iter().flatten()
     }
 
     /// Returns what the last of the first `count` kernels does that has an observation.
     fn last_of(self, count: usize) -> Option<bool> {
-        self.0.get(..count)?.iter().rev().find_map(|permits| *permits)
+        self.kernels.get(..count)?.iter().rev().find_map(|permits| *permits)
     }
 
     /// Returns what the first kernel from an index on does that has an observation.
     fn first_from(self, kernel: usize) -> Option<bool> {
-        self.0.get(kernel..)?.iter().find_map(|permits| *permits)
+        self.kernels.get(kernel..)?.iter().find_map(|permits| *permits)
     }
 
     /// Returns what a kernel at a place does. `None` if the observations do not tell.
@@ -64,7 +78,7 @@ impl Observations {
     /// A kernel may have parts that the observed kernel of its age lacks. Then its neighbours tell.
     fn permits(self, place: Place) -> Option<bool> {
         let (before, after) = match place {
-            Place::At(kernel) => match self.0.get(kernel).copied().flatten() {
+            Place::At(kernel) => match self.kernels.get(kernel).copied().flatten() {
                 None => (self.last_of(kernel), self.first_from(kernel)),
                 known => (known, known),
             },
@@ -76,6 +90,10 @@ impl Observations {
                     return before.filter(|permits| *permits);
                 }
                 (before, self.first_from(next))
+            }
+            Place::AfterUntilLate(kernel) => {
+                let next = kernel.checked_add(1)?;
+                (self.last_of(next), self.late.or(self.first_from(next)))
             }
             Place::Unknown => return self.is_same(),
         };
@@ -114,8 +132,24 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Returns the place of the kernel among the observed ones: by its BTF, and where BTF does not tell, by its version.
+    /// Returns the place of the kernel among the observed ones.
     fn place_among_observed(&self) -> Place {
+        let place = self.place_by_marks();
+        let version = self.inputs.version.map(|version| KernelVersion::release(version.major, version.minor));
+        match place {
+            // The release is between the last two.
+            Place::After(kernel)
+                if kernel.checked_add(2) == Some(OBSERVED_KERNELS.len())
+                    && version.is_some_and(|version| version <= LATE_RELEASE) =>
+            {
+                Place::AfterUntilLate(kernel)
+            }
+            _ => place,
+        }
+    }
+
+    /// Returns the place of the kernel by its BTF, and where BTF does not tell, by its version.
+    fn place_by_marks(&self) -> Place {
         let finds = |marks: &[Mark]| marks.iter().any(|mark| self.find_mark(*mark) == MarkPresence::Found);
         let is_since = |kernel: &ObservedKernel| finds(kernel.since) || finds(&[kernel.later]);
         let newest = OBSERVED_KERNELS.iter().rposition(is_since);
@@ -163,11 +197,12 @@ impl core::fmt::Display for PlaceText {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.0 {
             Place::At(kernel) => write!(f, "like {}", Release(kernel)),
-            Place::After(kernel) => match kernel.checked_add(1).filter(|next| *next < OBSERVED_KERNELS.len())
-            {
-                Some(next) => write!(f, "between {} and {}", Release(kernel), Release(next)),
-                None => write!(f, "newer than {}", Release(kernel)),
-            },
+            Place::After(kernel) | Place::AfterUntilLate(kernel) => {
+                match kernel.checked_add(1).filter(|next| *next < OBSERVED_KERNELS.len()) {
+                    Some(next) => write!(f, "between {} and {}", Release(kernel), Release(next)),
+                    None => write!(f, "newer than {}", Release(kernel)),
+                }
+            }
             Place::Unknown => f.write_str("of unknown age"),
         }
     }
@@ -193,10 +228,10 @@ pub(super) mod tests {
     impl Observations {
         pub(in crate::kernel) fn shape(self) -> Shape {
             let known: Vec<_> = self.known().collect();
-            match self.0.iter().rposition(|permits| *permits == NO) {
+            match self.kernels.iter().rposition(|permits| *permits == NO) {
                 None => Shape::Always,
                 Some(_) if !known.contains(&true) => Shape::Never,
-                Some(last) if !self.0[..last].contains(&YES) => Shape::From(last.saturating_add(1)),
+                Some(last) if !self.kernels[..last].contains(&YES) => Shape::From(last.saturating_add(1)),
                 Some(_) => Shape::Mixed,
             }
         }
@@ -204,7 +239,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_kernel_does_what_its_neighbours_do() {
-        let permits = |observed, place| Observations(observed).permits(place);
+        let permits = |kernels, place| Observations { kernels, late: None }.permits(place);
         assert_eq!(permits([NONE, YES, NO, NO], Place::At(1)), YES);
         assert_eq!(permits([NONE, YES, NO, NO], Place::At(3)), NO, "a later no counts");
         assert_eq!(permits([NONE, YES, NO, NO], Place::After(1)), NONE);
@@ -216,5 +251,10 @@ pub(super) mod tests {
         assert_eq!(permits([NO, NO, NO, YES], Place::After(3)), YES);
         assert_eq!(permits([NO, NO, NO, NO], Place::Unknown), NO);
         assert_eq!(permits([NO, YES, YES, YES], Place::Unknown), NONE);
+        let late = |late| Observations { kernels: [NO, NO, NO, YES], late };
+        assert_eq!(late(NO).permits(Place::AfterUntilLate(2)), NO);
+        assert_eq!(late(YES).permits(Place::AfterUntilLate(2)), NONE);
+        assert_eq!(late(NONE).permits(Place::AfterUntilLate(2)), NONE, "not observed");
+        assert_eq!(late(NO).permits(Place::After(2)), NONE);
     }
 }
