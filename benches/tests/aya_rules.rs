@@ -25,7 +25,9 @@ fn refusal(rule: LoaderRule) -> Option<&'static str> {
     }
     Some(match rule {
         LoaderRule::LegacyMapSize => "error parsing map `events`",
-        LoaderRule::ProgramValues | LoaderRule::MapExtraEnum => "unexpected BTF type id",
+        LoaderRule::ProgramValues | LoaderRule::UnloadedValue | LoaderRule::MapExtraEnum => {
+            "unexpected BTF type id"
+        }
         LoaderRule::InnerMapMissing => "has no inner map definition",
         LoaderRule::MapType => "is unsupported; see `EbpfLoader::allow_unsupported_maps`",
         LoaderRule::SectionName => "invalid program section `tc`",

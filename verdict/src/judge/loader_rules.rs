@@ -8,25 +8,27 @@ use crate::{
     requirements::ObjectNeeds,
 };
 
-/// Returns the reasons why the loader does not open the object. They are part of the verdict.
+/// Returns the reasons why the loader does not open the object, or does not load it as it is. They are part of the verdict.
 pub fn loader_reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
     let refused = needs.rule_uses.iter().filter_map(|found| match found.rule.stance(needs.loader) {
-        Stance::Refuses(source) => Some(refusal(needs.loader, found, source)),
+        Stance::Refuses(source) => Some(refusal(needs.loader, found, Verdict::Refused, source)),
+        Stance::NeedsInput(source) => Some(refusal(needs.loader, found, Verdict::NeedsInput, source)),
         _ => None,
     });
     refused.collect()
 }
 
-fn refusal(loader: Loader, found: &RuleUse, source: &str) -> Reason {
+fn refusal(loader: Loader, found: &RuleUse, verdict: Verdict, source: &str) -> Reason {
+    let does = if verdict == Verdict::Refused { "open" } else { "load" };
     let accepting: Vec<_> = found.rule.accepting().map(Loader::name).collect();
     let accepting = match accepting.split_last() {
         Some((last, [])) => format!("{last} accepts it"),
         Some((last, others)) => format!("{} and {last} accept it", others.join(", ")),
         None => "no known loader accepts it".to_owned(),
     };
-    let text = format!("{loader} does not open the object: {}; {accepting}", subject(found));
+    let text = format!("{loader} does not {does} the object: {}; {accepting}", subject(found));
     let evidence = Evidence { source: EvidenceSource::Object, text: format!("{loader}, {source}") };
-    let reason = Reason::new(ReasonKind::Loader, Verdict::Refused, text).with_evidence(evidence);
+    let reason = Reason::new(ReasonKind::Loader, verdict, text).with_evidence(evidence);
     let loader = Some(LoaderRefusal { loader, rule: found.rule });
     Reason { loader, ..reason.with_fix(found.rule.fix()) }
 }

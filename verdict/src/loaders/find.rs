@@ -1,7 +1,7 @@
 //! The parts of an object to which rules of loaders apply.
 
 use super::{aya, map_fields, rules::LoaderRule};
-use crate::requirements::ProgramNeeds;
+use crate::requirements::{ArrayProgram, ProgramNeeds};
 use core_relo::{Name, Relocs, explain::text, ext::RelocKind, insn::INSN_BYTES};
 use core_relo_object::{
     MapIndex,
@@ -74,6 +74,25 @@ pub(crate) fn find_rule_uses(
     let RuleUses(mut uses) = uses;
     core_relo::sort::sort_by_key(&mut uses, |found| found.rule);
     uses
+}
+
+/// Returns the use of the rule about programs that program arrays hold, and that the load leaves out.
+pub(crate) fn find_unloaded_values(
+    linker: &ProgramLinker<'_, '_>,
+    elements: &[ArrayProgram],
+    programs: &[ProgramNeeds],
+) -> Option<RuleUse> {
+    let mut uses = RuleUses::default();
+    for element in elements {
+        let program = programs.iter().find(|program| program.index == element.program && !program.autoload);
+        if let (Some(program), Some(map)) = (program, linker.maps().get(element.map_index.0)) {
+            uses.add(LoaderRule::UnloadedValue, || {
+                format!("map {}: holds program {}, which is not loaded", name(map.name), program.name)
+            });
+        }
+    }
+    let RuleUses(uses) = uses;
+    uses.into_iter().next()
 }
 
 fn name(bytes: &[u8]) -> String {

@@ -14,6 +14,8 @@ pub enum Stance {
     Accepts(&'static str),
     /// The loader opens the object, and user space has to act before the load.
     LeavesToUser(&'static str),
+    /// The loader opens the object, and its load fails unless user space acts before.
+    NeedsInput(&'static str),
     /// The loader refuses the object.
     Refuses(&'static str),
     /// The loader refuses the object by another rule before.
@@ -26,6 +28,7 @@ impl Stance {
         match self {
             Self::Accepts(source)
             | Self::LeavesToUser(source)
+            | Self::NeedsInput(source)
             | Self::Refuses(source)
             | Self::Unreached(source) => source,
         }
@@ -52,7 +55,7 @@ macro_rules! loader_rules {
 
             /// Returns what a loader does with a part of an object to which the rule applies.
             pub const fn stance(self, loader: Loader) -> Stance {
-                use Stance::{Accepts, LeavesToUser, Refuses, Unreached};
+                use Stance::{Accepts, LeavesToUser, NeedsInput, Refuses, Unreached};
                 match (self, loader) {$(
                     (Self::$name, Loader::Libbpf) => $libbpf,
                     (Self::$name, Loader::CoreRelo) => $core_relo,
@@ -293,6 +296,14 @@ loader_rules! {
         cilium: Refuses("elf_reader.go: isDataSection"),
         aya: Accepts("aya-obj/src/obj.rs: EbpfSectionKind::from_name"),
         fix: "use a section `.data.…`",
+    }
+    /// A program array holds a program that the load leaves out, such as one of a section that begins with `?`.
+    UnloadedValue "unloaded_value" {
+        libbpf: NeedsInput("libbpf.c: init_prog_array_slots"),
+        core_relo: Accepts("object/src/link/held_programs.rs"),
+        cilium: Accepts("collection.go: populateDeferredMaps"),
+        aya: Unreached("aya-obj/src/obj.rs: parse_btf_map_struct"),
+        fix: "load the program, too: --autoload, bpf_program__set_autoload(), or a section without `?`",
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     owned_maps::OwnedMaps,
     program::{ObjectParts, ProgramNeeds},
 };
-use crate::loaders::{Loader, RuleUse, find_rule_uses};
+use crate::loaders::{Loader, LoaderRule, RuleUse, find_rule_uses, find_unloaded_values};
 use alloc::{borrow::Cow, collections::BTreeMap};
 use core_relo::{
     Name, Plan, Relocs,
@@ -151,13 +151,14 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             .collect();
         set_struct_ops_members(&linker, &mut programs, table);
         let owned_maps = OwnedMaps::collect(&linker, &programs);
-        let rule_uses = find_rule_uses(&linker, relocs, &programs);
+        let mut rule_uses = find_rule_uses(&linker, relocs, &programs);
         let mut contents_error = None;
         let settings = Settings::default();
         let array_programs = array_programs(&linker, &settings).unwrap_or_else(|error| {
             contents_error = Some(error);
             Vec::new()
         });
+        rule_uses.extend(find_unloaded_values(&linker, &array_programs, &programs));
         let struct_ops_programs = struct_ops_programs(&linker, &settings).unwrap_or_else(|error| {
             contents_error = Some(error);
             Vec::new()
@@ -281,6 +282,8 @@ impl ObjectNeeds<'_, '_> {
             }
             Err(error) => self.contents_error = Some(error),
         }
+        self.rule_uses.retain(|found| found.rule != LoaderRule::UnloadedValue);
+        self.rule_uses.extend(find_unloaded_values(&self.linker, &self.array_programs, &self.programs));
     }
 
     /// Records that user space sets the data of a data map, such as `.rodata`, before the load.

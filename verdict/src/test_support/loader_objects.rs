@@ -47,7 +47,8 @@ fn build(rule: LoaderRule) -> TestObject {
         LoaderRule::InnerMapMissing => {
             with_map(&[("type", 12), ("key_size", 4), ("value_size", 4), ("max_entries", 1)])
         }
-        LoaderRule::ProgramValues => program_values(),
+        LoaderRule::ProgramValues => program_values(false),
+        LoaderRule::UnloadedValue => program_values(true),
         LoaderRule::MapExtraEnum => map_extra_enum(),
         LoaderRule::License => padded_license(),
         LoaderRule::FunctionAlias => function_alias(),
@@ -137,8 +138,10 @@ fn inner_maps(maps: &InnerMaps) -> TestObject {
     m
 }
 
-/// Creates a program array with `values`.
-fn program_values() -> TestObject {
+/// Creates a program array with `values`, which may hold a program of a section that begins with `?`.
+fn program_values(has_optional: bool) -> TestObject {
+    /// `R_BPF_64_64`.
+    const ADDRESS: u32 = 1;
     let mut m = program("classifier", &returns(0));
     let (kind, size, entries) = (m.number(3), m.number(4), m.number(1));
     let proto = m.types.func_proto(m.int, &[]);
@@ -146,8 +149,14 @@ fn program_values() -> TestObject {
     let values = m.types.array(pointer, m.int, 0);
     let fields =
         [("type", kind, 0), ("key_size", size, 64), ("max_entries", entries, 128), ("values", values, 192)];
-    let ty = m.types.structure("", 24, &fields);
-    m.map_of_type("events", ty, 24, 1);
+    let bytes = if has_optional { 32 } else { 24 };
+    let ty = m.types.structure("", bytes, &fields);
+    let (section, _) = m.map_of_type("events", ty, bytes, 1);
+    if has_optional {
+        let held = m.code("?classifier", &returns(0));
+        let symbol = m.function("held", held, 0, 2);
+        m.reloc(section, 24, symbol, ADDRESS);
+    }
     m
 }
 

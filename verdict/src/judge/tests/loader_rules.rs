@@ -26,13 +26,15 @@ fn each_rule_refuses_an_object_for_the_loaders_that_have_it() {
             let verdict = judge_object_for(*loader, &bytes);
             assert_eq!(verdict.loader, *loader);
             let is_refused = matches!(rule.stance(*loader), Stance::Refuses(_));
-            let mut expected: Vec<_> = is_refused.then_some(*rule).into_iter().collect();
+            let needs_input = matches!(rule.stance(*loader), Stance::NeedsInput(_));
+            let mut expected: Vec<_> = (is_refused || needs_input).then_some(*rule).into_iter().collect();
             // Rules that come with others.
             let others: &[LoaderRule] = match rule {
                 LoaderRule::LegacyMapSize | LoaderRule::LegacyMapTail => &[LoaderRule::LegacyMaps],
                 LoaderRule::LegacyMapId => &[LoaderRule::LegacyMaps, LoaderRule::LegacyMapTail],
                 LoaderRule::WeakKconfig => &[LoaderRule::KconfigExtern],
                 LoaderRule::ArenaVariable => &[LoaderRule::MapType],
+                LoaderRule::UnloadedValue => &[LoaderRule::ProgramValues, LoaderRule::SectionName],
                 _ => &[],
             };
             let refuses = |other: &&LoaderRule| matches!(other.stance(*loader), Stance::Refuses(_));
@@ -40,6 +42,7 @@ fn each_rule_refuses_an_object_for_the_loaders_that_have_it() {
             expected.sort();
             assert_eq!(refusals(&verdict), expected, "{rule:?}, {loader}");
             assert!(!is_refused || verdict.verdict == Verdict::Refused);
+            assert!(!needs_input || verdict.verdict == Verdict::NeedsInput);
             let warnings = verdict.warnings.iter().filter(|warning| warning.kind == MismatchKind::Loader);
             let leaves = |rule: &LoaderRule| matches!(rule.stance(*loader), Stance::LeavesToUser(_));
             let mut expected = [rule].into_iter().chain(others).filter(|rule| leaves(rule)).count();
@@ -113,4 +116,23 @@ fn aya_gives_an_object_without_a_license_that_of_the_gpl() {
         verdict.programs[0].reasons.iter().any(|reason| reason.text.contains("license"))
     };
     assert_eq!([Loader::Libbpf, Loader::Cilium, Loader::Aya].map(has_license_reason), [true, true, false]);
+}
+
+/// libbpf puts the programs of `values` into the array after the load, and fails with EBADF without one of them.
+#[test]
+fn libbpf_needs_the_programs_that_arrays_hold() {
+    let bytes = loader_object(LoaderRule::UnloadedValue);
+    let judge = |loader, settings: Option<&Settings>| {
+        let verdict = judge_for(loader, &bytes, add_kernel, &KernelInputs::default(), settings);
+        let reason = verdict.programs[0].reasons.first();
+        (verdict.verdict, reason.map(|reason| (reason.text.clone(), reason.counts_for_core_relo())))
+    };
+    let text = "libbpf does not load the object: map events: holds program held, which is not loaded; core-relo and cilium/ebpf accept it";
+    assert_eq!(judge(Loader::Libbpf, None), (Verdict::NeedsInput, Some((text.to_owned(), false))));
+    let mut settings = Settings::default();
+    settings.program_mut("held").autoload = Some(true);
+    assert_eq!(judge(Loader::Libbpf, Some(&settings)), (Verdict::Loads, None));
+    for loader in [Loader::CoreRelo, Loader::Cilium] {
+        assert_eq!(judge(loader, None), (Verdict::Loads, None), "{loader}");
+    }
 }
