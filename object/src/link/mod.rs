@@ -177,6 +177,11 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         &self.maps.entries
     }
 
+    /// Returns the DATASEC of a section with data, which is the type of the map's value.
+    pub fn datasec(&self, section: &[u8]) -> Option<Type<'o>> {
+        self.sections.iter().find(|ty| ty.name().as_bytes() == section).copied()
+    }
+
     /// Returns the map of configuration values, if the object has one.
     pub fn kconfig_map(&self) -> Option<MapIndex> {
         self.maps.kconfig

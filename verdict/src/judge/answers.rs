@@ -181,10 +181,10 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
         MapUse::PerfEventAllocation => {
             "programs of perf events cannot use maps with BPF_F_NO_PREALLOC".to_owned()
         }
-        MapUse::Field { field, program_type: Some(program_type) } => {
+        MapUse::Field { field, program_type: Some(program_type), .. } => {
             format!("programs of type {program_type} cannot use maps with {}", field.name())
         }
-        MapUse::Field { field, program_type: None } => {
+        MapUse::Field { field, program_type: None, .. } => {
             format!("programs that may sleep cannot use maps with {}", field.name())
         }
         MapUse::MissingField { helper, field } => format!(

@@ -37,6 +37,8 @@ pub enum MapUse {
         field: SpecialField,
         /// The program's type. `None` for any program that may sleep.
         program_type: Option<ProgramType>,
+        /// Whether the field is a variable of a data section, not a member of the map's values.
+        is_variable: bool,
     },
     /// A helper takes a special field of a map's value, and the kernel finds none in the type of the values.
     MissingField {
@@ -104,7 +106,12 @@ impl MapUse {
             }
             Self::Sleepable(map_type) => sleepable_row(map_type)?,
             Self::SleepableAllocation | Self::PerfEventAllocation => [NO, YES, YES, YES],
-            Self::Field { field, program_type } => field_row(field, program_type)?,
+            Self::Field { field, program_type, is_variable } => {
+                let [oldest, later @ ..] = field_row(field, program_type)?;
+                let [one, two, three] = later;
+                // Linux 5.10 does not look for fields among variables.
+                [if is_variable { YES } else { oldest }, one, two, three]
+            }
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
             Self::MissingField { .. }
@@ -210,10 +217,10 @@ impl KernelFacts<'_> {
             MapUse::PerfEventAllocation => {
                 "let programs of perf events use maps with BPF_F_NO_PREALLOC".to_owned()
             }
-            MapUse::Field { field, program_type: Some(program_type) } => {
+            MapUse::Field { field, program_type: Some(program_type), .. } => {
                 format!("let programs of type {program_type} use maps with {}", field.name())
             }
-            MapUse::Field { field, program_type: None } => {
+            MapUse::Field { field, program_type: None, .. } => {
                 format!("let programs that may sleep use maps with {}", field.name())
             }
             MapUse::Sockets { helper: MapUse::DELETE, program_type } => {

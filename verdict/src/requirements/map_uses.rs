@@ -37,6 +37,8 @@ pub(super) struct UsedMap {
     is_write_only: bool,
     /// Whether the map is a hash that allocates its elements later.
     allocates_later: bool,
+    /// Whether the map is that of a data section, whose fields are variables.
+    is_data: bool,
     /// The special fields of the values, if the kernel creates the map with them.
     fields: Vec<SpecialField>,
     /// The special fields that the kernel does not find in the values, because the map has no types or their type has no such member.
@@ -47,7 +49,14 @@ impl UsedMap {
     /// Returns what the uses of the object's maps depend on in a load with settings, in the linker's order.
     pub(super) fn collect(linker: &ProgramLinker<'_, '_>, settings: &Settings) -> Vec<Self> {
         let btf = linker.object().btf();
-        linker.maps().iter().map(|entry| Self::new(entry, settings, btf)).collect()
+        let maps = linker.maps().iter().map(|entry| {
+            let mut map = Self::new(entry, settings, btf);
+            if let (MapSource::Data(section), Some(btf), Some(_)) = (entry.source, btf, map.map_type) {
+                map.fields = linker.datasec(section.name).map_or_else(Vec::new, |ty| data_fields(btf, ty));
+            }
+            map
+        });
+        maps.collect()
     }
 
     fn new(entry: &MapEntry<'_, '_>, settings: &Settings, btf: Option<&Btf<'_>>) -> Self {
@@ -57,6 +66,7 @@ impl UsedMap {
             is_read_only: false,
             is_write_only: false,
             allocates_later: false,
+            is_data: matches!(entry.source, MapSource::Data(_)),
             fields: Vec::new(),
             missing_fields: Vec::new(),
         };
@@ -160,6 +170,17 @@ fn is_field(btf: &Btf<'_>, ty: TypeId, field: SpecialField) -> bool {
             && ty.name().as_bytes() == field.name().as_bytes()
             && ty.size() == Some(ByteSize(field.bytes()))
     })
+}
+
+/// Returns the special fields among the variables of a DATASEC, if the kernel takes its type for that of the map's value.
+fn data_fields(btf: &Btf<'_>, datasec: Type<'_>) -> Vec<SpecialField> {
+    let variables = || datasec.secinfos().filter_map(|info| btf.ty(info.ty)?.target());
+    let count = |field: SpecialField| variables().filter(|ty| is_field(btf, *ty, field)).count();
+    let fields = SpecialField::ALL.map(|field| (field, count(field)));
+    if fields.iter().any(|(field, count)| *count > 1 && field.is_single()) {
+        return Vec::new();
+    }
+    fields.into_iter().filter(|(_, count)| *count > 0).map(|(field, _)| field).collect()
 }
 
 /// Returns the number of members of a struct that are a special field.
@@ -277,9 +298,11 @@ fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
         uses.extend(is_sleepable.then_some(MapUse::SleepableAllocation));
         uses.extend((def.program_type == ProgramType::PerfEvent).then_some(MapUse::PerfEventAllocation));
     }
+    let is_variable = map.is_data;
     for field in &map.fields {
-        uses.push(MapUse::Field { field: *field, program_type: Some(def.program_type) });
-        uses.extend(is_sleepable.then_some(MapUse::Field { field: *field, program_type: None }));
+        let program_type = Some(def.program_type);
+        uses.push(MapUse::Field { field: *field, program_type, is_variable });
+        uses.extend(is_sleepable.then_some(MapUse::Field { field: *field, program_type: None, is_variable }));
     }
     uses
 }

@@ -160,10 +160,10 @@ fn map_use_text(map_use: MapUse) -> String {
         MapUse::Sleepable(_) => "in programs that may sleep".to_owned(),
         MapUse::SleepableAllocation => "with BPF_F_NO_PREALLOC in programs that may sleep".to_owned(),
         MapUse::PerfEventAllocation => "with BPF_F_NO_PREALLOC in programs of perf events".to_owned(),
-        MapUse::Field { field, program_type: Some(program_type) } => {
+        MapUse::Field { field, program_type: Some(program_type), .. } => {
             format!("with {} in programs of type {program_type}", field.name())
         }
-        MapUse::Field { field, program_type: None } => {
+        MapUse::Field { field, program_type: None, .. } => {
             format!("with {} in programs that may sleep", field.name())
         }
         MapUse::MissingField { helper, .. } => format!("as the map of a value for {}", helper_text(helper)),

@@ -243,6 +243,32 @@ fn special_fields_are_closed_to_some_program_types() {
     assert_eq!(sized(32), []);
 }
 
+/// The DATASEC of a data section is the type of its map's value.
+#[test]
+fn locks_among_variables_are_closed_to_some_program_types() {
+    let found = |section: &str, locks: u32, age: Age| {
+        let mut m = TestObject::new();
+        let id = m.program("main", section, &[&load(1, 0)[..], &returns(0)].concat());
+        let data = m.bss(".bss", 16);
+        let lock = m.types.structure("bpf_spin_lock", 4, &[]);
+        let (var, int) = (m.types.var("lock", lock, 1), m.int);
+        let other = m.types.var("other", if locks == 2 { lock } else { int }, 1);
+        m.types.datasec(".bss", 16, &[(var, 0, 4), (other, 4, 4)]);
+        let symbol = m.section_symbol(data);
+        m.refer(id, 0, symbol, false);
+        let verdict =
+            judge_with_settings(&m.bytes(), |b| add_kernel_of(age, b), &KernelInputs::default(), None);
+        let mut reasons = verdict.programs[0].reasons.iter();
+        let reason = reasons.find(|reason| reason.text.starts_with("map .bss: programs"));
+        reason.map(|reason| (reason.verdict, reason.text.clone()))
+    };
+    let text = "map .bss: programs of type BPF_PROG_TYPE_KPROBE cannot use maps with bpf_spin_lock";
+    assert_eq!(found("kprobe/x", 1, Age::Newest), Some((Verdict::Refused, text.to_owned())));
+    assert_eq!(found("kprobe/x", 1, Age::Oldest), None, "Linux 5.10 looks at members alone");
+    assert_eq!(found("tc", 1, Age::Newest), None);
+    assert_eq!(found("kprobe/x", 2, Age::Newest), None, "loaders leave out a type that the kernel refuses");
+}
+
 /// The kernel refuses the program with EBUSY, also if dead code uses one of the maps.
 #[test]
 fn a_program_has_one_cgroup_storage_of_each_type() {
