@@ -15,8 +15,10 @@ pub(super) enum Place {
     At(usize),
     /// Newer than this observed kernel, and older than the next.
     After(usize),
-    /// The same, and by its version not newer than [`LATE_RELEASE`].
-    AfterUntilLate(usize),
+    /// The same, and by its version older than [`LATE_RELEASE`].
+    BeforeLate(usize),
+    /// The same, and by its version [`LATE_RELEASE`].
+    AtLate(usize),
     /// The kernel's BTF and version do not tell.
     Unknown,
 }
@@ -91,9 +93,11 @@ impl Observations {
                 }
                 (before, self.first_from(next))
             }
-            Place::AfterUntilLate(kernel) => {
+            Place::BeforeLate(kernel) | Place::AtLate(kernel) => {
                 let next = kernel.checked_add(1)?;
-                (self.last_of(next), self.late.or(self.first_from(next)))
+                let is_late = matches!(place, Place::AtLate(_));
+                let before = self.late.filter(|_| is_late).or(self.last_of(next));
+                (before, self.late.or(self.first_from(next)))
             }
             Place::Unknown => return self.is_same(),
         };
@@ -138,12 +142,11 @@ impl KernelFacts<'_> {
         let version = self.inputs.version.map(|version| KernelVersion::release(version.major, version.minor));
         match place {
             // The release is between the last two.
-            Place::After(kernel)
-                if kernel.checked_add(2) == Some(OBSERVED_KERNELS.len())
-                    && version.is_some_and(|version| version <= LATE_RELEASE) =>
-            {
-                Place::AfterUntilLate(kernel)
-            }
+            Place::After(kernel) if kernel.checked_add(2) == Some(OBSERVED_KERNELS.len()) => match version {
+                Some(version) if version < LATE_RELEASE => Place::BeforeLate(kernel),
+                Some(version) if version == LATE_RELEASE => Place::AtLate(kernel),
+                _ => place,
+            },
             _ => place,
         }
     }
@@ -197,7 +200,7 @@ impl core::fmt::Display for PlaceText {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.0 {
             Place::At(kernel) => write!(f, "like {}", Release(kernel)),
-            Place::After(kernel) | Place::AfterUntilLate(kernel) => {
+            Place::After(kernel) | Place::BeforeLate(kernel) | Place::AtLate(kernel) => {
                 match kernel.checked_add(1).filter(|next| *next < OBSERVED_KERNELS.len()) {
                     Some(next) => write!(f, "between {} and {}", Release(kernel), Release(next)),
                     None => write!(f, "newer than {}", Release(kernel)),
@@ -252,9 +255,11 @@ pub(super) mod tests {
         assert_eq!(permits([NO, NO, NO, NO], Place::Unknown), NO);
         assert_eq!(permits([NO, YES, YES, YES], Place::Unknown), NONE);
         let late = |late| Observations { kernels: [NO, NO, NO, YES], late };
-        assert_eq!(late(NO).permits(Place::AfterUntilLate(2)), NO);
-        assert_eq!(late(YES).permits(Place::AfterUntilLate(2)), NONE);
-        assert_eq!(late(NONE).permits(Place::AfterUntilLate(2)), NONE, "not observed");
+        assert_eq!(late(NO).permits(Place::BeforeLate(2)), NO);
+        assert_eq!(late(YES).permits(Place::BeforeLate(2)), NONE);
+        assert_eq!(late(YES).permits(Place::AtLate(2)), YES);
+        assert_eq!(late(NONE).permits(Place::BeforeLate(2)), NONE, "not observed");
+        assert_eq!(late(NONE).permits(Place::AtLate(2)), NONE, "not observed");
         assert_eq!(late(NO).permits(Place::After(2)), NONE);
     }
 }

@@ -324,7 +324,9 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
                 (Value::Context(start), Value::Constant(offset)) => {
                     start.checked_add(offset).map_or(Value::Unknown, Value::Context)
                 }
-                (Value::MaybeContext(start), Value::Constant(offset)) => {
+                // The place on one of the paths. The analysis of the program decides about that path.
+                (Value::MaybeContext(start), Value::Constant(offset) | Value::ConstantRange(_, offset))
+                | (Value::Context(start), Value::ConstantRange(_, offset)) => {
                     start.checked_add(offset).map_or(Value::Unknown, Value::MaybeContext)
                 }
                 // The verifier refuses the sum of two addresses.

@@ -114,6 +114,17 @@ fn the_context_is_followed_on_all_paths() {
     // A loop: r6 is the context in its first turn.
     let turns = [copy(6, 1), random, load_word(2, 6, 8), copy(6, 2), insn(0x55, 0, 0, -3, 0)];
     assert_eq!(refused_at(&turns), Some(Verdict::Refused));
+    // r6 += 8 on one path, and 16 on the other.
+    let sum = [
+        copy(6, 1),
+        random,
+        insn(0xb7, 3, 0, 0, 8),
+        branch(1),
+        insn(0xb7, 3, 0, 0, 16),
+        insn(0x0f, 6, 3, 0, 0),
+        load_word(2, 6, 0),
+    ];
+    assert_eq!(refused_at(&sum), Some(Verdict::Refused));
     let spilled = [insn(0x7b, 10, 1, -8, 0), random, branch(0), load_word(3, 10, -8), load_word(2, 3, 8)];
     assert_eq!(refused_at(&spilled), Some(Verdict::Refused));
     let later_context = [
