@@ -10,6 +10,8 @@ use crate::{
     target::{TargetError, open_file},
 };
 use core_relo::Text;
+#[cfg(feature = "stripped-binaries")]
+use std::os::unix::fs::MetadataExt as _;
 use std::{
     fs::File,
     os::unix::fs::FileExt as _,
@@ -70,6 +72,19 @@ impl FileRange {
 
     pub(super) const fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Returns whether both ranges lie in one file, whatever its paths are.
+    #[cfg(feature = "stripped-binaries")]
+    pub(super) fn is_same_file(&self, other: &Self) -> Result<bool, AttachError> {
+        let (Contents::File(one), Contents::File(two)) = (&self.contents, &other.contents) else {
+            return Ok(false);
+        };
+        let metadata = |file: &File, range: &Self| {
+            file.metadata().map_err(|e| AttachError::unreadable(&range.path, Errno::from_io_error(&e)))
+        };
+        let (one, two) = (metadata(one, self)?, metadata(two, other)?);
+        Ok((one.dev(), one.ino()) == (two.dev(), two.ino()))
     }
 
     /// Creates an error that names the file.

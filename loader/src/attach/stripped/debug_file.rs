@@ -1,7 +1,7 @@
 //! Debug files of a binary: found by its build id, or by the file name in its section `.gnu_debuglink`.
 
 use super::{
-    super::{binary::Binary, error::AttachError, file_range::FileRange},
+    super::{binary::Binary, elf_file::SymbolTable, error::AttachError, file_range::FileRange},
     build_id::BuildId,
 };
 use crate::limits::DEBUG_FILE_BYTES;
@@ -25,35 +25,61 @@ pub(super) fn open(binary: &Binary) -> Result<Option<Binary>, AttachError> {
 }
 
 fn open_in(directories: &Directories, binary: &Binary) -> Result<Option<Binary>, AttachError> {
-    let build_id = BuildId::of(binary)?;
-    let link = DebugLink::of(binary)?;
-    let by_id = build_id.as_ref().map(|id| directories.debug.join(id.debug_path()));
-    let by_link =
-        link.iter().flat_map(|link| directories.of_links().into_iter().map(|in_| in_.join(&link.name)));
+    let search = Search { binary, build_id: BuildId::of(binary)?, link: DebugLink::of(binary)? };
     // The first file that belongs to the binary. The error of another one counts if there is no such file.
     let mut first_error = None;
-    for path in by_id.into_iter().chain(by_link).filter(|path| path.exists()) {
-        match open_matching(&path, build_id.as_ref(), link.as_ref()) {
-            Ok(file) => return Ok(Some(file)),
+    for path in search.paths(directories).into_iter().filter(|path| path.exists()) {
+        match search.open(&path) {
+            Ok(Some(file)) => return Ok(Some(file)),
+            Ok(None) => {}
             Err(e) => first_error = first_error.or(Some(e)),
         }
     }
     first_error.map_or(Ok(None), Err)
 }
 
-/// Opens a debug file and checks that it belongs to the binary: by the build ids or, if one has none, by the checksum of the link.
-fn open_matching(
-    path: &Path,
-    build_id: Option<&BuildId>,
-    link: Option<&DebugLink>,
-) -> Result<Binary, AttachError> {
-    let file = Binary::open(path)?;
-    let is_match = match (build_id, BuildId::of(&file)?, link) {
-        (Some(expected), Some(found), _) => *expected == found,
-        (_, _, Some(link)) => checksum(file.range())? == link.checksum,
-        (_, _, None) => false,
-    };
-    if is_match { Ok(file) } else { Err(file.error("is the debug file of another build")) }
+/// The search for the debug file of a binary.
+struct Search<'b> {
+    binary: &'b Binary,
+    build_id: Option<BuildId>,
+    link: Option<DebugLink>,
+}
+
+impl Search<'_> {
+    /// Returns the paths that the debug file may have.
+    fn paths(&self, directories: &Directories) -> Vec<PathBuf> {
+        let by_id = self.build_id.as_ref().map(|id| directories.debug.join(id.debug_path()));
+        let of_links = self
+            .link
+            .iter()
+            .flat_map(|link| directories.of_links().into_iter().map(|directory| directory.join(&link.name)));
+        by_id.into_iter().chain(of_links).collect()
+    }
+
+    /// Opens a debug file, and checks that it has symbols and belongs to the binary. Returns `None` for the binary itself, which may
+    /// have the file name of its link.
+    fn open(&self, path: &Path) -> Result<Option<Binary>, AttachError> {
+        let file = Binary::open(path)?;
+        if self.binary.range().is_same_file(file.range())? {
+            return Ok(None);
+        }
+        if !self.matches(&file)? {
+            return Err(file.error("is the debug file of another build"));
+        }
+        if !file.has_symbol_table(SymbolTable::Full) {
+            return Err(file.error("has no symbol table, expected a debug file"));
+        }
+        Ok(Some(file))
+    }
+
+    /// Compares the build ids or, if one of the files has none, the checksum of the link.
+    fn matches(&self, file: &Binary) -> Result<bool, AttachError> {
+        match (&self.build_id, BuildId::of(file)?, &self.link) {
+            (Some(expected), Some(found), _) => Ok(*expected == found),
+            (_, _, Some(link)) => Ok(checksum(file.range())? == link.checksum),
+            (_, _, None) => Ok(false),
+        }
+    }
 }
 
 fn checksum(range: &FileRange) -> Result<u32, AttachError> {
@@ -150,7 +176,7 @@ mod tests {
     use super::{
         super::super::{
             binary::EntryPoint,
-            elf_file::{SymbolFilter, SymbolTable},
+            elf_file::SymbolFilter,
             test_support::elf::{F1, TempFile, TestElf, TestSection, TestSymbol},
         },
         *,
@@ -275,6 +301,34 @@ mod tests {
         dir.write("lib/x.debug", &debug);
         let directories = Directories { binary: Some(dir.0.join("lib")), ..directories };
         assert!(open_in(&directories, &Binary::open(&path).unwrap()).unwrap().is_some());
+    }
+
+    #[test]
+    fn neither_the_binary_nor_a_stripped_copy_is_the_debug_file() {
+        let dir = TempDir::new("own-name");
+        let note = build_id(0xab);
+        let debug = debug_file(&[build_id_section(&note)]);
+        let data = link("x", crc(&debug));
+        let stripped = TestElf::stripped(&[build_id_section(&note), link_section(&data)]);
+        // `x` and `.debug/x`, as `objcopy --add-gnu-debuglink=.debug/x x` leaves them.
+        let path = dir.write("lib/x", &stripped);
+        let find = || {
+            let binary = Binary::open(&path).unwrap();
+            binary.find_function("hidden", EntryPoint::Local).map_err(|e| e.to_string())
+        };
+        let missing = find().unwrap_err();
+        assert!(!missing.contains("debug file"), "{missing}");
+        dir.write("lib/.debug/x", &debug);
+        assert_eq!(find(), Ok(F1));
+        // A copy of the binary in the place of the debug file is named, unless the debug file is elsewhere.
+        let copy = dir.write("lib/.debug/x", &stripped);
+        let error = find().unwrap_err();
+        let expected = format!("{}: has no symbol table, expected a debug file", copy.display());
+        assert!(error.ends_with(&expected), "{error}");
+        let inside = dir.0.strip_prefix("/").unwrap().join("lib/x");
+        dir.write(Path::new("debug").join(inside), &debug);
+        let all = Directories { debug: dir.0.join("debug"), binary: Some(dir.0.join("lib")) };
+        assert!(open_in(&all, &Binary::open(&path).unwrap()).unwrap().is_some());
     }
 
     #[test]

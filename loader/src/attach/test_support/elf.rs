@@ -110,6 +110,17 @@ impl TestElf {
         Self::build(notes, symbols, sections)
     }
 
+    /// Returns the program without a symbol table, with further sections.
+    #[cfg(feature = "stripped-binaries")]
+    pub(in crate::attach) fn stripped(sections: &[TestSection<'_>]) -> Vec<u8> {
+        let mut bytes = Self::with_sections(&[], sections);
+        let headers = Endian::Little.u64(&bytes, 40).and_then(|at| usize::try_from(at).ok()).unwrap();
+        let symbols_kind = headers.checked_add(4 * 64 + 4).unwrap();
+        assert_eq!(Endian::Little.u32(&bytes, symbols_kind), Some(2), "the section is a symbol table");
+        bytes[symbols_kind..][..4].fill(0);
+        bytes
+    }
+
     /// Returns the program with other probe notes, all for `f1`.
     pub(in crate::attach) fn with_notes(notes: &[(&str, &str, &str)]) -> Vec<u8> {
         Self::build(notes, &[], &[])
