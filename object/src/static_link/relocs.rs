@@ -205,15 +205,17 @@ struct Shift {
 fn shift_field(bytes: &mut [u8], shift: Shift, e: Endian) -> Result<(), RelocationError> {
     let Shift { kind, is_code, distance } = shift;
     match kind {
+        // The addend of data is signed: a pointer may lie before the start of its section's part, as `array - 1`.
         LOAD_64 | ABS_64 if !is_code => {
             let field = bytes.first_chunk_mut().ok_or(RelocationError::Overflow)?;
-            let moved = e.u64(field, 0).and_then(|value| value.checked_add(distance.into()));
-            *field = e.u64_bytes(moved.ok_or(RelocationError::Overflow)?);
+            let addend = e.u64(field, 0).map(u64::cast_signed);
+            let moved = addend.and_then(|addend| addend.checked_add(distance.into()));
+            *field = e.u64_bytes(moved.ok_or(RelocationError::Overflow)?.cast_unsigned());
         }
         ABS_32 | NODYLD_32 if !is_code || kind == NODYLD_32 => {
             let field = bytes.first_chunk_mut().ok_or(RelocationError::Overflow)?;
-            let moved = e.word(*field).checked_add(distance);
-            *field = e.u32_bytes(moved.ok_or(RelocationError::Overflow)?);
+            let moved = e.word(*field).cast_signed().checked_add_unsigned(distance);
+            *field = e.u32_bytes(moved.ok_or(RelocationError::Overflow)?.cast_unsigned());
         }
         _ if is_code => shift_target(bytes.first_chunk_mut().ok_or(RelocationError::Overflow)?, distance, e),
         _ => return Err(RelocationError::SectionSymbol),

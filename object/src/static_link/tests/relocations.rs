@@ -35,7 +35,8 @@ fn relocations_are_checked() {
             "{name}"
         );
     }
-    for (number, addend) in [(2, u64::MAX - 7), (3, 0xffff_fff8), (4, 0xffff_fff8)] {
+    for (number, addend) in [(2, u64::MAX >> 1), (2, (u64::MAX >> 1) - 7), (3, 0x7fff_fff8), (4, 0x7fff_ffff)]
+    {
         assert_eq!(
             link_words(Endian::Little, ".data", number, addend),
             Err(RelocationError::Overflow),
@@ -82,6 +83,16 @@ fn words_of_data_move_with_the_section_that_they_refer_to() {
         for number in [1, 2, 3, 4] {
             assert_eq!(link_words(endian, ".data", number, 4), Ok(12), "{number}");
         }
+        // An addend is signed: `a - 1` is before the start of `a`, which may move behind the start of the section.
+        for (number, minus_8, minus_4) in
+            [(1, u64::MAX - 7, u64::MAX - 3), (2, u64::MAX - 7, u64::MAX - 3), (3, 0xffff_fff8, 0xffff_fffc)]
+        {
+            assert_eq!(link_words(endian, ".data", number, minus_8), Ok(0), "{number}");
+            assert_eq!(link_words(endian, ".data", number, minus_4), Ok(4), "{number}");
+        }
+        assert_eq!(link_words(endian, ".data", 2, u64::MAX - 15), Ok(u64::MAX - 7));
+        assert_eq!(link_words(endian, ".data", 4, 0xffff_fff0), Ok(0xffff_fff8));
+        assert_eq!(link_words(endian, ".data", 3, 0x7fff_fff7), Ok(0x7fff_ffff));
         let mut m = ObjectBuilder::new(endian);
         let text = m.code("raw_tp/a", 2);
         let function = m.function("entry", Some(text), 0);
