@@ -1,6 +1,6 @@
 //! Errors of `.BTF_ids`.
 
-use crate::{elf::ElfError, object::RewriteError};
+use crate::{elf::ElfError, internal::InternalError, object::RewriteError};
 use core_relo::Text;
 use thiserror::Error;
 
@@ -84,6 +84,9 @@ pub enum BtfIdsError {
     /// The file is 32-bit, and cannot be changed.
     #[error("32-bit ELF file, expected 64-bit")]
     Elf32,
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
     /// The section shares bytes with another part of the file.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),

@@ -3,6 +3,7 @@
 use super::{BtfIds, BtfIdsError, IdSet, IdSetKind};
 use crate::{
     elf::{Class, text},
+    internal::{InternalError, Invariant as _},
     limits,
     object::check_no_overlap,
 };
@@ -13,6 +14,9 @@ use core_relo::{
     sort::sort_by_key,
 };
 use hashbrown::HashMap;
+
+/// Checked during parsing.
+const SLOT_IN_SECTION: &str = "every slot lies in the section";
 
 /// A type that is not in the BTF, or several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,45 +109,43 @@ impl<'d> BtfIds<'d> {
                 if is_ambiguous {
                     ambiguous.push(unresolved);
                 }
-                self.put(&mut data, name.offset, id.0);
+                self.put(&mut data, name.offset, id.0)?;
             }
-            self.finish_set(&mut data, set);
+            self.finish_set(&mut data, set)?;
         }
         let mut file = self.file.to_vec();
-        if let Some(section) = file.get_mut(self.range.clone()) {
-            section.copy_from_slice(&data);
-        }
-        let changed = self.elf.section(b".BTF_ids").map(|section| section.index);
-        check_no_overlap(&self.elf, self.file, &changed.into_iter().collect::<BTreeSet<_>>())?;
+        let section = file.get_mut(self.range.clone()).filter(|section| section.len() == data.len());
+        section.invariant("a parsed section lies in the file")?.copy_from_slice(&data);
+        let changed = self.elf.section(b".BTF_ids").invariant("a parsed section exists")?.index;
+        check_no_overlap(&self.elf, self.file, &BTreeSet::from([changed]))?;
         Ok(ResolvedIds { file, resolved, missing, ambiguous })
     }
 
     /// Writes the count of a set, and sorts its slots by id.
-    fn finish_set(&self, data: &mut [u8], set: &IdSet<'_>) {
+    fn finish_set(&self, data: &mut [u8], set: &IdSet<'_>) -> Result<(), InternalError> {
         if set.kind == IdSetKind::List {
-            return;
+            return Ok(());
         }
-        // The length of a set has 32 bits.
-        if let Ok(count) = u32::try_from(set.slots.len()) {
-            self.put(data, set.offset, count);
-        }
-        let read = |at: usize| self.elf.endian.u32(data, at).unwrap_or_default();
-        let mut slots: Vec<_> = set.slots.iter().map(|slot| (read(slot.offset), slot.flags)).collect();
+        let count = u32::try_from(set.slots.len()).invariant("the length of a set has 32 bits")?;
+        self.put(data, set.offset, count)?;
+        let read = |at: usize| self.elf.endian.u32(data, at).invariant(SLOT_IN_SECTION);
+        let slots = set.slots.iter().map(|slot| Ok((read(slot.offset)?, slot.flags)));
+        let mut slots = slots.collect::<Result<Vec<_>, InternalError>>()?;
         sort_by_key(&mut slots, |(id, _)| *id);
         for (place, (id, flags)) in set.slots.iter().zip(slots) {
-            self.put(data, place.offset, id);
+            self.put(data, place.offset, id)?;
             if let Some(flags) = flags {
-                self.put(data, place.offset.saturating_add(4), flags);
+                let offset = place.offset.checked_add(4).invariant(SLOT_IN_SECTION)?;
+                self.put(data, offset, flags)?;
             }
         }
+        Ok(())
     }
 
-    /// Writes a word. Parsing has checked that every slot lies in the section.
-    fn put(&self, data: &mut [u8], offset: usize, value: u32) {
-        let mut bytes = Vec::with_capacity(4);
-        self.elf.endian.put_u32(&mut bytes, value);
-        if let Some(word) = data.get_mut(offset..).and_then(|rest| rest.get_mut(..4)) {
-            word.copy_from_slice(&bytes);
-        }
+    /// Writes a word.
+    fn put(&self, data: &mut [u8], offset: usize, value: u32) -> Result<(), InternalError> {
+        let word = data.get_mut(offset..).and_then(<[u8]>::first_chunk_mut);
+        *word.invariant(SLOT_IN_SECTION)? = self.elf.endian.u32_bytes(value);
+        Ok(())
     }
 }

@@ -222,4 +222,7 @@ pub enum RewriteError {
         /// The section's name.
         section: Text,
     },
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] crate::InternalError),
 }

@@ -33,17 +33,13 @@ pub use programs::Program;
 pub(crate) use programs::TEXT;
 pub use relocs::{Reloc, RelocType};
 pub use rewrite::CoreRecords;
-pub(crate) use rewrite::{check_no_overlap, core_records_length};
+pub(crate) use rewrite::check_no_overlap;
 pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use section_target::{SectionTarget, SectionTargetError, file_offset, split_offset};
 pub use symbols::{Linkage, Symbol, SymbolKind, SymbolLocation};
 pub use type_word::{ForeignSection, TypeWordError, find_foreign_section, section_for_type};
 
-use crate::{
-    elf::{Elf, text},
-    index::SectionIndex,
-};
-use alloc::collections::VecDeque;
+use crate::{elf::Elf, index::SectionIndex};
 use core_relo::{
     CodeSection, Endian, Relocs,
     btf::{Btf, BtfError},
@@ -72,7 +68,14 @@ pub struct Object<'d> {
     license: Option<&'d [u8]>,
     version: Option<u32>,
     btf: Option<Btf<'d>>,
-    ext: Option<BtfExt<'d>>,
+    ext: Option<ExtSection<'d>>,
+}
+
+/// The section `.BTF.ext`.
+#[derive(Debug)]
+struct ExtSection<'d> {
+    section: SectionIndex,
+    ext: BtfExt<'d>,
 }
 
 impl<'d> Object<'d> {
@@ -165,7 +168,7 @@ impl<'d> Object<'d> {
 
     /// Returns the object's `.BTF.ext`.
     pub fn ext(&self) -> Option<&BtfExt<'d>> {
-        self.ext.as_ref()
+        self.ext.as_ref().map(|section| &section.ext)
     }
 
     /// Returns the object's CO-RE relocations; empty if the object has no `.BTF.ext`.
@@ -174,7 +177,7 @@ impl<'d> Object<'d> {
     pub fn relocs(&self) -> Result<Relocs<'_>, ObjectError> {
         let btf = self.btf.as_ref().ok_or(ObjectError::NoBtf)?;
         let empty = BtfExt::parse(empty_ext(self.endian())).map_err(ObjectError::Ext)?;
-        let ext = self.ext.as_ref().unwrap_or(&empty);
+        let ext = self.ext().unwrap_or(&empty);
         Relocs::collect(btf, ext, &self.code).map_err(ObjectError::Relocs)
     }
 
@@ -186,49 +189,6 @@ impl<'d> Object<'d> {
         }
         let empty = BtfExt::parse(empty_ext(self.endian())).map_err(ObjectError::Ext)?;
         Relocs::collect(no_types(self.endian())?, &empty, &self.code).map_err(ObjectError::Relocs)
-    }
-
-    /// Returns a copy of the file with new contents of code sections, and with or without the CO-RE records. All other bytes stay the
-    /// same. A section that shares bytes with another part of the file cannot be changed.
-    ///
-    /// Section names are not unique: the second use of a name refers to the second section of that name.
-    pub fn rewrite<'n>(
-        &self,
-        sections: impl IntoIterator<Item = (&'n [u8], &'n [u8])>,
-        records: CoreRecords,
-    ) -> Result<Vec<u8>, RewriteError> {
-        let mut copy = self.bytes.to_vec();
-        let mut remaining = HashMap::<&[u8], VecDeque<SectionIndex>>::new();
-        for (section, index) in self.code.iter().zip(&self.code_indices) {
-            remaining.entry(section.name).or_default().push_back(*index);
-        }
-        let mut changed = alloc::collections::BTreeSet::new();
-        for (name, new) in sections {
-            let missing = || RewriteError::NoSection { section: text(name) };
-            let index = remaining.get_mut(name).and_then(VecDeque::pop_front).ok_or_else(missing)?;
-            let section = self.elf.section_at(index).ok_or_else(missing)?;
-            let length =
-                RewriteError::Length { section: text(name), expected: section.data.len(), found: new.len() };
-            match section.file_range().and_then(|range| copy.get_mut(range)) {
-                Some(old) if old.len() == new.len() => {
-                    if section.data != new {
-                        changed.insert(section.index);
-                    }
-                    old.copy_from_slice(new);
-                }
-                _ => return Err(length),
-            }
-        }
-        if records == CoreRecords::Remove
-            && let Some(section) = self.elf.sections.iter().find(|section| section.name == b".BTF.ext")
-            && let Some(place) = core_records_length(section, self.endian())
-            && let Some(length) = copy.get_mut(place)
-        {
-            length.fill(0);
-            changed.insert(section.index);
-        }
-        check_no_overlap(&self.elf, self.bytes, &changed)?;
-        Ok(copy)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Parsing of objects, with the checks of libbpf's `bpf_object__open`.
 
 use super::{
-    Object, ObjectError, calls, data, externs, maps, programs::Code, relocs::RelocSection, symbols::Symbols,
+    ExtSection, Object, ObjectError, calls, data, externs, maps, programs::Code, relocs::RelocSection,
+    symbols::Symbols,
 };
 use crate::elf::{Class, Elf, Section};
 use core::ffi::CStr;
@@ -92,7 +93,7 @@ fn find_last<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section
     }
 }
 
-fn parse_btf<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>), ObjectError> {
+fn parse_btf<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<ExtSection<'d>>), ObjectError> {
     let section = |name| match find_unique(elf, name)? {
         Some(s) if s.sh_type != elf::SHT_PROGBITS.0 => {
             let expected = elf::SHT_PROGBITS.0;
@@ -115,7 +116,10 @@ fn parse_btf<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>),
     let ext = match section(b".BTF.ext")? {
         None => None,
         Some(_) if btf.is_none() => return Err(ObjectError::ExtWithoutBtf),
-        Some(s) => Some(BtfExt::parse(s.data).map_err(ObjectError::Ext)?),
+        Some(s) => {
+            let ext = BtfExt::parse(s.data).map_err(ObjectError::Ext)?;
+            Some(ExtSection { section: s.index, ext })
+        }
     };
     Ok((btf, ext))
 }

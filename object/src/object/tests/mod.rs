@@ -1,6 +1,8 @@
 //! Tests of valid and damaged objects, written by the `object` crate.
 #![expect(clippy::arithmetic_side_effects, reason = "offsets within bytes that the tests wrote")]
 
+mod rewrite;
+
 use super::*;
 use core_relo::{TypeId, btf::Builder};
 use object::{
@@ -153,43 +155,6 @@ fn objects_are_parsed_in_both_byte_orders() {
         assert_eq!(o.btf().unwrap().pointer_size(), core_relo::ByteSize(8));
         assert!(o.ext().is_some() && o.relocs().unwrap().records().is_empty());
     }
-}
-
-#[test]
-fn rewriting_changes_only_the_named_sections() {
-    let bytes = sample(Endian::Little);
-    let o = Object::parse(&bytes).unwrap();
-    let new = [0xb7; 40];
-    let copy = o.rewrite([(&b"?kprobe/do_exit"[..], &new[..])], KEEP).unwrap();
-    let again = Object::parse(&copy).unwrap();
-    assert_eq!(again.code_sections()[1].code, new);
-    let differing = bytes.iter().zip(&copy).filter(|(a, b)| a != b).count();
-    assert!(differing <= 40 && copy.len() == bytes.len());
-    assert_eq!(again.rewrite([(&b"?kprobe/do_exit"[..], o.code_sections()[1].code)], KEEP).unwrap(), bytes);
-
-    let missing = RewriteError::NoSection { section: "license".into() };
-    assert_eq!(o.rewrite([(&b"license"[..], &b"MIT"[..])], KEEP), Err(missing));
-    let length = RewriteError::Length { section: ".text".into(), expected: 16, found: 8 };
-    assert_eq!(o.rewrite([(&b".text"[..], &EXIT[..])], KEEP), Err(length));
-}
-
-#[test]
-fn sections_of_one_name_are_rewritten_in_their_order() {
-    let mut m = crate::test_support::TestObject::new();
-    for n in 0..3 {
-        m.code("xdp", &crate::test_support::returns(n));
-    }
-    m.code("tc", &crate::test_support::returns(7));
-    let bytes = m.bytes();
-    let o = Object::parse(&bytes).unwrap();
-    let new: Vec<Vec<u8>> = o.code_sections().iter().rev().map(|s| s.code.to_vec()).collect();
-    let names = o.code_sections().iter().map(|s| s.name);
-    let copy = o.rewrite(names.zip(new.iter().map(Vec::as_slice)), KEEP).unwrap();
-    let found: Vec<_> =
-        Object::parse(&copy).unwrap().code_sections().iter().map(|s| s.code.to_vec()).collect();
-    assert_eq!(found, new);
-    let four = [(&b"xdp"[..], &*new[0]); 4];
-    assert_eq!(o.rewrite(four, KEEP), Err(RewriteError::NoSection { section: "xdp".into() }));
 }
 
 /// Returns the sample with bytes overwritten.
@@ -454,32 +419,6 @@ fn sections_that_share_bytes_are_refused() {
         bytes[at..at + 16].copy_from_slice(&[word64(0), word64(len)].concat());
     }
     assert_eq!(error(&bytes), ObjectError::Overlap { section: "?kprobe/do_exit".into() });
-}
-
-#[test]
-fn sections_that_share_bytes_are_not_rewritten() {
-    let whole = sample(Endian::Little);
-    let extent = |name: &[u8]| {
-        let object = Object::parse(&whole).unwrap();
-        let found = object.sections().iter().find(|s| s.name == name).unwrap();
-        (found.offset, found.size)
-    };
-    let (text, other) = (extent(b".text"), extent(b"?kprobe/do_exit"));
-    // Offsets within the other code section, a non-code section, and the ELF header.
-    for offset in [other.0, other.0 + other.1 - 8, extent(b".BTF").0, 0x30] {
-        let mut bytes = whole.clone();
-        let at = header_offset(b".text", 24);
-        bytes[at..at + 8].copy_from_slice(&word64(offset));
-        let object = Object::parse(&bytes).unwrap();
-        let new = vec![0x95; usize::try_from(text.1).unwrap()];
-        let overlap = RewriteError::Overlap { section: ".text".into() };
-        assert_eq!(object.rewrite([(&b".text"[..], &new[..])], KEEP), Err(overlap), "{offset:#x}");
-        // A rewrite that changes nothing does no damage.
-        assert_eq!(
-            object.rewrite([(&b".text"[..], object.code_sections()[0].code)], KEEP),
-            Ok(bytes.clone())
-        );
-    }
 }
 
 /// Reads every part of an object.
