@@ -2,17 +2,14 @@
 
 use super::SkeletonError;
 use crate::{load::Loaded, loader::Loader, maps::MapError, sys::Pod};
-use alloc::{collections::BTreeSet, sync::Arc};
+use alloc::sync::Arc;
 use core::{
-    fmt, iter,
+    fmt,
     marker::PhantomData,
     ops::{Deref, DerefMut, Range},
 };
-use core_relo::btf::{Btf, Kind, Type};
-use core_relo_object::{
-    globals::{Global, check_size},
-    load_plan::LoadPlanError,
-};
+use core_relo::btf::{Extent, Kind, Layout, LayoutPart, Type};
+use core_relo_object::{globals::check_size, load_plan::LoadPlanError};
 
 /// The initial value of a variable, before the load. It dereferences to the value.
 ///
@@ -57,7 +54,8 @@ impl<T: Pod> InitialValue<T> {
         let mut merged = loader.global_bytes(self.name)?;
         // The settings can change the size of a variable. A value of another size is refused.
         check_size(loader.object.btf(), &global, merged.len())?;
-        for part in parts(loader.object.btf(), &global) {
+        let ty = loader.object.btf().zip(global.ty).and_then(|(btf, ty)| btf.strip(ty).ok());
+        for part in parts(ty, global.size) {
             let (from, own) = (value.get(part.clone()), unchanged.get(part.clone()));
             if from != own
                 && let (Some(to), Some(from)) = (merged.get_mut(part), from)
@@ -71,16 +69,32 @@ impl<T: Pod> InitialValue<T> {
 }
 
 /// Returns the parts of a variable that are set by themselves: the members of a struct, each with the padding after it, or else the
-/// whole. Bitfields in the same byte are one part.
-fn parts(btf: Option<&Btf<'_>>, global: &Global) -> Vec<Range<usize>> {
-    let structure =
-        btf.zip(global.ty).and_then(|(btf, ty)| btf.strip(ty).ok()).filter(|ty| ty.kind() == Kind::Struct);
-    let first_bytes = structure.into_iter().flat_map(Type::members).filter_map(|member| {
-        let first_byte = member.bit_offset.0 / 8;
-        usize::try_from(first_byte).ok()
-    });
-    let starts: BTreeSet<_> = iter::once(0).chain(first_bytes).filter(|start| *start < global.size).collect();
-    let ends = starts.iter().skip(1).copied().chain([global.size]);
+/// whole. Members that share a byte, as bitfields may, are one part.
+fn parts(ty: Option<Type<'_>>, size: usize) -> Vec<Range<usize>> {
+    let structure = ty.filter(|ty| ty.kind() == Kind::Struct);
+    // A struct with a member of unknown size is one part.
+    let layout = structure.and_then(|ty| Layout::new(ty).ok());
+    let mut extents: Vec<Extent> = Vec::new();
+    for part in layout.iter().flat_map(|layout| &layout.parts) {
+        if let LayoutPart::Member { extent, .. } = part {
+            extents.push(*extent);
+        }
+    }
+    extents.sort_by_key(|extent| extent.bit_offset);
+    let mut starts = vec![0];
+    // The first bit after all earlier members.
+    let mut end = 0u64;
+    for extent in extents {
+        let first_bit = u64::from(extent.bit_offset.0);
+        let first_byte = usize::try_from(first_bit / 8).ok().filter(|byte| *byte < size);
+        if let Some(first_byte) = first_byte.filter(|_| end.div_ceil(8) <= first_bit / 8) {
+            starts.push(first_byte);
+        }
+        // An offset has 32 bits, a size in bits 35.
+        end = first_bit.saturating_add(extent.bits).max(end);
+    }
+    starts.dedup();
+    let ends = starts.iter().skip(1).copied().chain([size]);
     starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
@@ -183,5 +197,50 @@ impl<T> fmt::Debug for Variable<T> {
 impl<T> fmt::Debug for Constant<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Constant").field(&self.name).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo::{
+        Endian,
+        btf::{Btf, Builder, BuiltMember},
+    };
+
+    /// Returns the parts of a struct of 8 bytes with members of the type `unsigned int`: their first bits, and their widths, which are 0
+    /// for members that are no bitfields.
+    fn parts_of(members: &[(u32, u8)]) -> Vec<Range<usize>> {
+        let mut b = Builder::new(Endian::Little);
+        let ty = b.int("unsigned int", 4, 0);
+        let members: Vec<_> = members
+            .iter()
+            .map(|(bit_offset, bits)| BuiltMember {
+                name: "m",
+                ty,
+                bit_offset: *bit_offset,
+                bitfield_bits: *bits,
+            })
+            .collect();
+        b.composite(Kind::Struct, "config", 8, &members);
+        let btf = Btf::parse(b.finish()).unwrap();
+        parts(btf.find(b"config", Kind::Struct), 8)
+    }
+
+    #[test]
+    fn members_that_share_a_byte_are_one_part() {
+        assert_eq!(parts_of(&[(0, 0), (32, 0)]), [0..4, 4..8]);
+        assert_eq!(parts_of(&[(0, 8), (8, 8), (32, 0)]), [0..1, 1..4, 4..8]);
+        // `unsigned a:12, b:4`: `b` begins in the second byte of `a`.
+        assert_eq!(parts_of(&[(0, 12), (12, 4), (32, 0)]), [0..4, 4..8]);
+        assert_eq!(parts_of(&[(0, 3), (3, 20), (23, 9), (32, 0)]), [0..4, 4..8]);
+        assert_eq!(parts_of(&[(0, 12), (12, 4), (16, 16), (32, 0)]), [0..2, 2..4, 4..8]);
+        // Members that overlap, in any order.
+        assert_eq!(parts_of(&[(0, 0), (8, 8), (32, 0)]), [0..4, 4..8]);
+        assert_eq!(parts_of(&[(32, 0), (0, 12), (12, 4)]), [0..4, 4..8]);
+        assert_eq!(parts_of(&[(0, 12), (40, 0)]), [0..5, 5..8]);
+        for size in [0, 8] {
+            assert_eq!(parts(None, size).as_slice(), core::slice::from_ref(&(0..size)));
+        }
     }
 }
