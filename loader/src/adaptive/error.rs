@@ -42,7 +42,7 @@ pub enum AdaptiveError<E = Infallible> {
         /// What was tried.
         report: Box<StartupReport>,
     },
-    /// The caller's own step failed.
+    /// The caller's own step failed. The message is that of its error, which need not be an [`Error`](core::error::Error).
     #[error("{cause}")]
     Other {
         /// The error.
@@ -52,7 +52,7 @@ pub enum AdaptiveError<E = Infallible> {
     },
 }
 
-impl<E: core::error::Error + 'static> fmt::Debug for AdaptiveError<E> {
+impl<E: fmt::Display> fmt::Debug for AdaptiveError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         core_relo::error_text::write(f, self)
     }
@@ -101,5 +101,46 @@ struct Because<'r>(Option<&'r str>);
 impl fmt::Display for Because<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |reason| write!(f, ": {reason}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::report::{KernelIdentity, Outcome},
+        *,
+    };
+    use core::error::Error;
+
+    fn empty_report() -> StartupReport {
+        StartupReport {
+            object: "agent.bpf.o".into(),
+            kernel: KernelIdentity::default(),
+            outcome: Outcome::Failed,
+            groups: Vec::new(),
+            programs: Vec::new(),
+            maps: Vec::new(),
+            constants: Vec::new(),
+            features: Vec::new(),
+            links: Vec::new(),
+            capabilities: Vec::new(),
+            verdict: None,
+            unjudged: None,
+            attempts: 1,
+        }
+    }
+
+    fn failed_with<E: fmt::Display>(cause: E) -> String {
+        let error = AdaptiveError::Other { cause, report: Box::new(empty_report()) };
+        let as_error: &dyn Error = &error;
+        assert!(as_error.source().is_none());
+        format!("{error:?}")
+    }
+
+    #[test]
+    fn the_callers_error_may_be_any_text() {
+        assert_eq!(failed_with(String::from("no rings")), "no rings");
+        assert_eq!(failed_with(Box::<dyn Error + Send + Sync>::from("no rings")), "no rings");
+        assert_eq!(failed_with(std::io::Error::other("no rings")), "no rings");
     }
 }
