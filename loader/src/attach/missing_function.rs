@@ -28,7 +28,9 @@ pub(super) fn indirect_function(
 ) -> AttachError {
     let base = wanted.base;
     let reason = match process {
-        None => "which chooses the code for each process: name a process, or".to_owned(),
+        None => "which chooses the code for each process: name a process \
+                 (`--attach-to PROG=pid:N`), or"
+            .to_owned(),
         Some(pid) => format!("and the code that process {pid} uses is not found in the binary:"),
     };
     let advice = match implementations(binary, base) {
@@ -44,7 +46,7 @@ fn explain(binary: &Binary, wanted: &WantedFunction<'_>) -> Result<AttachError, 
     let base = wanted.base;
     let mut other = OtherSymbols::default();
     let mut similar = SimilarNames::new(base);
-    let problems = every_symbol(binary, SymbolFilter::All, &mut |symbol| {
+    let searched = every_symbol(binary, SymbolFilter::All, &mut |symbol| {
         let (name, _) = split_version(symbol);
         if name == base.as_bytes() {
             other.add(symbol);
@@ -52,36 +54,65 @@ fn explain(binary: &Binary, wanted: &WantedFunction<'_>) -> Result<AttachError, 
             similar.add(name);
         }
     })?;
-    let problem =
-        other.describe(binary, wanted).unwrap_or_else(|| unknown_name(binary, wanted, &similar.finish()));
-    let parts: Vec<_> = core::iter::once(problem).chain(problems.iter().map(ToString::to_string)).collect();
+    let problem = other
+        .describe(binary, wanted)
+        .unwrap_or_else(|| unknown_name(binary, wanted, &similar.finish(), &searched));
+    let problems = searched.problems.iter().map(ToString::to_string);
+    let parts: Vec<_> = core::iter::once(problem).chain(problems).collect();
     Ok(binary.error(parts.join("; ")))
 }
 
-/// Calls `each` for the symbols of all tables and sources. Returns the errors of sources outside of the symbol tables.
+/// The sources outside of the symbol tables in which a function was searched.
+#[derive(Debug, Default)]
+struct SearchedSources {
+    /// The sources with symbols.
+    found: Vec<SymbolSource>,
+    /// The errors of the others.
+    problems: Vec<AttachError>,
+}
+
+/// Calls `each` for the symbols of all tables and sources.
 fn every_symbol(
     binary: &Binary,
     filter: SymbolFilter,
     each: &mut dyn FnMut(&Symbol<'_>),
-) -> Result<Vec<AttachError>, AttachError> {
-    let each = &mut |symbol: &Symbol<'_>| {
-        each(symbol);
-        Ok(())
-    };
+) -> Result<SearchedSources, AttachError> {
     for table in [SymbolTable::Dynamic, SymbolTable::Full] {
-        binary.symbols(table, filter, each)?;
+        binary.symbols(table, filter, &mut |symbol| {
+            each(symbol);
+            Ok(())
+        })?;
     }
-    Ok(SymbolSource::ALL.iter().filter_map(|source| source.symbols(binary, filter, each).err()).collect())
+    let mut searched = SearchedSources::default();
+    for source in SymbolSource::ALL {
+        let mut has_symbols = false;
+        let result = source.symbols(binary, filter, &mut |symbol| {
+            has_symbols = true;
+            each(symbol);
+            Ok(())
+        });
+        if has_symbols {
+            searched.found.push(*source);
+        }
+        searched.problems.extend(result.err());
+    }
+    Ok(searched)
 }
 
 /// Returns the message for a name that no symbol has.
-fn unknown_name(binary: &Binary, wanted: &WantedFunction<'_>, similar: &[String]) -> String {
-    let problem = format!("has no function `{}` in its symbol tables", wanted.name);
+fn unknown_name(
+    binary: &Binary,
+    wanted: &WantedFunction<'_>,
+    similar: &[String],
+    searched: &SearchedSources,
+) -> String {
+    let sources: Vec<_> = searched.found.iter().map(|source| format!(", or in its {source}")).collect();
+    let problem = format!("has no function `{}` in its symbol tables{}", wanted.name, sources.concat());
     if !similar.is_empty() {
         return format!("{problem}, similar: {}", list(similar));
     }
     let advice = offset_advice(binary, "0xOFFSET");
-    if binary.has_symbol_table(SymbolTable::Full) {
+    if binary.has_symbol_table(SymbolTable::Full) || !searched.found.is_empty() {
         format!("{problem}: a function without a symbol is probed {advice}")
     } else {
         format!("{problem}, and is stripped: probe it {advice}")
@@ -281,6 +312,7 @@ mod tests {
             alone.starts_with("`copy` is an indirect function (IFUNC): its symbol is the resolver"),
             "{alone}"
         );
+        assert!(alone.contains("name a process (`--attach-to PROG=pid:N`), or probe"), "{alone}");
         assert!(alone.contains("`uprobe/FILE:0xOFFSET`"), "{alone}");
         let further = [
             ifunc(),

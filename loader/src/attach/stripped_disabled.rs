@@ -5,10 +5,17 @@ use super::{
     elf_file::{Symbol, SymbolFilter},
     error::AttachError,
 };
+use core::fmt;
 
 /// No source of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SymbolSource {}
+
+impl fmt::Display for SymbolSource {
+    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
 
 impl SymbolSource {
     pub(super) const ALL: &[Self] = &[];

@@ -320,6 +320,10 @@ mod tests {
         assert!(!missing.contains("debug file"), "{missing}");
         dir.write("lib/.debug/x", &debug);
         assert_eq!(find(), Ok(F1));
+        let other = Binary::open(&path).unwrap().find_function("xyz", EntryPoint::Local).unwrap_err();
+        let expected =
+            "has no function `xyz` in its symbol tables, or in its debug file: a function without a symbol";
+        assert!(other.to_string().contains(expected), "{other}");
         // A copy of the binary in the place of the debug file is named, unless the debug file is elsewhere.
         let copy = dir.write("lib/.debug/x", &stripped);
         let error = find().unwrap_err();

@@ -67,7 +67,10 @@ mod tests {
         assert_eq!(binary.find_matching_functions("hidd*"), Ok(vec![F1]));
         let missing = |name| binary.find_function(name, EntryPoint::Local).unwrap_err().to_string();
         let similar = missing("hiden");
-        assert!(similar.ends_with("similar: `hidden`"), "{similar}");
+        assert!(
+            similar.ends_with("in its symbol tables, or in its section .gnu_debugdata, similar: `hidden`"),
+            "{similar}"
+        );
         assert!(missing("hidden_outside").contains("has no function"), "outside of the segments of code");
     }
 

@@ -11,6 +11,7 @@ use super::{
     elf_file::{Segment, Symbol, SymbolFilter, SymbolKind, SymbolTable},
     error::AttachError,
 };
+use core::fmt;
 use core_relo::sort::sort_by_key;
 
 /// A source of symbols outside of the binary's symbol tables.
@@ -22,6 +23,16 @@ pub(super) enum SymbolSource {
     MiniDebugInfo,
     /// The function table of Go programs.
     GoFunctions,
+}
+
+impl fmt::Display for SymbolSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DebugFile => "debug file",
+            Self::MiniDebugInfo => "section .gnu_debugdata",
+            Self::GoFunctions => "table of Go functions",
+        })
+    }
 }
 
 impl SymbolSource {
