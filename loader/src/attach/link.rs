@@ -32,11 +32,9 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     /// Gives up ownership: the program stays attached.
     fn leak(self: Box<Self>);
 
-    /// Closes this process's copies of descriptors, and changes nothing else. [`Link`] calls this instead of [`detach`](Self::detach) when it is
-    /// dropped in a process that does not own it, a child after `fork`.
-    fn abandon(self: Box<Self>) {
-        self.leak();
-    }
+    /// Closes this process's copies of descriptors, and changes nothing else: the program stays attached for the process that owns the link.
+    /// [`Link`] calls this instead of [`detach`](Self::detach) when it is dropped in another process, a child after `fork`.
+    fn abandon(self: Box<Self>);
 
     /// Replaces the attached program.
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
@@ -377,6 +375,8 @@ mod tests {
             }
 
             fn leak(self: Box<Self>) {}
+
+            fn abandon(self: Box<Self>) {}
         }
 
         let calls = Arc::default();

@@ -114,4 +114,6 @@ impl Attachment for ProgAttachment {
     }
 
     fn leak(self: Box<Self>) {}
+
+    fn abandon(self: Box<Self>) {}
 }

@@ -89,6 +89,8 @@ impl Attachment for StructOpsAttachment {
     }
 
     fn leak(self: Box<Self>) {}
+
+    fn abandon(self: Box<Self>) {}
 }
 
 #[cfg(test)]

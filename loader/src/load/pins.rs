@@ -258,6 +258,8 @@ mod tests {
         }
 
         fn leak(self: Box<Self>) {}
+
+        fn abandon(self: Box<Self>) {}
     }
 
     #[test]

@@ -239,4 +239,6 @@ impl Attachment for LwtAttachment {
     }
 
     fn leak(self: Box<Self>) {}
+
+    fn abandon(self: Box<Self>) {}
 }

@@ -373,4 +373,6 @@ impl Attachment for TcAttachment {
     }
 
     fn leak(self: Box<Self>) {}
+
+    fn abandon(self: Box<Self>) {}
 }

@@ -292,6 +292,8 @@ impl Attachment for XdpAttachment {
     }
 
     fn leak(self: Box<Self>) {}
+
+    fn abandon(self: Box<Self>) {}
 }
 
 /// Returns the label of the attachment in errors and in [`Link::label`].
