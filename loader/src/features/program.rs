@@ -11,14 +11,14 @@ use crate::{
     sys::{self, Errno, ProgLoad},
 };
 use core_relo::{Endian, insn::Insn};
-use core_relo_object::object::{AttachType, ProgramType};
+use core_relo_object::{
+    load_plan::prog_flags,
+    object::{AttachType, ProgramType},
+};
 use std::{os::fd::OwnedFd, sync::OnceLock};
 
 pub(super) const EXIT: Insn = Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 };
 pub(super) const RETURN_0: [Insn; 2] = [mov(0, 0), EXIT];
-
-/// `BPF_F_SLEEPABLE`, which programs of type SYSCALL need.
-const SLEEPABLE: u32 = 1 << 4;
 
 /// Bytes of the verifier's log of a probe.
 const LOG_BYTES: usize = 4096;
@@ -118,7 +118,7 @@ impl ProbeProgram {
             prog_type: self.program_type.number(),
             expected_attach_type: self.attach_type,
             attach_btf_id: self.attach_btf_id,
-            prog_flags: if self.is_sleepable { SLEEPABLE } else { 0 },
+            prog_flags: if self.is_sleepable { prog_flags::SLEEPABLE } else { 0 },
             // Kernels before 5.0 compare the version of kprobe programs.
             kern_version: if self.program_type == ProgramType::Kprobe { running_version_once() } else { 0 },
             ..ProgLoad::default()

@@ -16,7 +16,7 @@ use crate::{
 use core_relo::Endian;
 use core_relo_object::{
     InternalError,
-    load_plan::{LoadPlanError, MapAttributes, MapPlan, MapRole, ProgramPlan},
+    load_plan::{LoadPlanError, MapAttributes, MapPlan, MapRole, ProgramPlan, prog_flags},
     loader_program::{
         LoaderFile, LoaderSignatures, LoaderStep, StepKind,
         context::{context_bytes, map_fd_offset, max_entries_offset, program_fd_offset},
@@ -25,8 +25,6 @@ use core_relo_object::{
 };
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
-/// `BPF_F_SLEEPABLE`: the program may wait for other requests.
-const SLEEPABLE: u32 = 1 << 4;
 /// The license of loader programs. The helpers that they call do not need one.
 const LICENSE: &[u8] = b"Dual BSD/GPL";
 /// The names of the loader's map and program in the kernel, as in libbpf.
@@ -220,7 +218,8 @@ impl LoaderRun<'_> {
             name: PROGRAM_NAME,
             insns: file.instructions(),
             license: LICENSE,
-            prog_flags: SLEEPABLE,
+            // The program waits for other requests.
+            prog_flags: prog_flags::SLEEPABLE,
             fd_array: &fd_array,
             ..ProgLoad::default()
         };

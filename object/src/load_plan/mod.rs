@@ -16,6 +16,7 @@ mod override_settings;
 mod plan;
 mod plan_by_load;
 mod planner;
+pub mod prog_flags;
 mod program_offsets;
 mod programs;
 mod relocate;
@@ -32,7 +33,8 @@ pub use btf::SentBtf;
 pub use error::{KernelFact, LoadPlanError, NamedPart, Refusal};
 pub use externs::{
     ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, SymbolAddress,
-    SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text, write_config_value,
+    SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text, shows_no_address,
+    write_config_value,
 };
 pub use initial_values::InitialValues;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};

@@ -14,7 +14,7 @@ use core_relo::{
     btf::{Kind, Type},
     sort::{sort, sort_by},
 };
-use core_relo_object::load_plan::{SymbolAddress, SymbolAddressError};
+use core_relo_object::load_plan::{SymbolAddress, SymbolAddressError, shows_no_address};
 use std::collections::HashMap;
 
 /// Variables of every kernel with BPF and a network, for which objects declare externs without a type.
@@ -183,7 +183,7 @@ impl<'k> KernelFacts<'k> {
         let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
             return false;
         };
-        let is_hidden = |line: &str| line.trim_start_matches('0').starts_with(' ');
+        let is_hidden = |line: &str| shows_no_address(line.as_bytes());
         // A symbol table of an image hides none.
         let is_running = self.inputs.symbol_scope != SymbolScope::Linked;
         *self.hides_addresses.get_or_init(|| is_running && text.lines().all(is_hidden))

@@ -6,7 +6,7 @@ use super::{
     refused::RefusedExterns,
     replacement::find_replacement,
     resolution::ResolvedExtern,
-    symbol_address::{SymbolAddress, ambiguity_text, choice_text},
+    symbol_address::{SymbolAddress, ambiguity_text, choice_text, shows_no_address},
 };
 use crate::{
     elf::{key, text},
@@ -219,8 +219,7 @@ fn scan_kallsyms<'n>(kernel: &TargetKernel, names: &HashSet<&'n [u8]>) -> io::Re
     let mut addresses = HashMap::<_, Vec<u64>>::new();
     let (mut line, mut are_hidden) = (Vec::new(), true);
     while symbols.read_until(b'\n', &mut line)? > 0 {
-        // The first symbols of a kernel may have the address 0.
-        are_hidden = are_hidden && line.iter().find(|byte| **byte != b'0') == Some(&b' ');
+        are_hidden = are_hidden && shows_no_address(&line);
         if let Some((name, address)) = parse_symbol(&line, names) {
             let addresses = addresses.entry(name).or_default();
             // A symbol may be listed twice, as a global and as a static one.
@@ -233,7 +232,7 @@ fn scan_kallsyms<'n>(kernel: &TargetKernel, names: &HashSet<&'n [u8]>) -> io::Re
     Ok(Symbols { addresses, are_hidden })
 }
 
-/// The addresses of one name that are kept. Two are ambiguous; an address that a caller chooses may be any of them.
+/// The addresses of one name that are kept. Two are ambiguous. An address that a caller chooses has to be one of those that are kept.
 const LISTED_ADDRESSES: usize = 1024;
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name. Returns `None` for

@@ -20,7 +20,7 @@ pub enum SymbolAddress {
 }
 
 /// An error in a chosen address.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SymbolAddressError {
     /// No symbol of the name has the address.
@@ -60,6 +60,8 @@ pub enum SymbolAddressError {
         offset: u64,
     },
 }
+
+core_relo::debug_as_message!(SymbolAddressError);
 
 /// The addresses that a message names.
 const LISTED: usize = 4;
@@ -125,10 +127,12 @@ impl SymbolAddress {
 }
 
 /// The text is no address and no symbol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("expected an address such as 0xffffffff81000000, or a symbol with an offset such as _text+0x1000")]
 #[non_exhaustive]
 pub struct SymbolAddressSyntax;
+
+core_relo::debug_as_message!(SymbolAddressSyntax);
 
 /// Parses an address in hexadecimal with `0x`, or `symbol`, `symbol+offset` with a decimal or hexadecimal offset.
 impl FromStr for SymbolAddress {
@@ -159,6 +163,12 @@ fn parse_number(text: &str) -> Result<u64, SymbolAddressSyntax> {
     } else {
         Err(SymbolAddressSyntax)
     }
+}
+
+/// Returns whether a line of `/proc/kallsyms` shows the address 0. The first symbols of a kernel may have this address; if all have it, the
+/// kernel hides the addresses (kernel: `kallsyms_show_value`).
+pub fn shows_no_address(line: &[u8]) -> bool {
+    line.iter().find(|byte| **byte != b'0') == Some(&b' ')
 }
 
 /// Returns the problem of a name that several symbols have.

@@ -20,6 +20,7 @@ use crate::{
         externs::{Modules, ResolvedExtern},
         late_binding::LateReloc,
         maps::MapPlan,
+        prog_flags,
         relocate::LateRelocs,
         repair::Repairs,
         settings::{ProgramSettings, Settings},
@@ -29,11 +30,6 @@ use crate::{
     object::{AttachType, Object, Program, ProgramType, SecDef, find_foreign_section},
 };
 use core_relo::{Endian, btf::Editor, insn::Insn};
-
-/// `BPF_F_SLEEPABLE`.
-const SLEEPABLE: u32 = 1 << 4;
-/// `BPF_F_XDP_HAS_FRAGS`.
-const XDP_FRAGS: u32 = 1 << 5;
 
 /// The planner of an object's programs.
 pub(in crate::load_plan) struct ProgramPlanner<'p, 'o, 'd> {
@@ -198,10 +194,10 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
                 attach_type = None;
             }
             if sec_def.flags.is_sleepable() {
-                flags |= SLEEPABLE;
+                flags |= prog_flags::SLEEPABLE;
             }
             if sec_def.flags.has_xdp_frags() && program_type == ProgramType::Xdp {
-                flags |= XDP_FRAGS;
+                flags |= prog_flags::XDP_HAS_FRAGS;
             }
             if sec_def.flags.is_usdt() && self.kernel.features.has(Feature::UprobeMulti) {
                 attach_type = Some(AttachType::TraceUprobeMulti);
