@@ -47,7 +47,7 @@ impl fmt::Display for Place {
 }
 
 /// The reason why debug information cannot be converted to BTF.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The file is no ELF file.
@@ -125,8 +125,10 @@ pub enum EncodeError {
     },
 }
 
+core_relo::debug_as_message!(EncodeError);
+
 /// The reason why a section cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SectionProblem {
     /// The compressed data is damaged.
@@ -168,8 +170,10 @@ pub enum SectionProblem {
     },
 }
 
+core_relo::debug_as_message!(SectionProblem);
+
 /// The reason why an entry cannot be converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EntryProblem {
     /// The entry cannot be parsed.
@@ -263,3 +267,5 @@ pub enum EntryProblem {
     #[error("the units refer to too many entries of other units")]
     ForeignEntries,
 }
+
+core_relo::debug_as_message!(EntryProblem);

@@ -5,11 +5,13 @@ use gimli::{DwAt, DwTag, ReaderOffsetId};
 use thiserror::Error;
 
 /// The reason why the ELF file cannot be read, in the words of the crate `object`.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[error("{text}")]
 pub struct ElfProblem {
     text: String,
 }
+
+core_relo::debug_as_message!(ElfProblem);
 
 impl ElfProblem {
     pub(crate) fn new(error: object::Error) -> Self {
@@ -18,11 +20,13 @@ impl ElfProblem {
 }
 
 /// The reason why an entry or a unit cannot be parsed, in the words of the crate `gimli`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("{error}")]
 pub struct DwarfProblem {
     error: gimli::Error,
 }
+
+core_relo::debug_as_message!(DwarfProblem);
 
 impl DwarfProblem {
     pub(crate) fn new(error: gimli::Error) -> Self {

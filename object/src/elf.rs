@@ -16,7 +16,7 @@ use object::{
 use thiserror::Error;
 
 /// An error in an ELF file.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ElfError {
     /// The file does not begin with `\x7fELF`.
@@ -83,6 +83,8 @@ pub enum ElfError {
         len: usize,
     },
 }
+
+core_relo::debug_as_message!(ElfError);
 
 /// The class of an ELF file, which is also its pointer size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

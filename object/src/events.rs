@@ -45,7 +45,7 @@ pub struct KindField {
 }
 
 /// The reason why the records of a map's event types cannot be told apart.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EventKindError {
     /// The map has several types, one of them without a kind.
@@ -91,6 +91,8 @@ pub enum EventKindError {
     #[error(transparent)]
     Walk(#[from] WalkError),
 }
+
+core_relo::debug_as_message!(EventKindError);
 
 impl DeclaredEvent {
     /// Creates an event of a map whose records all have this type.

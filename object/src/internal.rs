@@ -3,13 +3,15 @@
 use thiserror::Error;
 
 /// A broken invariant of this crate: a bug, whatever the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("internal error, please report it: {invariant}")]
 #[non_exhaustive]
 pub struct InternalError {
     /// The invariant that does not hold.
     pub invariant: &'static str,
 }
+
+core_relo::debug_as_message!(InternalError);
 
 impl InternalError {
     /// Creates an error that names a broken invariant.

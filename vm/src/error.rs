@@ -1,13 +1,14 @@
 //! The reasons why a guest does not run.
 
 use crate::arch::Arch;
+use core::fmt;
 use std::{
     io::ErrorKind,
     path::{Path, PathBuf},
 };
 
 /// A reason why a guest does not run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VmError {
     /// QEMU is not installed.
@@ -89,6 +90,13 @@ pub enum VmError {
         /// The last lines of the kernel's console and of QEMU's messages.
         console: String,
     },
+}
+
+/// The message, as `fn main() -> Result<(), Box<dyn Error>>` prints it. Messages contain their causes.
+impl fmt::Debug for VmError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl VmError {

@@ -36,6 +36,7 @@ pub fn run(args: &[String]) -> Outcome {
         if file.path.extension().is_some_and(|ext| ext == "rs") {
             check_shape(file, &mut problems);
             check_layering(file, &mut problems);
+            check_error_debug(file, &mut problems);
         }
     }
     check_named_tests(&files, &mut problems);
@@ -209,6 +210,64 @@ fn check_layering(file: &File, problems: &mut Vec<String>) {
     }
 }
 
+/// The crates whose errors callers see.
+const LIBRARIES: [&str; 7] = ["core-relo", "object", "verdict", "loader", "dwarf", "build", "vm"];
+
+/// Checks that the `Debug` of a library's public errors is not derived: `unwrap` and `fn main() -> Result<(), Box<dyn Error>>` print it.
+fn check_error_debug(file: &File, problems: &mut Vec<String>) {
+    if !LIBRARIES.iter().any(|krate| file.path.starts_with(Path::new(krate).join("src"))) {
+        return;
+    }
+    for (number, name) in errors_with_derived_debug(&file.text) {
+        problems.push(format!(
+            "{}:{number}: `{name}` derives Debug, expected `debug_as_message!({name})`",
+            file.path.display()
+        ));
+    }
+}
+
+/// Returns the public types that derive `Debug` and are errors, with the line of their definition.
+fn errors_with_derived_debug(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut derived = String::new();
+    let mut is_derive = false;
+    for (number, line) in code(text) {
+        let line = line.trim();
+        is_derive |= line.starts_with("#[derive(");
+        if is_derive {
+            derived.push_str(line);
+            derived.push(' ');
+            is_derive = !line.ends_with(")]");
+            continue;
+        }
+        let definition = line.strip_prefix("pub enum ").or_else(|| line.strip_prefix("pub struct "));
+        if let Some(name) = definition
+            && has_word(&derived, "Debug")
+        {
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+            let name = name.get(..end).unwrap_or(name);
+            if has_word(&derived, "Error") || implements_error(text, name) {
+                found.push((number, name));
+            }
+        }
+        if line.ends_with(['{', '}', ';', ',']) {
+            derived.clear();
+        }
+    }
+    found
+}
+
+/// Returns whether a file contains the `Error` of a type, without a derive.
+fn implements_error(text: &str, name: &str) -> bool {
+    text.lines().any(|line| {
+        let implementation = line.trim_start().strip_prefix("impl").and_then(|line| line.split_once(" for "));
+        implementation.is_some_and(|(implemented, ty)| {
+            let implemented = implemented.rsplit([':', ' ']).next();
+            implemented == Some("Error") && ty.split([' ', '<']).next() == Some(name)
+        })
+    })
+}
+
 /// Checks the test programs: unknown directives, targets without a file, target files that no program lists.
 fn check_directives() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
@@ -261,6 +320,19 @@ mod tests {
     fn code_ends_where_the_tests_begin() {
         let text = "//! x\nfn f() {}\n// c\n#[cfg(test)]\nmod tests {}\n";
         assert_eq!(code(text).collect::<Vec<_>>(), [(2, "fn f() {}")]);
+    }
+
+    #[test]
+    fn errors_print_messages() {
+        let derived =
+            |text| errors_with_derived_debug(text).into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        assert_eq!(derived("#[derive(Debug, Error)]\n#[error(\"x\")]\npub struct E(u8);\n"), ["E"]);
+        assert_eq!(derived("#[derive(\n    Debug,\n    thiserror::Error,\n)]\npub enum E<T> {\n"), ["E"]);
+        assert_eq!(derived("#[derive(Debug)]\npub enum E {}\nimpl core::error::Error for E {}\n"), ["E"]);
+        assert!(derived("#[derive(Clone, Error)]\npub enum E {\n}\ndebug_as_message!(E);\n").is_empty());
+        assert!(derived("#[derive(Debug, Error)]\npub(crate) enum E {\n}\n").is_empty());
+        assert!(derived("#[derive(Debug)]\npub struct S {\n}\n").is_empty());
+        assert!(derived("#[derive(Error)]\nenum E {\n}\n#[derive(Debug)]\npub struct S;\n").is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::btf::MAGIC;
 use thiserror::Error;
 
 /// The reason why bytes are not a valid `.BTF.ext`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExtError {
     /// The data is shorter than its header.
@@ -76,3 +76,5 @@ pub enum ExtError {
         left: usize,
     },
 }
+
+crate::debug_as_message!(ExtError);

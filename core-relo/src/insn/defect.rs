@@ -10,7 +10,7 @@ use thiserror::Error;
 const LAST_REGISTER: u8 = 11;
 
 /// The reason why bytes are no instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum InsnDefect {
     /// No instruction has this opcode.
@@ -32,6 +32,8 @@ pub enum InsnDefect {
     #[error("the code ends within the instruction")]
     Truncated,
 }
+
+crate::debug_as_message!(InsnDefect);
 
 impl Slot {
     /// Returns the reason why the encoding is no instruction. `None` if it is an instruction.

@@ -11,7 +11,7 @@ use core::fmt;
 use thiserror::Error;
 
 /// The error of a record without a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelocError {
     /// The record's offset lies within an instruction.
@@ -56,8 +56,10 @@ pub enum RelocError {
     Internal(#[from] BrokenInvariant),
 }
 
+crate::debug_as_message!(RelocError);
+
 /// The reason why an instruction cannot be patched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InsnError {
     /// The instruction, or its second slot, lies past the end of its section.
@@ -116,8 +118,10 @@ pub enum InsnError {
     },
 }
 
+crate::debug_as_message!(InsnError);
+
 /// The errors of all records that have one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanError {
     /// The index of each failed record in [`Relocs::records`](crate::Relocs::records), and its error, in order.
@@ -133,6 +137,8 @@ impl fmt::Display for PlanError {
 }
 
 impl core::error::Error for PlanError {}
+
+crate::debug_as_message!(PlanError);
 
 /// Returns the cause of a value that differs from the instruction's by the sign extension of 32 bits, which only enumerators have.
 fn sign_extension(found: i64, expected: i64) -> &'static str {

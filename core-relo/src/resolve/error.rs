@@ -78,7 +78,7 @@ pub enum Mismatch {
 }
 
 /// A broken invariant of this crate: a bug, or a mapped file that changed while it was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BrokenInvariant {
     /// An accessor refers to a member or enumerator that its type does not have.
@@ -98,8 +98,10 @@ pub enum BrokenInvariant {
     PatchedInsn,
 }
 
+crate::debug_as_message!(BrokenInvariant);
+
 /// The error of a comparison of two types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CompareError {
     /// The comparison goes deeper than libbpf's limit.
@@ -110,8 +112,10 @@ pub enum CompareError {
     Walk(#[from] WalkError),
 }
 
+crate::debug_as_message!(CompareError);
+
 /// The error of a match with one candidate. libbpf fails the load on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MatchError {
     /// The access has more parts in the target than the limit.
@@ -139,8 +143,10 @@ pub enum MatchError {
     Internal(#[from] BrokenInvariant),
 }
 
+crate::debug_as_message!(MatchError);
+
 /// The reason why an access has no value of the relocation's kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ValueError {
     /// An array's element has no signedness and no shifts.
@@ -170,8 +176,10 @@ pub enum ValueError {
     Internal(#[from] BrokenInvariant),
 }
 
+crate::debug_as_message!(ValueError);
+
 /// A disagreement between two candidates that both match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Ambiguity {
     /// The field's offsets differ.
@@ -199,3 +207,5 @@ pub enum Ambiguity {
         other_value: u64,
     },
 }
+
+crate::debug_as_message!(Ambiguity);

@@ -13,7 +13,7 @@ use crate::{
 use thiserror::Error;
 
 /// The reason why a record's access string does not fit its root type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SpecError {
     /// The root type does not exist.
@@ -87,6 +87,8 @@ pub enum SpecError {
     #[error("local {0}")]
     Walk(#[from] WalkError),
 }
+
+crate::debug_as_message!(SpecError);
 
 /// Parses the access of `relo` in the object's own BTF (libbpf: `bpf_core_parse_spec`).
 ///

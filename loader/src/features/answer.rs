@@ -25,7 +25,7 @@ impl Probed {
 }
 
 /// A probe that does not show whether the kernel has a feature.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProbeError {
     /// The kernel refuses the request for lack of privileges.
@@ -56,6 +56,8 @@ pub enum ProbeError {
     #[error("no probe: {0}")]
     NoProbe(&'static str),
 }
+
+core_relo::debug_as_message!(ProbeError);
 
 /// The result of a probe.
 pub type ProbeResult = Result<Probed, ProbeError>;

@@ -7,7 +7,7 @@ use crate::{
 use thiserror::Error;
 
 /// A reason why the kernel refuses a signed program before the verifier reads the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SignatureRefusal {
     /// The keyring lacks the certificate that the signature names by issuer and serial number (`ENOKEY`).
@@ -55,6 +55,8 @@ pub enum SignatureRefusal {
     )]
     NotBuilt,
 }
+
+core_relo::debug_as_message!(SignatureRefusal);
 
 /// Bytes of the largest signature that each kernel reads, of those with pages of 4 KiB (kernel: `KMALLOC_MAX_CACHE_SIZE`).
 const LARGEST: usize = 8192;

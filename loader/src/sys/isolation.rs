@@ -19,7 +19,7 @@ use std::{
 use thiserror::Error;
 
 /// A failed step of a call in a thread with a descriptor table of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("{step}: {errno}")]
 #[expect(clippy::exhaustive_structs, reason = "a step and its error number")]
 pub struct IsolationError {
@@ -29,8 +29,10 @@ pub struct IsolationError {
     pub errno: Errno,
 }
 
+core_relo::debug_as_message!(IsolationError);
+
 /// A step of a call in a thread with a descriptor table of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IsolationStep {
     /// Sockets are created, which pass descriptors from the thread to the process.
@@ -52,6 +54,8 @@ pub enum IsolationStep {
     #[error("receiving the descriptors of the thread")]
     Receive,
 }
+
+core_relo::debug_as_message!(IsolationStep);
 
 impl IsolationStep {
     /// Creates the error of the step.

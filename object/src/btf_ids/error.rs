@@ -5,7 +5,7 @@ use core_relo::Text;
 use thiserror::Error;
 
 /// The reason why `.BTF_ids` cannot be read or resolved.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BtfIdsError {
     /// The ELF file is damaged.
@@ -91,3 +91,5 @@ pub enum BtfIdsError {
     #[error(transparent)]
     Rewrite(#[from] RewriteError),
 }
+
+core_relo::debug_as_message!(BtfIdsError);

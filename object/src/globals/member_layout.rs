@@ -18,7 +18,7 @@ const DEPTH: u32 = 16;
 const STEPS: u32 = 100_000;
 
 /// The difference between a Rust type and a C type.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutMismatch {
     /// The kinds of values differ.
@@ -42,6 +42,8 @@ pub enum LayoutMismatch {
         size: usize,
     },
 }
+
+core_relo::debug_as_message!(LayoutMismatch);
 
 /// Checks that values of a Rust type have the layout of a C type of the same size.
 pub fn check_layout(btf: &Btf<'_>, declared: TypeId, found: &RustType) -> Result<(), LayoutMismatch> {

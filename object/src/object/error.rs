@@ -197,7 +197,7 @@ pub enum ObjectError {
 core_relo::debug_as_message!(ObjectError);
 
 /// An error in rewriting code sections of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RewriteError {
     /// There is no code section of this name.
@@ -226,3 +226,5 @@ pub enum RewriteError {
     #[error(transparent)]
     Internal(#[from] crate::InternalError),
 }
+
+core_relo::debug_as_message!(RewriteError);

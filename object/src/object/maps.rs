@@ -105,7 +105,7 @@ impl MapDef {
 }
 
 /// An error in a map's definition.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MapError {
     /// The BTF has no variable of the map's name in `.maps`.
@@ -179,6 +179,8 @@ pub enum MapError {
         size: u64,
     },
 }
+
+core_relo::debug_as_message!(MapError);
 
 /// Collects the maps of `.maps`, then legacy maps, each sorted by section and offset.
 pub(crate) fn collect<'d>(

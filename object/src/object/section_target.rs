@@ -8,7 +8,7 @@ use core_relo::Text;
 use thiserror::Error;
 
 /// An error in the attach target of a section's name.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[error("{section}: {problem}")]
 #[non_exhaustive]
 pub struct SectionTargetError {
@@ -17,6 +17,8 @@ pub struct SectionTargetError {
     /// The problem, or what is expected.
     pub problem: &'static str,
 }
+
+core_relo::debug_as_message!(SectionTargetError);
 
 /// The attach target in the name of a tracing program's section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use thiserror::Error;
 const KERNEL_PREFIX: &str = "BPF_PROG_TYPE_";
 
 /// An error in a word for the type of a program.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeWordError {
     /// The word is neither a section name nor a name of the kernel.
@@ -28,6 +28,8 @@ pub enum TypeWordError {
         sections: Vec<&'static str>,
     },
 }
+
+core_relo::debug_as_message!(TypeWordError);
 
 /// Returns the section name in place of a program's that gives the program the type of a word.
 ///

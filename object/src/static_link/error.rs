@@ -165,7 +165,7 @@ const fn endian_name(endian: Endian) -> &'static str {
 }
 
 /// An error of a section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SectionError {
     /// The section has no name.
@@ -243,8 +243,10 @@ pub enum SectionError {
     },
 }
 
+core_relo::debug_as_message!(SectionError);
+
 /// An error of a symbol.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SymbolError {
     /// The binding is neither local, global nor weak.
@@ -333,8 +335,10 @@ pub enum SymbolError {
     },
 }
 
+core_relo::debug_as_message!(SymbolError);
+
 /// An error of a relocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelocationError {
     /// The linker does not support the relocation's type.
@@ -370,8 +374,10 @@ pub enum RelocationError {
     Overflow,
 }
 
+core_relo::debug_as_message!(RelocationError);
+
 /// An error of a file's types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeError {
     /// A type or a name cannot be read.
@@ -400,3 +406,5 @@ pub enum TypeError {
         offset: u32,
     },
 }
+
+core_relo::debug_as_message!(TypeError);

@@ -8,7 +8,7 @@ use core_relo::{
 use thiserror::Error;
 
 /// A difference between the types of a symbol in an earlier file (`expected`) and in this file (`found`).
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeMismatch {
     /// The kinds differ.
@@ -80,8 +80,10 @@ pub enum TypeMismatch {
     TooManySteps,
 }
 
+core_relo::debug_as_message!(TypeMismatch);
+
 /// A difference between the definitions of a map in an earlier file (`expected`) and in this file (`found`).
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MapMismatch {
     /// A definition is invalid.
@@ -116,3 +118,5 @@ pub enum MapMismatch {
         cause: TypeMismatch,
     },
 }
+
+core_relo::debug_as_message!(MapMismatch);

@@ -6,7 +6,7 @@ use std::{io, path::PathBuf};
 use thiserror::Error;
 
 /// An error in finding BTF in bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExtractError {
     /// The bytes are neither BTF nor ELF.
@@ -30,6 +30,8 @@ pub enum ExtractError {
     #[error(transparent)]
     Internal(#[from] InternalError),
 }
+
+core_relo::debug_as_message!(ExtractError);
 
 /// An error in reading target BTF.
 #[derive(Clone, PartialEq, Eq, Error)]

@@ -171,7 +171,7 @@ pub enum VariantError {
 core_relo::debug_as_message!(VariantError);
 
 /// The reason why a kernel's types have no value for a name.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum KernelValueError {
     /// The kernel's types have no such type, member or enumerator.
@@ -253,6 +253,8 @@ pub enum KernelValueError {
     #[error("the kernel's types are needed: {0}")]
     Kernel(#[from] KernelBtfError),
 }
+
+core_relo::debug_as_message!(KernelValueError);
 
 impl KernelValueError {
     /// Returns whether an optional constant keeps its initial value: the kernel has no such name, or no value in bytes for it.

@@ -4,7 +4,7 @@ use core_relo_object::InternalError;
 use thiserror::Error;
 
 /// A reason why an object cannot be judged: its requirements, the plan and the kernel's answers do not belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JudgeError {
     /// The answers are those of a [`NeedTable`](crate::requirements::NeedTable) without a requirement of the object.
@@ -25,3 +25,5 @@ pub enum JudgeError {
     #[error(transparent)]
     Internal(#[from] InternalError),
 }
+
+core_relo::debug_as_message!(JudgeError);

@@ -41,7 +41,7 @@ pub struct LoadJudge<'j, 'd> {
 }
 
 /// A reason why no verdict is possible.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadJudgeError {
     /// The object's relocations cannot be read.
@@ -63,6 +63,8 @@ pub enum LoadJudgeError {
     #[error(transparent)]
     Judge(#[from] JudgeError),
 }
+
+core_relo::debug_as_message!(LoadJudgeError);
 
 impl<'d> LoadJudge<'_, 'd> {
     /// Prepares a judge of an object on a kernel, and passes it to `use_judge`.

@@ -15,11 +15,13 @@ pub struct KernelVersion {
 }
 
 /// An error of a text that is no kernel version.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "kernel version: {0:?} is no version, expected MAJOR.MINOR or MAJOR.MINOR.PATCH, such as 6.1 or 6.1.176"
 )]
 pub struct KernelVersionError(Box<str>);
+
+core_relo::debug_as_message!(KernelVersionError);
 
 impl KernelVersion {
     /// Creates the version of a mainline release.

@@ -18,7 +18,7 @@ const LARGEST: u64 = 1 << 32;
 const LARGEST_ALIGNMENT: u64 = 16;
 
 /// The reason why a composite has no members in the header, only its size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// A member whose type has no size, or none that C can declare.
@@ -40,6 +40,8 @@ pub enum LayoutError {
     #[error("member {0} is not at the start of the union")]
     UnionOffset(u32),
 }
+
+crate::debug_as_message!(LayoutError);
 
 /// The size and alignment of a type, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

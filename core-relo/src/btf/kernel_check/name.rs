@@ -16,7 +16,7 @@ pub enum NameUse {
 }
 
 /// The reason why the kernel refuses a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum NameError {
     /// A type without a name, of a kind that needs one.
@@ -52,6 +52,8 @@ pub enum NameError {
         limit: usize,
     },
 }
+
+crate::debug_as_message!(NameError);
 
 /// A byte of a name in a message.
 struct Byte(u8);

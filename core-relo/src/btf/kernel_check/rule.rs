@@ -5,7 +5,7 @@ use crate::ids::TypeId;
 use thiserror::Error;
 
 /// A rule of the kernel, with the values that violate it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BtfRule {
     /// The BTF is too long.
@@ -421,8 +421,10 @@ pub enum BtfRule {
     TagOrder,
 }
 
+crate::debug_as_message!(BtfRule);
+
 /// The reason why a reference to a type is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeIdError {
     /// `void`.
@@ -450,6 +452,8 @@ pub enum TypeIdError {
     #[error("the type is no integer that fills 1, 2, 4, 8 or 16 bytes")]
     NotInt,
 }
+
+crate::debug_as_message!(TypeIdError);
 
 /// The offset that is expected of a member.
 struct Expected {

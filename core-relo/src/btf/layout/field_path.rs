@@ -28,7 +28,7 @@ pub struct FieldStep<'p> {
 }
 
 /// The reason why a path leads nowhere.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FieldPathError {
     /// No struct, union or typedef has the first name of the path.
@@ -83,6 +83,8 @@ pub enum FieldPathError {
         cause: WalkError,
     },
 }
+
+crate::debug_as_message!(FieldPathError);
 
 /// A member or index of a path.
 enum Selector<'p> {

@@ -4,7 +4,7 @@ use crate::{btf::format::Kind, ids::TypeId};
 use thiserror::Error;
 
 /// The reason why a type's references lead nowhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WalkError {
     /// A type that does not exist.
@@ -35,3 +35,5 @@ pub enum WalkError {
     #[error("the size of type [{0}] does not fit into 32 bits")]
     TooLarge(TypeId),
 }
+
+crate::debug_as_message!(WalkError);

@@ -26,7 +26,7 @@ pub enum LayoutChange {
 }
 
 /// The reason why a BTF cannot be converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
     /// A record of an unknown kind can be skipped only by the layout section.
@@ -44,6 +44,8 @@ pub enum ConvertError {
         len: usize,
     },
 }
+
+crate::debug_as_message!(ConvertError);
 
 /// Returns a BTF in another byte order, or with a changed layout section. Ids and string offsets stay the same.
 ///

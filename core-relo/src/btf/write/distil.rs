@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 /// The reason why a base cannot be distilled.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DistilError {
     /// The BTF has no base.
@@ -42,6 +42,8 @@ pub enum DistilError {
     #[error("the distilled base is invalid: {0}")]
     Base(#[source] BtfError),
 }
+
+crate::debug_as_message!(DistilError);
 
 /// A distilled base, and the split BTF on it.
 #[derive(Clone, Debug)]

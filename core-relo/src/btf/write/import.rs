@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 use thiserror::Error;
 
 /// The reason why a type or a name cannot be copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// The type's kind is unknown, so that its references cannot be found.
@@ -53,6 +53,8 @@ pub enum ImportError {
     #[error("the types have more than {} bytes together", limits::BTF_BYTES)]
     TooLong,
 }
+
+crate::debug_as_message!(ImportError);
 
 /// An importer of types and names from a BTF, and from its base, into a [`Builder`].
 ///

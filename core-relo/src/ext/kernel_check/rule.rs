@@ -4,7 +4,7 @@ use crate::ids::TypeId;
 use thiserror::Error;
 
 /// A rule of the kernel for the `func_info` and `line_info` of a program, with the values that violate it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InfoRule {
     /// The size of the records.
@@ -111,6 +111,8 @@ pub enum InfoRule {
         start: u32,
     },
 }
+
+crate::debug_as_message!(InfoRule);
 
 /// The lower bound in a message.
 struct MoreThan(Option<u32>);

@@ -33,13 +33,15 @@ pub enum Keyring {
 }
 
 /// A text that names no [`Keyring`].
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[error(
     "unknown keyring `{}`, expected `session`, `user`, `builtin`, `secondary`, `platform` or a serial number of at least {}",
     .0.escape_debug(), Keyring::MIN_SERIAL
 )]
 pub struct UnknownKeyring(pub String);
+
+core_relo::debug_as_message!(UnknownKeyring);
 
 impl Keyring {
     /// The smallest serial number. The kernel's numbers of its own keyrings are smaller.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
 /// An inconsistency in a ring's memory: another process writes to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RingFault {
     /// The distance between the positions of reader and writer is larger than the ring, or a position is no multiple of 8.
@@ -35,6 +35,8 @@ pub enum RingFault {
     #[error("broken invariant: {0}")]
     Invariant(&'static str),
 }
+
+core_relo::debug_as_message!(RingFault);
 
 /// The reason why a ring is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

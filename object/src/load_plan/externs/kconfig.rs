@@ -112,9 +112,11 @@ pub(in crate::load_plan) fn contents_size(externs: &[ExternEntry<'_>]) -> Result
 }
 
 /// A value of the kernel's configuration that does not fit the extern's type. libbpf refuses the object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigValueError(String);
+
+core_relo::debug_as_message!(ConfigValueError);
 
 /// Writes a configuration value to the contents of `.kconfig`, in a byte order. `value` is written as in the configuration, such as
 /// `y` or `250`. Values of `LINUX_*` are numbers for every type.

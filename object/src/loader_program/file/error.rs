@@ -4,7 +4,7 @@ use crate::limits::{LOADER_CONTEXT_BYTES, LOADER_DATA_BYTES, PROGRAM_INSNS, SIGN
 use thiserror::Error;
 
 /// A reason why bytes are no loader file, or why a file cannot be written.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoaderFileError {
     /// The bytes do not begin with the magic number.
@@ -128,3 +128,5 @@ pub enum LoaderFileError {
     )]
     UncheckedData,
 }
+
+core_relo::debug_as_message!(LoaderFileError);

@@ -4,7 +4,7 @@ use super::field::ManagedField;
 use thiserror::Error;
 
 /// The reason why the kernel refuses a struct with fields that it manages, such as `bpf_spin_lock`. The kernel logs nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ManagedError {
     /// A member that does not begin at a byte, such as a bitfield.
@@ -78,3 +78,5 @@ pub enum ManagedError {
     #[error("has fields that several kernels may treat differently")]
     SeveralKernels,
 }
+
+crate::debug_as_message!(ManagedError);

@@ -7,7 +7,7 @@ use crate::{
 use thiserror::Error;
 
 /// The reason why a BTF cannot be deduplicated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DedupError {
     /// The ids of the builder do not continue those of the BTF's base.
@@ -56,3 +56,5 @@ pub enum DedupError {
         invariant: &'static str,
     },
 }
+
+crate::debug_as_message!(DedupError);
