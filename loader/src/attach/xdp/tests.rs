@@ -183,8 +183,8 @@ fn a_large_mtu_is_named_with_the_ways_out() {
             let request = Request { kind: RTM_SETLINK, flags: 0, fixed: ifinfomsg(ifindex), attributes };
             RtnetlinkSocket::open().and_then(|mut socket| socket.request(request, |_| {})).unwrap();
         }
-        let error = xdp(prog.fd(), near, XdpMode::Driver).unwrap_err().to_string();
-        // Older kernels have no ERANGE.
-        assert!(!error.contains("ERANGE") || error.contains("`xdp.frags`"), "{error}");
+        let error = xdp(prog.fd(), near, XdpMode::Driver).unwrap_err();
+        assert_eq!(error.errno(), Some(Errno(libc::ERANGE)), "{error}");
+        assert!(error.to_string().contains("`xdp.frags`"), "{error}");
     });
 }
