@@ -10,8 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the files that may have the configuration of a kernel, of which the first that can be read counts: that of distributions, that
-/// of `CONFIG_IKCONFIG_PROC`, and that beside the modules. libbpf reads the first two.
+/// Returns the files that may have the configuration of a kernel: the file of distributions, the file of `CONFIG_IKCONFIG_PROC`, and the
+/// file beside the modules. The first file that can be read counts. libbpf reads the first two.
 pub(crate) fn paths(release: &str) -> [PathBuf; 3] {
     [
         format!("/boot/config-{release}").into(),

@@ -77,6 +77,7 @@ impl Loader<'_, '_> {
         self.variables.read_bytes(&self.settings, &global, &mut value)?;
         Ok(value)
     }
+
     /// Returns a variable of the object, and the bytes of its value there, without the settings.
     pub(crate) fn object_value(&self, name: &str) -> Result<(Global, Vec<u8>), LoadPlanError> {
         let unset = Settings::default();

@@ -172,7 +172,7 @@ pub struct PerfBuffer<'cb> {
     pending: BTreeSet<usize>,
     /// The time after which the rings are read without a wakeup; `None` if each sample wakes.
     drain_interval: Option<Duration>,
-    /// The time when all rings were read last.
+    /// The time when all rings were read last because the interval had passed.
     last_drain: Instant,
     handlers: Handlers<'cb>,
     name: Box<str>,

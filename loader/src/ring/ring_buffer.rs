@@ -45,7 +45,7 @@ pub struct RingBuffer<'cb> {
     ready: Vec<u64>,
     /// The time after which the rings are read without a wakeup.
     drain_interval: Option<Duration>,
-    /// The time when all rings were read last.
+    /// The time when the rings without a wakeup were read last because the interval had passed.
     last_drain: Instant,
 }
 

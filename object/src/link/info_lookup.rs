@@ -3,7 +3,8 @@
 use super::LinkedProgram;
 use core_relo::sort::sort_by_key;
 
-/// The records of a program by instruction, if the object's are in another order, which the kernel refuses. core-relo sends these.
+/// The records of a program, sorted by instruction, for an object whose records are not. core-relo sends the sorted records, because the
+/// kernel refuses others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SortedInfo {
     func_info: Vec<[u32; 2]>,

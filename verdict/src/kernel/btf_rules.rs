@@ -41,7 +41,8 @@ impl KernelFacts<'_> {
         })
     }
 
-    /// Returns whether the rules of older releases may be those of the kernel.
+    /// Returns whether the kernel's version is known. If it is not, the kernel may have the rules of any release from that of
+    /// [`btf_rules`](Self::btf_rules) on.
     pub(crate) fn has_version(&self) -> bool {
         self.inputs.version.is_some()
     }

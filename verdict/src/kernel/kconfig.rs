@@ -44,7 +44,7 @@ impl KernelFacts<'_> {
     }
 
     /// Answers the value that a load on the kernel gives an extern of `.kconfig`. On a running kernel whose configuration cannot be read,
-    /// a load gives `CONFIG_*` none.
+    /// the externs of options (`CONFIG_*`) have no value.
     pub(crate) fn loaded_kconfig(&self, name: &str) -> KconfigAnswer {
         match self.unreadable_option(name) {
             Some(error) => KconfigAnswer::NotSet(Evidence {

@@ -1,6 +1,6 @@
 //! The layout as assertions that a compiler checks.
 
-use super::declaration::{Printer, keyword};
+use super::{composite::keyword, declaration::Printer};
 use crate::btf::{format::Kind, view::Type};
 use alloc::format;
 use core::fmt::{Result, Write as _};

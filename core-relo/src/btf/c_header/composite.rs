@@ -1,7 +1,7 @@
 //! Definitions of structs and unions, with padding.
 
 use super::{
-    declaration::{COMPOSITE_DEPTH, Printer, keyword},
+    declaration::{COMPOSITE_DEPTH, Printer},
     integer::bool_substitute,
     layout::{Layout, Place},
     names::NameSpace,
@@ -22,7 +22,7 @@ use core::fmt::{Result, Write as _};
 /// The bytes of padding that are declared as bitfields without a name. More are an array.
 const UNNAMED_PADDING: u64 = 256;
 
-/// The names of one scope of members: those of a named composite, or of a member with a name, and of all members without a name in it.
+/// The names of the members that are in one scope in C: the members of a composite, and those of its members without a name.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'b> {
     names: NameSpace<'b>,
@@ -244,4 +244,12 @@ fn qualifiers(btf: &Btf<'_>, id: TypeId) -> String {
     text.push_str(if is_const { "const " } else { "" });
     text.push_str(if is_volatile { "volatile " } else { "" });
     text
+}
+
+/// Returns the keyword of a composite or its forward declaration.
+pub(super) fn keyword(ty: Type<'_>) -> &'static str {
+    match ty.kind() {
+        Kind::Fwd if ty.kflag() => "union",
+        kind => kind.keyword(),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     CHeader,
-    composite::Scope,
+    composite::{Scope, keyword},
     integer::integer,
     layout::Unmeasured,
     names,
@@ -489,13 +489,5 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
 fn add_qualifier(qualifiers: &mut String, qualifier: &str) {
     if !qualifiers.split_inclusive(' ').any(|known| known == qualifier) {
         qualifiers.push_str(qualifier);
-    }
-}
-
-/// Returns the keyword of a composite or its forward declaration.
-pub(super) fn keyword(ty: Type<'_>) -> &'static str {
-    match ty.kind() {
-        Kind::Fwd if ty.kflag() => "union",
-        kind => kind.keyword(),
     }
 }

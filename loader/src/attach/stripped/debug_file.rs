@@ -153,7 +153,8 @@ impl Directories {
         }
     }
 
-    /// Returns the directories of a link's file: that of the binary, `.debug` there, and the binary's below that of all debug files.
+    /// Returns the directories in which the file of a link may be. For `/usr/bin`, the directory of the binary, they are `/usr/bin`,
+    /// `/usr/bin/.debug` and `/usr/lib/debug/usr/bin`.
     fn of_links(&self) -> Vec<PathBuf> {
         let Some(directory) = &self.binary else { return Vec::new() };
         let root = process_root(directory).unwrap_or_else(|| PathBuf::from("/"));

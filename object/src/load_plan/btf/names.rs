@@ -46,7 +46,7 @@ pub(super) struct Renamer {
     rules: KernelBtfRules,
     /// The replacement of each invalid name.
     replaced: HashMap<(Vec<u8>, NameUse), StrOffset>,
-    /// The last number after each beginning of numbered replacements.
+    /// The last number that a replacement got, by the beginning of the replacement.
     numbers: HashMap<Vec<u8>, u32>,
     bytes_left: usize,
 }

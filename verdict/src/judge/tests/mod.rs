@@ -46,12 +46,12 @@ use core_relo_object::{
 /// The number of `bpf_loop`, which the test kernel lacks.
 const LOOP: i32 = 181;
 
-/// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
-/// A kernel whose BTF has no mark of a release.
+/// Adds the types of a kernel whose BTF has no mark of a release.
 fn add_unmarked_kernel(b: &mut Builder) {
     b.int("int", 4, Builder::SIGNED);
 }
 
+/// Adds the types of a kernel with tracing, sched_cls and XDP programs, hash and array maps, and two helpers.
 fn add_kernel(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [
