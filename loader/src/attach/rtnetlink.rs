@@ -2,7 +2,7 @@
 
 use super::{
     error::{AttachError, Hint},
-    netlink::{self, ACK, Attributes, DUMP, Message, MessageOutcome, NetlinkError, Request},
+    netlink::{self, ACK, Attributes, DUMP, Message, MessageOutcome, NetlinkError, Request, attribute},
 };
 use crate::sys::{Errno, Netlink};
 use core_relo::Endian;
@@ -95,6 +95,13 @@ pub fn interface_index(name: &str) -> Result<u32, AttachError> {
         (Err(error), _) => error,
     };
     Err(netlink_error(&format!("interface {name}"), "find", error))
+}
+
+/// Returns the name of a network interface.
+pub(super) fn interface_name(socket: &mut RtnetlinkSocket, ifindex: u32) -> Result<String, NetlinkError> {
+    let attributes = query_interface_attributes(socket, ifindex)?;
+    let name = attribute(&attributes, IFLA_IFNAME).ok_or(NetlinkError::from(Errno(libc::ENODEV)))?;
+    Ok(String::from_utf8_lossy(name.strip_suffix(b"\0").unwrap_or(name)).into_owned())
 }
 
 /// Returns the attributes of an interface.

@@ -20,7 +20,7 @@ use super::{
         attribute_u32,
     },
     program_type::explain_einval_by_types,
-    rtnetlink::{RtnetlinkSocket, netlink_error, tcmsg},
+    rtnetlink::{self, RtnetlinkSocket, netlink_error, tcmsg},
 };
 use crate::sys::{self, Errno};
 use core_relo::Endian;
@@ -160,27 +160,39 @@ impl TcHook {
 
     /// Removes all classifiers at this hook, whoever attached them.
     pub fn flush(&self) -> Result<(), AttachError> {
+        self.check_direction()?;
         let request = self.request_for_all(RTM_DELTFILTER, 0);
         RtnetlinkSocket::open()
             .and_then(|mut socket| socket.request(request, |_| {}))
             .map_err(|error| netlink_error(&self.label(), "flush", error))
     }
 
-    /// Checks that the interface's qdisc has this direction. The kernel puts a classifier for egress to the ingress of the older qdisc
-    /// `ingress`, in whose place no `clsact` is created.
+    /// Checks that the interface's qdisc has this direction.
     fn check_direction(&self) -> Result<(), AttachError> {
-        let TcAttachPoint::Egress = self.attach_point else { return Ok(()) };
-        let kind = RtnetlinkSocket::open()
-            .and_then(|mut socket| programs::qdisc_kind(&mut socket, self.ifindex, CLSACT_HANDLE))
-            .map_err(|error| netlink_error(&self.label(), "find the qdisc of", error))?;
-        match kind.as_deref() {
-            Some("ingress") => Err(AttachError::target(
+        let checked = RtnetlinkSocket::open().and_then(|mut socket| {
+            if self.has_direction(&mut socket)? {
+                return Ok(None);
+            }
+            rtnetlink::interface_name(&mut socket, self.ifindex).map(Some)
+        });
+        match checked.map_err(|error| netlink_error(&self.label(), "find the qdisc of", error))? {
+            None => Ok(()),
+            Some(name) => Err(AttachError::target(
                 self.label(),
-                "the interface has a qdisc `ingress`, which has no egress: replace it by `clsact`, which has both directions \
-                 (`tc qdisc del dev NAME ingress`)",
+                format!(
+                    "the interface has a qdisc `ingress`, which has no egress: replace it by `clsact`, which has both directions \
+                     (`tc qdisc del dev {name} ingress`)"
+                ),
             )),
-            _ => Ok(()),
         }
+    }
+
+    /// Returns whether the interface's qdisc has this direction. The kernel takes the egress of the older qdisc `ingress` for its
+    /// ingress, and creates no `clsact` in its place.
+    fn has_direction(&self, socket: &mut RtnetlinkSocket) -> Result<bool, NetlinkError> {
+        let TcAttachPoint::Egress = self.attach_point else { return Ok(true) };
+        let kind = programs::qdisc_kind(socket, self.ifindex, CLSACT_HANDLE)?;
+        Ok(kind.as_deref() != Some("ingress"))
     }
 
     /// Attaches a program. [`create`](Self::create) the hook before. Fails for egress if the interface has the qdisc `ingress`.
@@ -201,6 +213,7 @@ impl TcHook {
 
     /// Detaches the classifier with this handle and priority, whoever attached it.
     pub fn detach(&self, handle: u32, priority: u16) -> Result<(), AttachError> {
+        self.check_direction()?;
         let request = self.request_for(RTM_DELTFILTER, 0, FilterKey { handle, priority }, bpf_kind());
         RtnetlinkSocket::open()
             .and_then(|mut socket| socket.request(request, |_| {}))
@@ -209,6 +222,7 @@ impl TcHook {
 
     /// Returns the classifier with this handle and priority.
     pub fn query(&self, handle: u32, priority: u16) -> Result<TcFilter, AttachError> {
+        self.check_direction()?;
         RtnetlinkSocket::open()
             .and_then(|mut socket| self.get_filter(&mut socket, FilterKey { handle, priority }))
             .map_err(|error| netlink_error(&self.label(), "query", error))
@@ -259,6 +273,9 @@ impl TcHook {
 
     fn list_filters(&self, socket: &mut RtnetlinkSocket) -> Result<Vec<TcFilter>, NetlinkError> {
         let mut found = Vec::new();
+        if !self.has_direction(socket)? {
+            return Ok(found);
+        }
         let request = self.request_for_all(RTM_GETTFILTER, DUMP);
         match socket.request(request, |message| found.extend(parse_filter(message))) {
             // The qdisc does not exist.

@@ -163,7 +163,21 @@ fn egress_on_an_ingress_qdisc_is_refused() {
         let error = egress.attach(prog.fd(), TcOptions::default()).unwrap_err().to_string();
         assert!(error.contains("qdisc `ingress`, which has no egress"), "{error}");
         assert_eq!(hook(TcAttachPoint::Ingress).filters().unwrap(), []);
+        assert!(error.contains("`tc qdisc del dev near0 ingress`"), "{error}");
         let ingress = hook(TcAttachPoint::Ingress);
-        drop(ingress.attach(prog.fd(), TcOptions::default()).unwrap());
+        let link = ingress.attach(prog.fd(), TcOptions::default()).unwrap();
+        // The classifier is not one of egress: no request for egress finds or removes it.
+        let [TcFilter { handle, priority, .. }] = ingress.filters().unwrap()[..] else { panic!() };
+        assert_eq!(egress.filters().unwrap(), []);
+        for result in [
+            egress.query(handle, priority).map(drop),
+            egress.detach(handle, priority),
+            egress.flush(),
+            egress.destroy(),
+        ] {
+            assert!(result.unwrap_err().to_string().contains("has no egress"));
+        }
+        assert_eq!(ingress.filters().unwrap().len(), 1);
+        drop(link);
     });
 }
