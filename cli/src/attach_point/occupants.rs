@@ -5,13 +5,14 @@ use super::{
     attach_type::{attach_types_of_sockmaps, short_name},
     fit::interface_hook,
     link::{errno_name, netns_attach_type, open},
+    parse::interface_hook_word,
 };
 use crate::{
     kernel_objects::{btf_cache::BtfCache, kind::Kind, link_target::LinkTarget, object::list},
     words::shell_word,
 };
 use core_relo_loader::{
-    attach::{self, AttachError, InterfaceRef, QueryTarget},
+    attach::{self, AttachError, InterfaceRef, QueryTarget, XdpMode},
     object::{AttachType, LinkType},
     sys::{self, LinkInfo},
 };
@@ -27,6 +28,8 @@ struct Occupant {
     prog_id: u32,
     attach_type: AttachType,
     attachment: Attachment,
+    /// The mode of an XDP program, if the kernel reports one.
+    xdp_mode: Option<XdpMode>,
 }
 
 /// The way in which a program is attached.
@@ -183,7 +186,7 @@ impl Occupant {
 
     /// Returns the command that detaches the program.
     fn way_out(self, place: Place, point: &AttachPoint) -> String {
-        let Self { prog_id, attach_type, attachment } = self;
+        let Self { prog_id, attach_type, attachment, xdp_mode } = self;
         if let Attachment::Link(link) = attachment {
             return format!("`core-relo link detach {link}` makes room");
         }
@@ -191,7 +194,11 @@ impl Occupant {
         if attach_type == AttachType::SkLookup || attachment == Attachment::SomeLink {
             return "`core-relo link list` shows its link, `core-relo link detach` makes room".into();
         }
-        let resolved = shell_word(&point.resolved_text(place, attach_type));
+        let resolved = match xdp_mode {
+            Some(mode) => point.text_with_xdp_mode(mode),
+            None => point.resolved_text(place, attach_type),
+        };
+        let resolved = shell_word(&resolved);
         let detach = format!("`core-relo prog detach {prog_id} --from {resolved}` makes room");
         match attachment {
             Attachment::PerhapsLink(link) => format!(
@@ -204,13 +211,22 @@ impl Occupant {
 }
 
 impl AttachPoint {
+    /// Returns the text of the attach point with the mode in which an XDP program is attached. `prog detach` finds the program in this mode
+    /// only, which may be another than that of the refused program.
+    fn text_with_xdp_mode(&self, mode: XdpMode) -> String {
+        match (&self.site, interface_hook_word(InterfaceHook::Xdp(mode))) {
+            (Site::Interface { name, .. }, Some(word)) => format!("dev:{name},{word}"),
+            _ => self.text.clone(),
+        }
+    }
+
     /// Returns the text of the attach point with the attach type, and with the id of the map. `prog detach` knows neither the section
     /// of the program nor the object of the map.
     fn resolved_text(&self, place: Place, attach_type: AttachType) -> String {
         let word = short_name(attach_type);
         match (&self.site, place) {
-            // Any XDP mode will do.
-            (Site::Interface { .. }, _) if attach_type == AttachType::Xdp => self.text.clone(),
+            // Without a mode, any mode will do.
+            (Site::Interface { name, .. }, _) if attach_type == AttachType::Xdp => format!("dev:{name}"),
             (Site::Interface { name, .. }, _) => format!("dev:{name},{word}"),
             (Site::Cgroup { path, .. }, _) => format!("cgroup:{},{word}", path.display()),
             (Site::Map { .. }, Place::Map(id)) => format!("map:{id},{word}"),
@@ -271,6 +287,10 @@ impl Occupied {
         let mut links = None;
         for of in attach_types {
             let Ok(attached) = attach::query(target, *of) else { continue };
+            let modes = match (place, of) {
+                (Place::Interface(ifindex), AttachType::Xdp) => attach::xdp_query(ifindex).ok(),
+                _ => None,
+            };
             for (index, prog_id) in attached.prog_ids.iter().enumerate() {
                 let attachment = match attached.link_ids.get(index) {
                     Some(0) => Attachment::Direct,
@@ -280,7 +300,8 @@ impl Occupied {
                         links.as_ref().map_or(Attachment::Unknown, |links| place.find(links, *prog_id, *of))
                     }
                 };
-                occupants.push(Occupant { prog_id: *prog_id, attach_type: *of, attachment });
+                let xdp_mode = modes.as_ref().and_then(|modes| modes.mode_of(*prog_id));
+                occupants.push(Occupant { prog_id: *prog_id, attach_type: *of, attachment, xdp_mode });
             }
         }
         (!occupants.is_empty()).then_some(Self { place, occupants })
@@ -351,7 +372,12 @@ mod tests {
 
     #[test]
     fn an_occupant_is_named_with_the_link_that_attaches_it() {
-        let occupant = |prog_id, attachment| Occupant { prog_id, attach_type: AttachType::Xdp, attachment };
+        let occupant = |prog_id, attachment| Occupant {
+            prog_id,
+            attach_type: AttachType::Xdp,
+            attachment,
+            xdp_mode: None,
+        };
         assert_eq!(occupant(7, Attachment::Link(1)).text(Some(7), &[]), "this program (7) by link 1");
         assert_eq!(occupant(9, Attachment::Direct).text(Some(7), &[]), "program 9");
         assert_eq!(occupant(9, Attachment::Unknown).text(None, &[]), "program 9");
@@ -375,7 +401,8 @@ mod tests {
         ] {
             assert_eq!(holder.attachment(by_links), expected);
         }
-        let occupant = Occupant { prog_id: 7, attach_type: AttachType::Xdp, attachment: A::SomeLink };
+        let occupant =
+            Occupant { prog_id: 7, attach_type: AttachType::Xdp, attachment: A::SomeLink, xdp_mode: None };
         assert_eq!(occupant.text(None, &[]), "program 7 by a link");
         let way_out = occupant.way_out(Place::Interface(2), &"dev:eth0".parse().unwrap());
         assert!(way_out.contains("`core-relo link list` shows its link"), "{way_out}");
@@ -386,7 +413,9 @@ mod tests {
     fn a_way_out_names_the_attach_type_and_the_map_that_detach_needs() {
         let way_out = |point: &str, place, attach_type| {
             let point: AttachPoint = point.parse().unwrap();
-            Occupant { prog_id: 7, attach_type, attachment: Attachment::Direct }.way_out(place, &point)
+            let xdp_mode = None;
+            Occupant { prog_id: 7, attach_type, attachment: Attachment::Direct, xdp_mode }
+                .way_out(place, &point)
         };
         for (point, place, attach_type, from) in [
             ("dev:eth0", Place::Interface(2), AttachType::Xdp, "dev:eth0"),
@@ -407,6 +436,23 @@ mod tests {
         }
         let lookup = way_out("netns:blue", Place::Netns(4), AttachType::SkLookup);
         assert!(lookup.contains("link detach") && !lookup.contains("prog detach"), "{lookup}");
+    }
+
+    #[test]
+    fn a_way_out_names_the_mode_in_which_an_xdp_program_is_attached() {
+        for (mode, from) in [
+            (Some(XdpMode::Generic), "dev:eth0,xdpgeneric"),
+            (Some(XdpMode::Driver), "dev:eth0,xdpdrv"),
+            (Some(XdpMode::Hardware), "dev:eth0,xdpoffload"),
+            (None, "dev:eth0"),
+        ] {
+            let (attach_type, attachment) = (AttachType::Xdp, Attachment::Direct);
+            let occupant = Occupant { prog_id: 7, attach_type, attachment, xdp_mode: mode };
+            for point in ["dev:eth0", "dev:eth0,xdpdrv", "dev:eth0,xdpgeneric"] {
+                let way_out = occupant.way_out(Place::Interface(2), &point.parse().unwrap());
+                assert_eq!(way_out, format!("`core-relo prog detach 7 --from {from}` makes room"));
+            }
+        }
     }
 
     #[test]

@@ -31,6 +31,11 @@ const INTERFACE_HOOKS: [(&str, InterfaceHook); 14] = [
     ("tc_egress", InterfaceHook::Tc(TcAttachPoint::Egress)),
 ];
 
+/// Returns the word for a hook of a network interface.
+pub(super) fn interface_hook_word(hook: InterfaceHook) -> Option<&'static str> {
+    INTERFACE_HOOKS.iter().find(|(_, known)| *known == hook).map(|(word, _)| *word)
+}
+
 /// The words for netfilter's hooks, at the kernel's numbers.
 const NETFILTER_HOOKS: [&str; 5] = ["prerouting", "input", "forward", "output", "postrouting"];
 

@@ -140,7 +140,7 @@ pub fn xdp_netlink<'i>(
     };
     match attach() {
         Ok(attachment) => Ok(Link::new(attachment, label)),
-        Err(error) => Err(explain_einval(netlink_error(&label, "attach", error), prog, AttachType::Xdp)),
+        Err(error) => Err(explain_einval(refusal(&label, error), prog, AttachType::Xdp)),
     }
 }
 
@@ -184,6 +184,17 @@ impl XdpPrograms {
             ids.push(self.prog_id);
         }
         ids
+    }
+
+    /// Returns the mode in which a program is attached. Returns `None` if the program is not attached, or if the kernel does not report the
+    /// mode.
+    pub fn mode_of(&self, prog_id: u32) -> Option<XdpMode> {
+        let modes = [
+            (self.driver_prog_id, XdpMode::Driver),
+            (self.generic_prog_id, XdpMode::Generic),
+            (self.hardware_prog_id, XdpMode::Hardware),
+        ];
+        modes.into_iter().find(|(id, _)| prog_id != 0 && *id == prog_id).map(|(_, mode)| mode)
     }
 }
 
@@ -299,6 +310,17 @@ impl Attachment for XdpAttachment {
 /// Returns the label of the attachment in errors and in [`Link::label`].
 fn attachment_label(interface: InterfaceRef<'_>) -> String {
     format!("xdp on {interface}")
+}
+
+/// Returns the error of an attachment by netlink, with the ways out that links have, too.
+fn refusal(label: &str, error: NetlinkError) -> AttachError {
+    let mut error = netlink_error(label, "attach", error);
+    if let AttachError::Netlink { errno, hint: way_out, .. } = &mut error
+        && matches!(errno.0, libc::ERANGE | libc::EOPNOTSUPP)
+    {
+        *way_out = hint(*errno);
+    }
+    error
 }
 
 fn hint(errno: Errno) -> Hint {

@@ -186,5 +186,14 @@ fn a_large_mtu_is_named_with_the_ways_out() {
         let error = xdp(prog.fd(), near, XdpMode::Driver).unwrap_err();
         assert_eq!(error.errno(), Some(Errno(libc::ERANGE)), "{error}");
         assert!(error.to_string().contains("`xdp.frags`"), "{error}");
+        let error = xdp_netlink(prog.fd(), near, XdpMode::Driver, XdpReplace::Never).unwrap_err();
+        assert_eq!(error.errno(), Some(Errno(libc::ERANGE)), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("`xdp.frags`") && error.contains("`xdpgeneric`"), "{error}");
+        let link = xdp_netlink(prog.fd(), near, XdpMode::Generic, XdpReplace::Never).unwrap();
+        let attached = xdp_query(near).unwrap();
+        assert_eq!(attached.mode_of(prog.id()), Some(XdpMode::Generic));
+        assert_eq!(attached.mode_of(0), None);
+        drop(link);
     });
 }
