@@ -1,4 +1,4 @@
-//! The kernel's lockdown, which closes helpers to all programs.
+//! The kernel's lockdown, which closes helpers to all programs, and refuses kprobes.
 
 /// A mode of lockdown, as `/sys/kernel/security/lockdown` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,11 @@ impl Lockdown {
         HELPERS.iter().any(|(number, mode)| *number == helper && self >= *mode)
     }
 
+    /// Returns whether the mode refuses new kprobes, and all access to tracefs (kernel: `LOCKDOWN_KPROBES`, `LOCKDOWN_TRACEFS`).
+    pub const fn closes_kprobes(self) -> bool {
+        matches!(self, Self::Confidentiality)
+    }
+
     /// Returns the helpers that the mode closes.
     pub fn closed_helpers(self) -> impl Iterator<Item = u32> {
         HELPERS.iter().filter(move |(_, mode)| self >= *mode).map(|(number, _)| *number)
@@ -66,5 +71,6 @@ mod tests {
         assert_eq!(closed(Lockdown::Integrity), [false, true, false]);
         assert_eq!(closed(Lockdown::Confidentiality), [true, true, false]);
         assert_eq!(Lockdown::Integrity.closed_helpers().collect::<Vec<_>>(), [36]);
+        assert!(Lockdown::Confidentiality.closes_kprobes() && !Lockdown::Integrity.closes_kprobes());
     }
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     arch::SYSCALL_PREFIX,
+    lockdown::refused_probe,
     sys::{self, Errno, PerfEventOpen},
 };
 use std::{os::fd::BorrowedFd, sync::OnceLock};
@@ -63,7 +64,7 @@ pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> 
             cpu: Some(0),
             ..PerfEventOpen::default()
         };
-        (None, sys::perf_event_open(&event).map_err(|errno| open_error(&label, errno))?)
+        (None, sys::perf_event_open(&event).map_err(|errno| open_error(&label, options.offset, errno))?)
     };
     let &KprobeOptions { cookie, mode, .. } = options;
     PerfAttach { prog, event, probe, label: &label, cookie, mode, enable: true }.attach()
@@ -83,8 +84,11 @@ fn attachment_label(function: &str, options: &KprobeOptions) -> String {
     }
 }
 
-fn open_error(label: &str, errno: Errno) -> AttachError {
+fn open_error(label: &str, offset: u64, errno: Errno) -> AttachError {
     let hint = match errno.0 {
+        libc::EINVAL if offset != 0 => Hint(
+            "is the offset inside the function, and may the function be probed? See kprobes/blacklist in debugfs",
+        ),
         libc::ENOENT => Hint("no such function in this kernel: see /proc/kallsyms"),
         libc::EADDRNOTAVAIL if label.starts_with("kretprobe") => Hint(
             "several functions have this name: name one by its address in /proc/kallsyms, or as `_text+OFFSET`: --attach-to \
@@ -100,7 +104,7 @@ fn open_error(label: &str, errno: Errno) -> AttachError {
         ),
         libc::EINVAL => Hint("this function cannot be probed: see kprobes/blacklist in debugfs"),
         libc::EILSEQ => Hint("the offset is not the start of an instruction"),
-        _ => perf_hint(errno),
+        _ => refused_probe(errno).unwrap_or_else(|| perf_hint(errno)),
     };
     AttachError::kernel_with_hint(label, "open the perf event", errno, hint)
 }

@@ -1,7 +1,7 @@
 //! tracefs, the kernel's tracing file system: its mount point, tracepoint ids, and probes that are created by writing to it.
 
 use super::error::{AttachError, Hint};
-use crate::sys::Errno;
+use crate::{lockdown::refused_probe, sys::Errno};
 use core::{
     hash::BuildHasher as _,
     sync::atomic::{AtomicU32, Ordering},
@@ -50,8 +50,11 @@ pub(super) fn event_id(label: &str, category: &str, name: &str) -> Result<u64, A
         return Err(AttachError::target(label, "expected a tracepoint as `category/name`"));
     }
     let path = root()?.join("events").join(category).join(name).join("id");
-    let failed = |errno| {
-        let hint = if errno == Errno(libc::ENOENT) { NOT_THERE } else { Hint::for_errno(errno) };
+    let failed = |errno: Errno| {
+        let hint = match errno.0 {
+            libc::ENOENT => NOT_THERE,
+            _ => refused_probe(errno).unwrap_or_else(|| Hint::for_errno(errno)),
+        };
         AttachError::kernel_with_hint(label, "look up the tracepoint's id", errno, hint)
     };
     let text = fs::read_to_string(path).map_err(|e| failed(Errno::from_io_error(&e)))?;
@@ -127,7 +130,7 @@ impl ProbeEvent {
             |errno| {
                 let hint = match errno.0 {
                     libc::ENOENT | libc::EINVAL => Hint("is there such a function, and may it be probed?"),
-                    _ => Hint::for_errno(errno),
+                    _ => refused_probe(errno).unwrap_or_else(|| Hint::for_errno(errno)),
                 };
                 AttachError::kernel_with_hint(label, "create a probe in tracefs", errno, hint)
             },

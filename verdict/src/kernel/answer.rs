@@ -1,6 +1,7 @@
 //! Answers about a kernel, each with its evidence.
 
 use core::fmt;
+use core_relo_object::lockdown::Lockdown;
 
 /// The answer to a question about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,14 @@ pub struct Evidence {
     pub source: EvidenceSource,
     /// The evidence, such as "enum bpf_func_id ends with BPF_FUNC_get_socket_cookie".
     pub text: String,
+}
+
+impl Evidence {
+    /// Returns the evidence that lockdown is active on the machine.
+    pub(super) fn of_lockdown(mode: Lockdown) -> Self {
+        let text = format!("{} is `{}`", Lockdown::FILE, mode.word());
+        Self { source: EvidenceSource::System, text }
+    }
 }
 
 /// The source of evidence, strongest first.

@@ -1,6 +1,9 @@
 //! Whether a kernel attaches programs by an attach type or a link type: the kernel's enums, and what the configuration leaves out.
 
-use super::{answer::Answer, facts::KernelFacts};
+use super::{
+    answer::{Answer, Evidence},
+    facts::KernelFacts,
+};
 use core_relo::btf::Kind;
 use core_relo_object::{
     features::Feature,
@@ -77,8 +80,16 @@ impl KernelFacts<'_> {
         conditional_link(attach_type).is_some().then(|| self.attachment(attach_type))
     }
 
-    /// Answers whether the kernel attaches programs to kprobes.
+    /// Answers whether the kernel attaches programs to kprobes, which lockdown may forbid.
     pub fn kprobe_events(&self) -> Answer {
+        let compiled = self.compiled_kprobe_events();
+        match self.inputs.lockdown.filter(|mode| mode.closes_kprobes() && compiled.is_present()) {
+            Some(mode) => Answer::Absent(Evidence::of_lockdown(mode)),
+            None => compiled,
+        }
+    }
+
+    fn compiled_kprobe_events(&self) -> Answer {
         const OPTION: &str = "CONFIG_KPROBE_EVENTS";
         if self.vmlinux.find(self.query, KPROBE_STRUCT.as_bytes(), Kind::Struct).is_some() {
             return Answer::from_btf(true, format!("struct {KPROBE_STRUCT}"));

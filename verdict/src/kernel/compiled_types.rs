@@ -12,10 +12,7 @@ use super::{
     query::MODULE_BTF_STRUCT,
 };
 use core_relo::{Name, btf::Kind};
-use core_relo_object::{
-    lockdown::Lockdown,
-    object::{MapType, ProgramType},
-};
+use core_relo_object::object::{MapType, ProgramType};
 
 /// The question about program types that only BTF of a whole kernel answers.
 const COMPILED_TYPES_UNKNOWN: &str =
@@ -33,9 +30,7 @@ impl KernelFacts<'_> {
 
     /// Returns the evidence that lockdown closes a helper to all programs on the machine.
     pub fn lockdown_of_helper(&self, number: u32) -> Option<Evidence> {
-        let mode = self.inputs.lockdown.filter(|mode| mode.closes(number))?;
-        let text = format!("{} is `{}`", Lockdown::FILE, mode.word());
-        Some(Evidence { source: EvidenceSource::System, text })
+        self.inputs.lockdown.filter(|mode| mode.closes(number)).map(Evidence::of_lockdown)
     }
 
     /// Answers whether the kernel was compiled with a helper.

@@ -70,6 +70,15 @@ fn a_program_that_the_kernel_loads_and_does_not_attach_has_a_warning() {
     ];
     assert_eq!(warnings("kprobe/vfs_read", false), [expected.map(str::to_owned)]);
     assert_eq!(warnings("kprobe/vfs_read", true), [[""; 4]; 0]);
+    // Lockdown refuses kprobes, whatever the kernel has.
+    let inputs = KernelInputs { lockdown: Some(Lockdown::Confidentiality), ..KernelInputs::default() };
+    let locked = (
+        "cannot be attached: the kernel lacks kprobe events".to_owned(),
+        "/sys/kernel/security/lockdown is `confidentiality` (system)".to_owned(),
+    );
+    assert_eq!(warnings_with("kprobe/vfs_read", |_| {}, &inputs), [locked]);
+    let inputs = KernelInputs { lockdown: Some(Lockdown::Integrity), ..KernelInputs::default() };
+    assert_eq!(warnings_with("kprobe/vfs_read", |_| {}, &inputs), []);
     // Other programs need no events. A load leaves out a program with `?`.
     for section in ["xdp", "fentry/vfs_read", "?kprobe/vfs_read"] {
         assert_eq!(warnings(section, false), [[""; 4]; 0], "{section}");
