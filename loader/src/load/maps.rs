@@ -5,7 +5,7 @@ use super::{
     kernel::Kernel,
     loaded::{LoadedMap, PinState},
     loading::Loading,
-    verifier::cut,
+    verifier::{ENOTSUPP, cut},
 };
 use crate::{
     hint::Hint,
@@ -279,7 +279,7 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
     let is_unbounded =
         matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
     let is_valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
-    if let (libc::EINVAL | libc::E2BIG, Some(error)) = (errno.0, map.broken_rule()) {
+    if let (libc::EINVAL | libc::E2BIG | ENOTSUPP, Some(error)) = (errno.0, map.broken_rule()) {
         return LoadHint(format!("every kernel refuses the map: {error}"));
     }
     if let Some(exceeded) = exceeded_limit(map, errno).filter(|_| has_type != Some(false)) {
@@ -363,5 +363,19 @@ mod tests {
         assert!(text(MapType::Cpumap, 4, 4, 100_000).contains("100000 entries"));
         let rule = "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4";
         assert_eq!(text(MapType::Array, 8, 4, 1), rule);
+        // The kernel has this error for LRU hashes only.
+        let mut lru = MapPlan::default();
+        lru.set_attributes(MapAttributes {
+            map_type: MapType::LruHash.number(),
+            key_size: 4,
+            value_size: 4,
+            max_entries: 1,
+            map_flags: 1,
+            ..MapAttributes::default()
+        });
+        assert_eq!(
+            hint(&lru, Errno(ENOTSUPP), Some(true)).0,
+            "every kernel refuses the map: flag BPF_F_NO_PREALLOC, which BPF_MAP_TYPE_LRU_HASH does not accept"
+        );
     }
 }

@@ -22,7 +22,7 @@ const SHOWN_LINES: usize = 12;
 const SHOWN_CHARS: usize = 500;
 
 /// `ENOTSUPP` of the kernel, which user space has no name for.
-const ENOTSUPP: i32 = 524;
+pub(super) const ENOTSUPP: i32 = 524;
 
 /// A program that the kernel refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
