@@ -23,6 +23,9 @@ pub const GO_FUNCTIONS: usize = 1 << 20;
 /// Loadable segments of a user-space binary. Own limit, since each USDT probe is searched in all segments. Real binaries have a
 /// dozen.
 pub const BINARY_SEGMENTS: usize = 4096;
+/// Executable mappings of a process whose binaries are searched for calls of an indirect function. Own limit, since a hostile process may
+/// have many. Large programs have some hundred.
+pub const MAPPED_BINARIES: usize = 1024;
 /// Functions of a user-space binary that a pattern may match (`MAX_UPROBE_MULTI_CNT`).
 pub const BINARY_MATCHES: usize = 1 << 20;
 /// Bytes of a pattern of function names. The kernel accepts names of up to 512 bytes (`KSYM_NAME_LEN`).

@@ -5,8 +5,8 @@ use super::{
     error::AttachError,
     file_range::FileRange,
     function_search::{FunctionMatch, FunctionSearch, WantedFunction},
-    indirect_function::implementation,
-    missing_function::{indirect_function, missing_function},
+    indirect_function::{IndirectFunction, implementations},
+    missing_function::{ambiguous_function, indirect_function, missing_function},
     pattern_search::PatternSearch,
     stripped::SymbolSource,
 };
@@ -155,10 +155,12 @@ impl Binary {
         let name = wanted.name;
         let Some(place) = found.place else { return Err(missing_function(self, wanted)) };
         if found.is_ambiguous {
-            return Err(self.error(format!("has several functions `{name}`, at different places")));
+            return Err(ambiguous_function(self, wanted));
         }
         if let Some(resolver) = place.resolver {
-            let found = process.map(|pid| implementation(self, resolver, pid)).transpose()?.flatten();
+            let function = [IndirectFunction { name: wanted.base.as_bytes(), resolver }];
+            let found = process.map(|pid| implementations(self, &function, pid)).transpose()?;
+            let found = found.and_then(|found| found.into_iter().next().flatten());
             return found.ok_or_else(|| indirect_function(self, wanted, process));
         }
         let distance = if entry == EntryPoint::Local { place.local_entry } else { 0 };
@@ -167,8 +169,13 @@ impl Binary {
 
     /// Returns the file offsets of the functions that match a pattern, each once although it may have several names (libbpf:
     /// `elf_resolve_pattern_offsets`).
-    pub(super) fn find_matching_functions(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
-        let mut search = PatternSearch::new(self, pattern)?;
+    /// Of a matching indirect function, adds the implementation that a process uses, if there is one.
+    pub(super) fn find_matching_functions(
+        &self,
+        process: Option<u32>,
+        pattern: &str,
+    ) -> Result<Vec<u64>, AttachError> {
+        let mut search = PatternSearch::new(self, process, pattern)?;
         for table in [SymbolTable::Full, SymbolTable::Dynamic] {
             self.symbols(table, SymbolFilter::Functions, &mut |symbol| search.add(symbol))?;
             if search.has_matches() {
@@ -265,9 +272,9 @@ mod tests {
         let entry = 0x100;
         assert_eq!(binary.find_function("f1", EntryPoint::Local), Ok(F1));
         assert_eq!(binary.find_functions(&["f1", "entry", "f1"]), Ok(vec![F1, entry, F1]));
-        assert_eq!(binary.find_matching_functions("*"), Ok(vec![entry, F1]));
-        assert!(binary.find_matching_functions("take?").is_err(), "defined in another file");
-        let long = binary.find_matching_functions(&"*".repeat(513)).unwrap_err().to_string();
+        assert_eq!(binary.find_matching_functions(None, "*"), Ok(vec![entry, F1]));
+        assert!(binary.find_matching_functions(None, "take?").is_err(), "defined in another file");
+        let long = binary.find_matching_functions(None, &"*".repeat(513)).unwrap_err().to_string();
         assert!(long.contains("the pattern is too long: 513 bytes, expected at most 512"), "{long}");
         // A label is not a function.
         for missing in ["label", "taken", "f", "f1@V_1", "F1", ""] {
@@ -294,7 +301,7 @@ mod tests {
             let binary = Binary::open(file.path()).unwrap();
             let [local, global] = [EntryPoint::Local, EntryPoint::Global]
                 .map(|entry| binary.find_function("f1", entry).unwrap());
-            let all = (binary.find_functions(&["f1"]), binary.find_matching_functions("f1"));
+            let all = (binary.find_functions(&["f1"]), binary.find_matching_functions(None, "f1"));
             assert_eq!(all, (Ok(vec![local]), Ok(vec![local])));
             [local, global]
         };
@@ -389,7 +396,7 @@ mod tests {
             if let Ok(at) = binary.find_function("f1", EntryPoint::Local) {
                 within(at);
             }
-            let _found = (binary.find_matching_functions("*"), binary.segments(), binary.kind());
+            let _found = (binary.find_matching_functions(None, "*"), binary.segments(), binary.kind());
             let _notes = binary.section(b".note.stapsdt").map(|s| s.map(|s| s.data.len()));
         };
         for cut in (0..whole.len()).step_by(23) {

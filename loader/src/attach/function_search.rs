@@ -23,7 +23,7 @@ impl<'n> WantedFunction<'n> {
     }
 
     /// Returns whether a symbol whose name is [`base`](Self::base) has the wanted version.
-    fn accepts(&self, version: Option<SymbolVersion<'_>>) -> bool {
+    pub(super) fn accepts(&self, version: Option<SymbolVersion<'_>>) -> bool {
         self.version.is_none_or(|wanted| version.is_some_and(|found| found.name == wanted.as_bytes()))
     }
 }

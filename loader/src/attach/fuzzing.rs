@@ -43,7 +43,7 @@ fn functions(binary: &Binary, name: &str) -> Offsets {
     // One lookup of several names. `f1` is a function of the seeds.
     let several = binary.find_functions(&[name, "f1", name]).into_iter().flatten();
     // These offsets are not returned: a pattern's matches may be outside the file, where the kernel refuses a probe.
-    let _all = binary.find_matching_functions("*").map(|all| all.len());
+    let _all = binary.find_matching_functions(None, "*").map(|all| all.len());
     let _layout = (binary.kind(), binary.segments());
     Offsets { functions: single.chain(several).collect(), probes: Vec::new() }
 }

@@ -1,51 +1,149 @@
-//! The implementation of an indirect function (IFUNC) in a process.
+//! The implementations of indirect functions (IFUNC) in a process.
 //!
-//! The dynamic linker of the process ran the resolver and stored its result for calls within the binary, at the place of a relocation.
-//! That word is read. Nothing is executed.
+//! The dynamic linker of the process ran the resolver and stored its result at the places of relocations: for calls within the binary, and
+//! for calls by other binaries of the process. These words are read. Nothing is executed.
 
-use super::{binary::Binary, elf_file::Segment, error::AttachError, process_maps::mappings};
+use super::{
+    binary::Binary,
+    elf_file::{Segment, SymbolFilter, SymbolKind, SymbolTable},
+    error::AttachError,
+    function_search::split_version,
+    import_slots::import_slots,
+    process_maps::{mapped_binaries, mappings},
+};
 use object::elf;
-use std::{fs::File, os::unix::fs::FileExt as _};
+use std::{collections::HashMap, fs::File, os::unix::fs::FileExt as _};
 
 /// The sections with relocations.
 const RELOCATION_SECTIONS: [&[u8]; 3] = [b".rela.dyn", b".rela.plt", b".rela.iplt"];
 
-/// Returns the file offset of the code that the resolver at an address chose in a process. Returns `None` if the process has no such
-/// result: the binary does not call the function itself, or the code is not in the binary.
-pub(super) fn implementation(binary: &Binary, resolver: u64, pid: u32) -> Result<Option<u64>, AttachError> {
-    let Some(place) = result_address(binary, resolver)? else { return Ok(None) };
+/// An indirect function of a binary.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndirectFunction<'n> {
+    /// The name without the version.
+    pub(super) name: &'n [u8],
+    /// The address of the resolver.
+    pub(super) resolver: u64,
+}
+
+/// Returns the file offsets of the code that the resolvers of indirect functions chose in a process, in the order of the functions. An offset
+/// is `None` if the process has no such result: no binary of the process is linked to the function, or the code is not in the binary.
+pub(super) fn implementations(
+    binary: &Binary,
+    functions: &[IndirectFunction<'_>],
+    pid: u32,
+) -> Result<Vec<Option<u64>>, AttachError> {
     let mapped = mappings(binary, pid)?;
     let Some(shift) = load_address(binary, &mapped)? else {
         return Err(binary.error(format!("is not mapped by process {pid}")));
     };
     let unreadable =
         |e: std::io::Error| binary.error(format!("the memory of process {pid} cannot be read: {e}"));
-    let mut word = [0; 8];
     let memory = File::open(format!("/proc/{pid}/mem")).map_err(unreadable)?;
-    memory.read_exact_at(&mut word, shift.wrapping_add(place)).map_err(unreadable)?;
-    let address = binary.kind().endian.u64(&word, 0);
-    // Before the dynamic linker has stored the result, the word is no address of code, or that of the resolver.
-    let result = address.filter(|address| *address != shift.wrapping_add(resolver));
-    Ok(result.and_then(|address| {
-        let code = mapped.iter().find(|m| m.is_code && (m.start..m.end).contains(&address))?;
-        address.checked_sub(code.start)?.checked_add(code.offset)
-    }))
+    let process = Process { binary, memory, mapped, shift, pid };
+    let places = result_addresses(binary)?;
+    let mut found = Vec::new();
+    for function in functions {
+        let place = places.get(&function.resolver);
+        let word =
+            place.map(|place| process.word(shift.wrapping_add(*place))).transpose().map_err(unreadable)?;
+        found.push(word.and_then(|word| process.code_offset(word, function)));
+    }
+    if found.contains(&None) {
+        process.find_imports(functions, &mut found)?;
+    }
+    Ok(found)
 }
 
-/// Returns the address of the word with the result of a resolver, before the binary is loaded.
-fn result_address(binary: &Binary, resolver: u64) -> Result<Option<u64>, AttachError> {
+/// A process that maps a binary.
+struct Process<'b> {
+    binary: &'b Binary,
+    memory: File,
+    /// The parts of the binary that the process maps.
+    mapped: Vec<Segment>,
+    /// The distance between the addresses in the process and in the binary.
+    shift: u64,
+    pid: u32,
+}
+
+impl Process<'_> {
+    /// Reads a word of the process.
+    fn word(&self, address: u64) -> std::io::Result<u64> {
+        let mut word = [0; 8];
+        self.memory.read_exact_at(&mut word, address)?;
+        let word = self.binary.kind().endian.u64(&word, 0);
+        word.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Returns the file offset of the code at an address of the process. Before the dynamic linker has stored the result, the address is none
+    /// of code, or that of the resolver.
+    fn code_offset(&self, address: u64, function: &IndirectFunction<'_>) -> Option<u64> {
+        if address == self.shift.wrapping_add(function.resolver) {
+            return None;
+        }
+        let code = self.mapped.iter().find(|m| m.is_code && (m.start..m.end).contains(&address))?;
+        address.checked_sub(code.start)?.checked_add(code.offset)
+    }
+
+    /// Finds the results that the binaries of the process use for their calls of the functions. Binaries that cannot be read have none.
+    fn find_imports(
+        &self,
+        functions: &[IndirectFunction<'_>],
+        found: &mut [Option<u64>],
+    ) -> Result<(), AttachError> {
+        let names: Vec<_> = functions.iter().map(|function| function.name).collect();
+        let plain = self.plain_functions(&names)?;
+        for path in mapped_binaries(self.binary, self.pid)? {
+            let Ok(caller) = Binary::open(&path) else { continue };
+            let (Ok(mapped), Ok(slots)) = (mappings(&caller, self.pid), import_slots(&caller, &names)) else {
+                continue;
+            };
+            let Ok(Some(shift)) = load_address(&caller, &mapped) else { continue };
+            for slot in slots {
+                let (Some(function), Some(found)) = (functions.get(slot.name), found.get_mut(slot.name))
+                else {
+                    continue;
+                };
+                let Ok(address) = self.word(shift.wrapping_add(slot.address)) else { continue };
+                let offset = self.code_offset(address, function).filter(|offset| !plain.contains(offset));
+                *found = found.or(offset);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the file offsets of plain functions with one of the names. A library may have an old version of an indirect function that is a
+    /// plain function, which old programs are linked to.
+    fn plain_functions(&self, names: &[&[u8]]) -> Result<Vec<u64>, AttachError> {
+        let mut offsets = Vec::new();
+        self.binary.symbols(SymbolTable::Dynamic, SymbolFilter::Functions, &mut |symbol| {
+            let (base, _) = split_version(symbol);
+            if symbol.kind == SymbolKind::Function && names.contains(&base) {
+                offsets.extend(self.binary.range().start().checked_add(symbol.offset));
+            }
+            Ok(())
+        })?;
+        Ok(offsets)
+    }
+}
+
+/// Returns the addresses of the words with the results of resolvers by the addresses of the resolvers, before the binary is loaded.
+fn result_addresses(binary: &Binary) -> Result<HashMap<u64, u64>, AttachError> {
     let kind = binary.kind();
-    let (true, Some(wanted)) = (kind.is_64, relocation_type(binary.machine())) else { return Ok(None) };
+    let mut places = HashMap::new();
+    let (true, Some(wanted)) = (kind.is_64, relocation_type(binary.machine())) else { return Ok(places) };
     for name in RELOCATION_SECTIONS {
         let Some(section) = binary.section(name)? else { continue };
         for record in section.data.chunks_exact(24) {
             let [place, info, addend] = [0, 8, 16].map(|at| kind.endian.u64(record, at));
-            if addend == Some(resolver) && info == Some(wanted) {
-                return Ok(place);
+            if let (Some(resolver), Some(place)) = (addend, place)
+                && info == Some(wanted)
+            {
+                places.entry(resolver).or_insert(place);
             }
         }
     }
-    Ok(None)
+    Ok(places)
 }
 
 /// Returns the type of the relocation that stores the result of a resolver (`R_*_IRELATIVE`).
@@ -129,6 +227,26 @@ mod tests {
         assert_eq!(binary.find_functions_of(own, &["strlen"]), Ok(vec![expected]));
     }
 
+    /// The C library has calls of its own. Those of this program, which is linked to the function, lead to the same code.
+    #[test]
+    fn the_implementation_that_other_binaries_of_a_process_call_is_found() {
+        let Some((path, expected)) = own_strlen() else { return };
+        let binary = Binary::open(&path).unwrap();
+        let pid = std::process::id();
+        let mapped = mappings(&binary, pid).unwrap();
+        let shift = load_address(&binary, &mapped).unwrap().unwrap();
+        let memory = File::open("/proc/self/mem").unwrap();
+        let process = Process { binary: &binary, memory, mapped, shift, pid };
+        let functions =
+            [b"no_such_function", &b"strlen"[..]].map(|name| IndirectFunction { name, resolver: u64::MAX });
+        let mut found = [None; 2];
+        process.find_imports(&functions, &mut found).unwrap();
+        if binary.find_function("strlen", EntryPoint::Local).is_ok() {
+            return println!("SKIP: strlen is no indirect function here");
+        }
+        assert_eq!(found, [None, Some(expected)]);
+    }
+
     #[test]
     fn an_indirect_function_is_probed_in_a_process() {
         let Some((path, _)) = own_strlen() else { return };
@@ -166,15 +284,10 @@ mod tests {
             let file =
                 TempFile::new("indirect", &TestElf::with_sections(&[TestSymbol { ..symbol }], &[section]));
             let binary = Binary::open(file.path()).unwrap();
-            assert_eq!(result_address(&binary, resolver), Ok(expected));
+            assert_eq!(result_addresses(&binary).unwrap().get(&resolver).copied(), expected);
             let found = binary.find_function_of(Some(std::process::id()), "copy", EntryPoint::Local);
             let error = found.unwrap_err().to_string();
-            let problem = if expected.is_some() {
-                "is not mapped by process"
-            } else {
-                "is an indirect function (IFUNC)"
-            };
-            assert!(error.contains(problem), "{error}");
+            assert!(error.contains("is not mapped by process"), "{error}");
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) fn indirect_function(
     let base = wanted.base;
     let reason = match process {
         None => "which chooses the code for each process: name a process \
-                 (`--attach-to PROG=pid:N`), or"
+                 (`--attach-to PROG=pid:N`, for the function in the section), or"
             .to_owned(),
         Some(pid) => format!("and the code that process {pid} uses is not found in the binary:"),
     };
@@ -40,6 +40,32 @@ pub(super) fn indirect_function(
     binary.error(format!(
         "`{base}` is an indirect function (IFUNC): its symbol is the resolver, {reason} {advice}"
     ))
+}
+
+/// Returns the error of a name that several functions have, with their offsets in the file.
+pub(super) fn ambiguous_function(binary: &Binary, wanted: &WantedFunction<'_>) -> AttachError {
+    let problem = format!("has several functions `{}`, at different places", wanted.name);
+    let mut offsets = Vec::new();
+    let searched = every_symbol(binary, SymbolFilter::Functions, &mut |symbol| {
+        let (base, version) = split_version(symbol);
+        if base == wanted.base.as_bytes()
+            && wanted.accepts(version)
+            && symbol.kind == SymbolKind::Function
+            && offsets.len() < BATCH
+        {
+            offsets.extend(binary.range().start().checked_add(symbol.offset));
+        }
+    });
+    offsets.sort_unstable();
+    offsets.dedup();
+    match (searched, offsets.first()) {
+        (Ok(_), Some(first)) => {
+            let shown: Vec<_> = offsets.iter().map(|offset| format!("{offset:#x}")).collect();
+            let advice = offset_advice(binary, &format!("{first:#x}"));
+            binary.error(format!("{problem}: {}: probe one {advice}", list(&shown)))
+        }
+        _ => binary.error(problem),
+    }
 }
 
 fn explain(binary: &Binary, wanted: &WantedFunction<'_>) -> Result<AttachError, AttachError> {
@@ -108,6 +134,10 @@ fn unknown_name(
 ) -> String {
     let sources: Vec<_> = searched.found.iter().map(|source| format!(", or in its {source}")).collect();
     let problem = format!("has no function `{}` in its symbol tables{}", wanted.name, sources.concat());
+    // Names of Go's methods have a `*` of their own, as in `main.(*Server).Serve`.
+    if wanted.name.contains(['*', '?']) && !wanted.name.contains("(*") {
+        return format!("{problem}: expected one function; uprobe.multi and uretprobe.multi take a pattern");
+    }
     if !similar.is_empty() {
         return format!("{problem}, similar: {}", list(similar));
     }
@@ -278,6 +308,29 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_one_of_uprobe_multi() {
+        let expected = "has no function `f*` in its symbol tables: expected one function; uprobe.multi and uretprobe.multi take a pattern";
+        assert_eq!(message("f*", &[]), expected);
+        let method = message("main.(*Server).Serve", &[]);
+        assert!(method.contains("is probed by its offset in the file"), "{method}");
+    }
+
+    #[test]
+    fn several_functions_of_a_name_have_their_offsets() {
+        let further = [
+            TestSymbol { name: "twice", offset: F1, info: 2, section: 1 },
+            TestSymbol { name: "twice", offset: F1 + 1, info: 2, section: 1 },
+        ];
+        let (first, second) = (F1, F1 + 1);
+        let twice = message("twice", &further);
+        let listed = format!(
+            "has several functions `twice`, at different places: `{first:#x}`, `{second:#x}`: probe one"
+        );
+        assert!(twice.starts_with(&listed), "{twice}");
+        assert!(twice.ends_with(&format!("`--attach-to PROG=uprobe:FILE:{first:#x}`")), "{twice}");
+    }
+
+    #[test]
     fn a_misspelt_function_has_similar_names() {
         let further = [symbol("handle_request", 0x12, 1), symbol("handle_\u{1b}", 0x12, 1)];
         assert_eq!(
@@ -326,10 +379,10 @@ mod tests {
         // A pattern leaves out indirect functions.
         let file = TempFile::new("indirect", &TestElf::with_symbols(&[ifunc(), symbol("copy2", 2, 1)]));
         let binary = Binary::open(file.path()).unwrap();
-        assert_eq!(binary.find_matching_functions("copy*"), Ok(vec![F1]));
-        let none = binary.find_matching_functions("copy").unwrap_err().to_string();
+        assert_eq!(binary.find_matching_functions(None, "copy*"), Ok(vec![F1]));
+        let none = binary.find_matching_functions(None, "copy").unwrap_err().to_string();
         assert!(none.contains("only indirect functions (IFUNC) match `copy`"), "{none}");
         // Two names of one function are one probe.
-        assert_eq!(binary.find_matching_functions("?*").map(|found| found.len()), Ok(2));
+        assert_eq!(binary.find_matching_functions(None, "?*").map(|found| found.len()), Ok(2));
     }
 }

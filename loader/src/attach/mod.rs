@@ -39,6 +39,7 @@ mod function_search;
 #[cfg(feature = "usdt")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod import_slots;
 mod indirect_function;
 #[cfg(feature = "netlink")]
 mod interface;

@@ -4,10 +4,15 @@ use super::{
     binary::Binary,
     elf_file::{Symbol, SymbolKind},
     error::AttachError,
+    function_search::split_version,
+    indirect_function::{IndirectFunction, implementations},
     names::{Glob, GlobError},
 };
 use crate::limits::BINARY_MATCHES;
 use core_relo::sort::sort;
+
+/// The number of matching indirect functions whose implementations are found. The C library has some hundred names of such functions.
+const INDIRECT: usize = 4096;
 
 /// A search for functions by a pattern. The caller adds the symbols of one table after the other, until one has matches.
 pub(super) struct PatternSearch<'p> {
@@ -16,14 +21,20 @@ pub(super) struct PatternSearch<'p> {
     glob: Glob<'p>,
     /// The file offsets of the matching functions.
     offsets: Vec<u64>,
-    /// Whether an indirect function matches.
-    has_indirect: bool,
+    /// The process whose implementations of indirect functions count.
+    process: Option<u32>,
+    /// The matching indirect functions, with the addresses of their resolvers.
+    indirect: Vec<(Vec<u8>, u64)>,
 }
 
 impl<'p> PatternSearch<'p> {
-    pub(super) fn new(binary: &'p Binary, pattern: &'p str) -> Result<Self, AttachError> {
+    pub(super) fn new(
+        binary: &'p Binary,
+        process: Option<u32>,
+        pattern: &'p str,
+    ) -> Result<Self, AttachError> {
         let glob = Glob::new(pattern).map_err(|e| glob_error(binary, pattern, e))?;
-        Ok(Self { binary, pattern, glob, offsets: Vec::new(), has_indirect: false })
+        Ok(Self { binary, pattern, glob, offsets: Vec::new(), process, indirect: Vec::new() })
     }
 
     pub(super) fn add(&mut self, symbol: &Symbol<'_>) -> Result<(), AttachError> {
@@ -32,7 +43,9 @@ impl<'p> PatternSearch<'p> {
             return Ok(());
         }
         if symbol.kind == SymbolKind::Indirect {
-            self.has_indirect = true;
+            if self.indirect.len() < INDIRECT {
+                self.indirect.push((split_version(symbol).0.to_vec(), symbol.address));
+            }
             return Ok(());
         }
         if self.offsets.len() == BINARY_MATCHES {
@@ -50,16 +63,41 @@ impl<'p> PatternSearch<'p> {
     /// Returns the file offset of each matching function once.
     pub(super) fn finish(mut self) -> Result<Vec<u64>, AttachError> {
         let pattern = self.pattern;
+        self.add_implementations()?;
         if self.has_matches() {
             sort(&mut self.offsets);
             self.offsets.dedup();
             return Ok(self.offsets);
         }
-        Err(self.binary.error(if self.has_indirect {
-            format!("only indirect functions (IFUNC) match `{pattern}`: probe their implementations by name")
-        } else {
-            format!("has no function that `{pattern}` matches")
+        Err(self.binary.error(match (self.indirect.is_empty(), self.process) {
+            (true, _) => format!("has no function that `{pattern}` matches"),
+            (false, None) => {
+                format!("only indirect functions (IFUNC) match `{pattern}`: name a process, or probe their implementations by name")
+            }
+            (false, Some(pid)) => format!(
+                "only indirect functions (IFUNC) match `{pattern}`, and the code that process {pid} uses is not found in the binary: probe \
+                 their implementations by name"
+            ),
         }))
+    }
+
+    /// Adds the code that the process uses for the matching indirect functions.
+    fn add_implementations(&mut self) -> Result<(), AttachError> {
+        let Some(pid) = self.process.filter(|_| !self.indirect.is_empty()) else { return Ok(()) };
+        sort(&mut self.indirect);
+        self.indirect.dedup();
+        let functions: Vec<_> = self
+            .indirect
+            .iter()
+            .map(|(name, resolver)| IndirectFunction { name, resolver: *resolver })
+            .collect();
+        match implementations(self.binary, &functions, pid) {
+            Ok(found) => self.offsets.extend(found.into_iter().flatten()),
+            Err(error) if !self.has_matches() => return Err(error),
+            // The process does not map the binary, so that only plain functions match.
+            Err(_) => {}
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The parts of a binary that a process maps.
 
 use super::{binary::Binary, elf_file::Segment, error::AttachError};
+use crate::limits;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -15,6 +16,36 @@ pub(super) fn mappings(binary: &Binary, pid: u32) -> Result<Vec<Segment>, Attach
     let maps = fs::read(format!("/proc/{pid}/maps"));
     let maps = maps.map_err(|e| binary.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
     Ok(parse_mappings(&String::from_utf8_lossy(&maps), &path.to_string_lossy()))
+}
+
+/// Returns the paths of the files whose code a process maps, as this process opens them. `of` is one of them: if its path is below the root
+/// of the process, so are the others.
+pub(super) fn mapped_binaries(of: &Binary, pid: u32) -> Result<Vec<PathBuf>, AttachError> {
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let is_below_root = of.range().path().starts_with(&root);
+    let maps = fs::read(format!("/proc/{pid}/maps"));
+    let maps = maps.map_err(|e| of.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
+    let paths = code_paths(&String::from_utf8_lossy(&maps)).into_iter();
+    Ok(paths
+        .map(|path| match Path::new(&path).strip_prefix("/") {
+            Ok(inside) if is_below_root => root.join(inside),
+            _ => PathBuf::from(path),
+        })
+        .collect())
+}
+
+/// Returns the paths of files with executable mappings, each once.
+fn code_paths(maps: &str) -> Vec<String> {
+    let parse_line = |line: &str| {
+        let mut fields = line.splitn(6, ' ');
+        let mode = fields.nth(1)?;
+        let path = fields.nth(3)?.trim_start();
+        (mode.as_bytes().get(2) == Some(&b'x') && path.starts_with('/')).then(|| path.to_owned())
+    };
+    let mut paths: Vec<_> = maps.lines().filter_map(parse_line).take(limits::MAPPED_BINARIES).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
 }
 
 fn parse_mappings(maps: &str, path: &str) -> Vec<Segment> {
@@ -47,6 +78,16 @@ pub(super) fn find_address(offset: u64, mappings: &[Segment]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_files_with_code_are_listed_once() {
+        let maps = "7f0000001000-7f0000003000 r-xp 00001000 08:04 21238613      /usr/lib/my lib.so\n\
+            7f0000003000-7f0000004000 rw-p 00003000 08:04 21238613      /usr/lib/data.so\n\
+            7f0000005000-7f0000006000 r-xp 00000000 00:00 0\n\
+            7f0000006000-7f0000007000 r-xp 00000000 00:00 0             [vdso]\n\
+            7f0000008000-7f0000009000 r-xp 00008000 08:04 21238613      /usr/lib/my lib.so\n";
+        assert_eq!(code_paths(maps), ["/usr/lib/my lib.so"]);
+    }
 
     #[test]
     fn the_mappings_of_a_library_are_found() {

@@ -81,25 +81,36 @@ fn resolve_location(
         Some((archive, _)) => archive.clone(),
         None => resolve(binary, label)?,
     };
-    let outside = || AttachError::target(label, "the offset is outside of the file");
     let Some(function) = options.function else { return Ok((path, options.offset)) };
-    if let Some(start) = file_offset(function) {
-        let offset = u64::try_from(start).ok().and_then(|start| start.checked_add(options.offset));
-        return Ok((path, offset.ok_or_else(outside)?));
-    }
-    let (name, name_offset) = split_offset(function);
     let elf = match in_archive {
-        Some((_, member)) => archive::open_member(&path, &member)?,
-        None => Binary::open(&path)?,
+        _ if file_offset(function).is_some() => None,
+        Some((_, member)) => Some(archive::open_member(&path, &member)?),
+        None => Some(Binary::open(&path)?),
     };
+    let offset = place_in_file(elf.as_ref(), options, label)?;
+    Ok((path, offset))
+}
+
+/// Returns the file offset of the place of a uprobe. A place that is an offset in the file needs no binary.
+pub(super) fn place_in_file(
+    binary: Option<&Binary>,
+    options: &UprobeOptions<'_>,
+    label: &str,
+) -> Result<u64, AttachError> {
+    let outside = || AttachError::target(label, "the offset is outside of the file");
+    let (Some(function), Some(binary)) = (options.function, binary) else {
+        let start = options.function.map_or(Some(0), file_offset).and_then(|start| u64::try_from(start).ok());
+        return start.and_then(|start| start.checked_add(options.offset)).ok_or_else(outside);
+    };
+    let (name, name_offset) = split_offset(function);
     // Offsets count from the global entry point, as in disassemblies.
     let is_entry = options.offset == 0 && name_offset == 0;
     let entry = if is_entry { EntryPoint::Local } else { EntryPoint::Global };
-    let offset = elf
+    let offset = binary
         .find_function_of(resolve_pid(options.pid), name, entry)?
         .checked_add(options.offset)
         .and_then(|sum| sum.checked_add_signed(name_offset));
-    Ok((path, offset.ok_or_else(outside)?))
+    offset.ok_or_else(outside)
 }
 
 /// Attaches a program to an offset in a file.

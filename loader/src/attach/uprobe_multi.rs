@@ -8,11 +8,11 @@ use super::{
     link::Link,
     names::c_string,
     pmu::resolve_pid,
-    uprobe::NO_PROBE,
+    uprobe::{NO_PROBE, UprobeOptions, place_in_file},
 };
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
 use core_relo::sort::sort;
-use core_relo_object::object::{AttachType, MultiKind};
+use core_relo_object::object::{AttachType, MultiKind, file_offset};
 use std::{
     os::{
         fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
@@ -25,7 +25,8 @@ use std::{
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum UprobeSet<'a> {
-    /// The functions that match a pattern of `*` (any characters) and `?` (one character).
+    /// The functions that match a pattern of `*` (any characters) and `?` (one character). Without such a character, the place is that of
+    /// [`UprobeOptions::function`].
     Pattern(&'a str),
     /// The functions with these names. Names of the same function are one probe, unless there are cookies or semaphores.
     Symbols(&'a [&'a str]),
@@ -91,7 +92,12 @@ fn attach_at(
         UprobeSet::Pattern(_) if !(options.cookies.is_empty() && options.ref_ctr_offsets.is_empty()) => {
             return Err(AttachError::target(label, "a pattern takes no cookies and no semaphores"));
         }
-        UprobeSet::Pattern(pattern) => Binary::open(path)?.find_matching_functions(pattern)?,
+        UprobeSet::Pattern(place) if !place.contains(['*', '?']) => {
+            find_place(path, place, options.pid, &label)?
+        }
+        UprobeSet::Pattern(pattern) => {
+            Binary::open(path)?.find_matching_functions(resolve_pid(options.pid), pattern)?
+        }
         UprobeSet::Symbols(names) => {
             let mut offsets = Binary::open(path)?.find_functions_of(resolve_pid(options.pid), names)?;
             // A function with several names has one probe, unless each name has its own cookie or semaphore.
@@ -127,6 +133,19 @@ fn attach_at(
         AttachError::kernel_with_hint(&label, "attach", errno, hint)
     })?;
     Ok(Link::from_fd(link, label))
+}
+
+/// Returns the file offset of a place without wildcards, as that of a uprobe. A name that several functions have stands for all of them.
+fn find_place(path: &Path, place: &str, pid: Option<u32>, label: &str) -> Result<Vec<u64>, AttachError> {
+    let options = UprobeOptions { function: Some(place), pid, ..UprobeOptions::default() };
+    if file_offset(place).is_some() {
+        return Ok(vec![place_in_file(None, &options, label)?]);
+    }
+    let binary = Binary::open(path)?;
+    match place_in_file(Some(&binary), &options, label) {
+        Ok(offset) => Ok(vec![offset]),
+        Err(error) => binary.find_matching_functions(None, place).map_err(|_no_match| error),
+    }
 }
 
 /// Creates the kernel link. Returns the kernel's answer apart from other errors, because callers judge it differently.
@@ -202,10 +221,14 @@ mod tests {
     fn one_link_probes_many_locations() {
         let Some(elf) = TestElf::write() else { return };
         let for_pid = |pid| UprobeMultiOptions { pid: Some(pid), ..UprobeMultiOptions::default() };
+        let offset = format!("{F1:#x}");
         let (own_pid, pid_0) = (for_pid(std::process::id()), for_pid(0));
         for (locations, options, fires) in [
             (UprobeSet::Pattern("f?"), UprobeMultiOptions::default(), 1),
             (UprobeSet::Symbols(&["f1"]), UprobeMultiOptions::default(), 1),
+            // Without wildcards, a place is that of a uprobe.
+            (UprobeSet::Pattern("f1+0x1"), UprobeMultiOptions::default(), 1),
+            (UprobeSet::Pattern(&offset), UprobeMultiOptions::default(), 1),
             // One function by two names runs the program once, unless each name has its own cookie.
             (UprobeSet::Symbols(&["f1", "f1"]), UprobeMultiOptions::default(), 1),
             (
@@ -295,6 +318,9 @@ mod tests {
         assert!(text(UprobeSet::Offsets(&[1]), cookies).contains("expected at least one location"));
         let missing = text(UprobeSet::Pattern("no_such_function?"), UprobeMultiOptions::default());
         assert!(missing.contains("has no function that `no_such_function?` matches"), "{missing}");
+        // Without wildcards, the messages are those of a uprobe.
+        let missing = text(UprobeSet::Pattern("no_such_function"), UprobeMultiOptions::default());
+        assert!(missing.contains("has no function `no_such_function` in its symbol tables"), "{missing}");
         let missing = text(UprobeSet::Symbols(&["no_such"]), UprobeMultiOptions::default());
         assert!(missing.contains("has no function `no_such`"), "{missing}");
     }

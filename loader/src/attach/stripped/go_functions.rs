@@ -137,7 +137,7 @@ mod tests {
     fn find(table: &[u8], further: &[TestSection<'_>]) -> u64 {
         let (binary, _file) = open(table, further);
         let found = binary.find_function("main.f", EntryPoint::Local).unwrap();
-        assert_eq!(binary.find_matching_functions("main.*"), Ok(vec![0x100, found]));
+        assert_eq!(binary.find_matching_functions(None, "main.*"), Ok(vec![0x100, found]));
         found
     }
 

@@ -64,7 +64,7 @@ mod tests {
         let binary = Binary::open(file.path()).unwrap();
         assert_eq!(binary.find_function("hidden", EntryPoint::Local), Ok(F1));
         assert_eq!(binary.find_functions(&["f1", "hidden"]), Ok(vec![F1, F1]));
-        assert_eq!(binary.find_matching_functions("hidd*"), Ok(vec![F1]));
+        assert_eq!(binary.find_matching_functions(None, "hidd*"), Ok(vec![F1]));
         let missing = |name| binary.find_function(name, EntryPoint::Local).unwrap_err().to_string();
         let similar = missing("hiden");
         assert!(
