@@ -14,6 +14,12 @@ use core_relo::Endian;
 /// The sections with the function table: of position-dependent and of position-independent programs.
 const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 
+/// The section in which an external linker puts the function table of a position-independent program, among other data.
+const READ_ONLY_DATA: &str = ".data.rel.ro";
+
+/// The sections that Go programs have.
+const GO_SECTIONS: [&str; 2] = [".go.buildinfo", ".note.go.buildid"];
+
 /// The sections with relocations of addresses: of external linkers, and of Go's linker.
 const RELOCATION_SECTIONS: [&str; 2] = [".rela.dyn", ".rela"];
 
@@ -56,7 +62,22 @@ fn find_section(binary: &Binary) -> Result<Option<(&'static str, RawSection)>, A
             return Ok(Some((name, section)));
         }
     }
+    for name in GO_SECTIONS {
+        if binary.section(name.as_bytes())?.is_some() {
+            return find_in_data(binary);
+        }
+    }
     Ok(None)
+}
+
+/// Returns the part of the read-only data that begins with the function table.
+fn find_in_data(binary: &Binary) -> Result<Option<(&'static str, RawSection)>, AttachError> {
+    let Some(mut section) = binary.section(READ_ONLY_DATA.as_bytes())? else { return Ok(None) };
+    let Some(start) = GoTable::find(&section.data, binary.kind().endian) else { return Ok(None) };
+    let distance = u64::try_from(start).ok();
+    let address = distance.and_then(|distance| section.address.checked_add(distance));
+    section.data.drain(..start);
+    Ok(address.map(|address| (READ_ONLY_DATA, RawSection { address, ..section })))
 }
 
 /// The words of a 64-bit program that the dynamic linker relocates.
@@ -182,6 +203,27 @@ mod tests {
         assert_eq!(find(&table, &[section(&[0; 200]), relocations]), F1);
         module[..8].fill(1);
         assert!(error(&table, &[section(&module)]).ends_with(expected), "data of another layout");
+    }
+
+    #[test]
+    fn the_table_of_a_position_independent_program_of_an_external_linker_is_among_other_data() {
+        let table = table(0xffff_fff1, 0, 25);
+        // What looks like a header is none: it has no functions.
+        let fake = [&[0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8][..], &[0; 24]].concat();
+        let data = [&fake[..], &table].concat();
+        let relocation = relocation(TABLE + 32 + 24, TEXT_START);
+        let find = |sections: &[TestSection<'_>]| {
+            let file = TempFile::new("go", &TestElf::with_sections(&[], sections));
+            let binary = Binary::open(file.path()).unwrap();
+            binary.find_function("main.f", EntryPoint::Local)
+        };
+        let data = || TestSection { name: READ_ONLY_DATA, address: TABLE, bytes: &data };
+        let relocation = || TestSection { name: ".rela.dyn", address: 0, bytes: &relocation };
+        for name in GO_SECTIONS {
+            let mark = TestSection { name, address: 0, bytes: b"go" };
+            assert_eq!(find(&[mark, data(), relocation()]), Ok(F1));
+        }
+        assert!(find(&[data(), relocation()]).is_err(), "no Go program");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use core_relo::Endian;
 use core_relo_object::string_at;
 use thiserror::Error;
 
+/// The number of places like a header that are tried. Hostile data may consist of them.
+const HEADERS: usize = 64;
+
 /// The reason why a function table cannot be read.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(super) enum GoTableError {
@@ -98,6 +101,20 @@ impl<'t> GoTable<'t> {
             },
         };
         Ok(Self { endian, layout, is_64, count, text_start, names, functions })
+    }
+
+    /// Returns the offset of a table in other data. Linkers align tables to 4 bytes at least.
+    pub(super) fn find(data: &'t [u8], endian: Endian) -> Option<usize> {
+        let is_header = |at: &usize| {
+            let rest = data.get(*at..).unwrap_or_default();
+            endian.u32(rest, 0).is_some_and(|magic| Layout::of_magic(magic).is_some())
+                && matches!(rest, [_, _, _, _, 0, 0, 1 | 2 | 4, 4 | 8, ..])
+        };
+        let is_table = |at: &usize| {
+            let table = data.get(*at..).map(|rest| Self::parse(rest, endian, |_position| Some(0)));
+            table.is_some_and(|table| table.is_ok_and(|table| table.count > 0 && table.function(0).is_some()))
+        };
+        (0..data.len()).step_by(4).filter(is_header).take(HEADERS).find(is_table)
     }
 
     /// Returns the functions. A function without a readable record or name is left out.
@@ -249,6 +266,20 @@ pub(super) mod tests {
         let table = GoTable::parse(&data, Endian::Little, start).unwrap();
         let addresses: Vec<_> = table.functions().map(|f| f.address).collect();
         assert_eq!(addresses, [0x50_0000, 0x50_0020]);
+    }
+
+    #[test]
+    fn a_table_among_other_data_is_found_by_its_header_and_first_function() {
+        let table = table(0xffff_fff1, 0, 0x20);
+        let find = |data: &[u8]| GoTable::find(data, Endian::Little);
+        assert_eq!(find(&[&[0; 12], &table[..]].concat()), Some(12));
+        assert_eq!(find(&[&[0; 2], &table[..]].concat()), None, "not aligned");
+        assert_eq!(find(&[&table[..40], &table[..]].concat()), Some(40), "the first header has no functions");
+        let fakes = table[..8].repeat(HEADERS);
+        assert_eq!(find(&[&fakes[..], &table].concat()), None, "too many places like a header");
+        for other in [&[][..], &[0xf1, 0xff, 0xff], &table[..40]] {
+            assert_eq!(find(other), None);
+        }
     }
 
     #[test]
