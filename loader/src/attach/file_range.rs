@@ -13,8 +13,8 @@ use core_relo::Text;
 #[cfg(feature = "stripped-binaries")]
 use std::os::unix::fs::MetadataExt as _;
 use std::{
-    fs::File,
-    os::unix::fs::FileExt as _,
+    fs::{self, File},
+    os::{fd::AsRawFd as _, unix::fs::FileExt as _},
     path::{Path, PathBuf},
 };
 
@@ -63,6 +63,16 @@ impl FileRange {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the path of the open file as the kernel shows it to this process, without links. That is also the path in the maps of
+    /// processes, whichever root they have. Returns `None` for an unpacked file.
+    pub(super) fn kernel_path(&self) -> Option<PathBuf> {
+        match &self.contents {
+            Contents::File(file) => fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd())).ok(),
+            #[cfg(feature = "stripped-binaries")]
+            Contents::Bytes(_) => None,
+        }
     }
 
     /// Returns the offset of the range in the file.
@@ -184,7 +194,7 @@ mod tests {
     #[test]
     fn a_file_that_is_not_regular_is_refused_without_blocking() {
         let dir = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
-        std::fs::create_dir(&dir).unwrap();
+        fs::create_dir(&dir).unwrap();
         let (pipe, socket) = (dir.join("pipe"), dir.join("socket"));
         // A socket cannot be opened, so this error shows that the file type is checked before opening.
         std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -194,6 +204,6 @@ mod tests {
             let error = FileRange::open(path).unwrap_err().to_string();
             assert!(error.contains("is not a regular file"), "{error}");
         }
-        std::fs::remove_dir_all(&dir).unwrap();
+        fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -2,36 +2,31 @@
 
 use super::{binary::Binary, elf_file::Segment, error::AttachError};
 use crate::limits;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 /// Returns the parts of a binary that a process maps.
 pub(super) fn mappings(binary: &Binary, pid: u32) -> Result<Vec<Segment>, AttachError> {
-    let path = binary.range().path();
-    // The maps of a process in a container show paths below the container's root.
-    let inside = path.strip_prefix(format!("/proc/{pid}/root")).map(|inside| Path::new("/").join(inside));
-    let path = inside.or_else(|_outside| fs::canonicalize(path)).unwrap_or_else(|_e| PathBuf::from(path));
-    let maps = fs::read(format!("/proc/{pid}/maps"));
-    let maps = maps.map_err(|e| binary.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
-    Ok(parse_mappings(&String::from_utf8_lossy(&maps), &path.to_string_lossy()))
+    let range = binary.range();
+    let path = range.kernel_path().unwrap_or_else(|| range.path().to_path_buf());
+    Ok(parse_mappings(&read_maps(binary, pid)?, &path.to_string_lossy()))
 }
 
-/// Returns the paths of the files whose code a process maps, as this process opens them. `of` is one of them: if its path is below the root
-/// of the process, so are the others.
+/// Returns the paths of the files whose code a process maps, as this process opens them. `of` is one of them.
 pub(super) fn mapped_binaries(of: &Binary, pid: u32) -> Result<Vec<PathBuf>, AttachError> {
     let root = PathBuf::from(format!("/proc/{pid}/root"));
-    let is_below_root = of.range().path().starts_with(&root);
+    let paths = code_paths(&read_maps(of, pid)?).into_iter().map(PathBuf::from);
+    // Paths in another mount namespace begin at the root of the process, others at the root of this process.
+    let opened = paths.map(|path| match path.strip_prefix("/").map(|inside| root.join(inside)) {
+        Ok(inside) if inside.exists() => inside,
+        _ => path,
+    });
+    Ok(opened.collect())
+}
+
+fn read_maps(of: &Binary, pid: u32) -> Result<String, AttachError> {
     let maps = fs::read(format!("/proc/{pid}/maps"));
     let maps = maps.map_err(|e| of.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
-    let paths = code_paths(&String::from_utf8_lossy(&maps)).into_iter();
-    Ok(paths
-        .map(|path| match Path::new(&path).strip_prefix("/") {
-            Ok(inside) if is_below_root => root.join(inside),
-            _ => PathBuf::from(path),
-        })
-        .collect())
+    Ok(String::from_utf8_lossy(&maps).into_owned())
 }
 
 /// Returns the paths of files with executable mappings, each once.
@@ -78,6 +73,23 @@ pub(super) fn find_address(offset: u64, mappings: &[Segment]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The maps show a path without links, and a process with another root maps the same file.
+    #[test]
+    fn a_binary_is_found_whichever_path_leads_to_it() {
+        let exe = std::env::current_exe().unwrap();
+        let link = std::env::temp_dir().join(format!("attach-link-{}", std::process::id()));
+        std::os::unix::fs::symlink(&exe, &link).unwrap();
+        let pid = std::process::id();
+        for path in [exe, link.clone(), PathBuf::from(format!("/proc/{pid}/root{}", link.display()))] {
+            let binary = Binary::open(&path).unwrap();
+            let found = mappings(&binary, pid).unwrap();
+            assert!(found.iter().any(|mapping| mapping.is_code), "{}", path.display());
+            let binaries = mapped_binaries(&binary, pid).unwrap();
+            assert!(binaries.iter().all(|path| path.exists()), "{binaries:?}");
+        }
+        fs::remove_file(link).unwrap();
+    }
 
     #[test]
     fn the_files_with_code_are_listed_once() {

@@ -141,7 +141,8 @@ struct Directories {
 
 impl Directories {
     fn of(binary: &Binary) -> Self {
-        let path = binary.range().path();
+        let program = path_of_program(binary.range());
+        let path = program.as_deref().unwrap_or_else(|| binary.range().path());
         let root = process_root(path);
         // In the root directory of another process, absolute links would lead out of that directory.
         let path = if root.is_some() { Some(path.to_path_buf()) } else { fs::canonicalize(path).ok() };
@@ -162,6 +163,19 @@ impl Directories {
         directories.extend(directory.strip_prefix(root).ok().map(|inside| self.debug.join(inside)));
         directories
     }
+}
+
+/// Returns the path of a binary below the root directory of a process, if the path is a link to what the process runs: `/proc/PID/exe`,
+/// `/proc/PID/map_files/…`.
+fn path_of_program(range: &FileRange) -> Option<PathBuf> {
+    let mut components = range.path().strip_prefix("/proc").ok()?.components();
+    let (process, link) = (components.next()?, components.next()?);
+    let is_link = matches!(link.as_os_str().to_str(), Some("exe" | "map_files"));
+    let opened = range.kernel_path().filter(|_| is_link)?;
+    let root = Path::new("/proc").join(process).join("root");
+    // The root of another mount namespace is shown as `/`, and paths begin there.
+    let inside = opened.strip_prefix(fs::read_link(&root).ok()?).ok()?;
+    Some(root.join(inside)).filter(|path| path.exists())
 }
 
 /// Returns the part `/proc/PID/root` of a path, if the path begins so.
@@ -362,6 +376,11 @@ mod tests {
         assert_eq!(root("/proc/7/root/usr/lib/x.so"), Some(PathBuf::from("/proc/7/root")));
         assert_eq!(root("/proc/self/exe"), None);
         assert_eq!(root("/usr/lib/x.so"), None);
+        let pid = std::process::id();
+        let program = Binary::open(Path::new(&format!("/proc/{pid}/exe"))).unwrap();
+        let path = path_of_program(program.range()).unwrap();
+        assert!(path.starts_with(format!("/proc/{pid}/root")), "{}", path.display());
+        assert_eq!(fs::canonicalize(path).unwrap(), std::env::current_exe().unwrap());
         let path = PathBuf::from("/proc/7/root/usr/lib");
         let all = Directories { debug: PathBuf::from("/proc/7/root/usr/lib/debug"), binary: Some(path) };
         let last = all.of_links().pop().unwrap();
