@@ -10,12 +10,15 @@ use super::{
     args::{Arch, Arg, parse},
     note::{Note, notes},
 };
-use core_relo::Endian;
+use core_relo::{Endian, Escaped, explain::nearest_names};
 use std::path::Path;
 
 const NOTES: &[u8] = b".note.stapsdt";
 const BASE: &[u8] = b".stapsdt.base";
 const SHT_NOTE: u32 = 7;
+
+/// The number of probes whose names are compared with the name of a missing one, which limits the memory.
+const COMPARED: usize = 4096;
 
 /// A probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +89,9 @@ pub(super) fn find_probes(
         found.push(Probe { offset, address, semaphore, args: args.list });
     }
     if found.is_empty() {
-        return Err(binary.error(format!("has no USDT probe {provider}:{name}")));
+        let known = notes(&section.data, kind.endian, kind.is_64).filter_map(Result::ok);
+        let similar = similar_probes(&format!("{provider}:{name}"), known);
+        return Err(binary.error(format!("has no USDT probe {provider}:{name}{similar}")));
     }
     if let Some(arg) = first_unreadable {
         let path = path.display();
@@ -95,6 +100,16 @@ pub(super) fn find_probes(
         );
     }
     Ok(found)
+}
+
+/// Returns the probes with names that are similar to `provider:name`, as the end of a message.
+fn similar_probes<'n>(wanted: &str, notes: impl Iterator<Item = Note<'n>>) -> String {
+    let names: Vec<_> = notes.take(COMPARED).map(|note| [note.provider, b":", note.name].concat()).collect();
+    let similar = nearest_names(wanted.as_bytes(), names.iter().map(Vec::as_slice));
+    match similar.iter().map(|name| format!("`{}`", Escaped(name))).collect::<Vec<_>>() {
+        none if none.is_empty() => String::new(),
+        similar => format!(", similar: {}", similar.join(", ")),
+    }
 }
 
 /// The location of a probe and its semaphore, as in [`Probe`].
@@ -190,7 +205,13 @@ mod tests {
         let text = |provider, name| {
             find_probes(file.path(), provider, name, None, FEATURES).unwrap_err().to_string()
         };
-        assert!(text("p", "c").ends_with("has no USDT probe p:c"));
+        assert!(text("provider", "name").ends_with("has no USDT probe provider:name"));
+        let misspelt = [("conn", "request__start", ""), ("conn", "request__start", ""), ("conn", "x", "")];
+        let misspelt = TempFile::new("usdt", &TestElf::with_notes(&misspelt));
+        let error = find_probes(misspelt.path(), "conn", "request_start", None, FEATURES).unwrap_err();
+        let error = error.to_string();
+        let expected = "has no USDT probe conn:request_start, similar: `conn:request__start`";
+        assert!(error.ends_with(expected), "{error}");
         // An argument in a floating-point register makes no probe unusable.
         let found = find_probes(file.path(), "p", "a", None, FEATURES).unwrap();
         let locations: Vec<_> = found.iter().map(|probe| probe.args[0].location).collect();
