@@ -49,11 +49,15 @@ pub(in crate::load_plan) fn read_values<'e>(
         // Resolves values from the text of a configuration. Returns whether all values are resolved.
         let mut resolve_from = |config: &str| {
             for (name, value) in config.lines().filter_map(assignment) {
-                if let Some((e, slot)) = unresolved.remove(name.as_bytes())
-                    && let Err(why) = set(&mut bytes, slot, value)
-                {
+                let Some((e, slot)) = unresolved.remove(name.as_bytes()) else { continue };
+                if let Err(why) = set(&mut bytes, slot, value) {
                     let why = format!("{why} (the value in the configuration is {value})");
                     invalid.push(Refusal::new(text(e.name), why));
+                } else if let Some(room) = room_of_longer_text(slot, value) {
+                    log::warn!(
+                        "{}: {value} is cut off after {room} bytes, which the variable has room for",
+                        text(e.name)
+                    );
                 }
             }
             unresolved.is_empty()
@@ -171,7 +175,9 @@ fn virtual_value(e: &ExternEntry<'_>, kernel: &TargetKernel) -> Result<Option<u6
 /// Sets a variable to a value of the configuration.
 fn set(bytes: &mut [u8], slot: ConfigSlot, value: &str) -> Result<(), String> {
     match value.as_bytes().first() {
-        Some(letter @ (b'y' | b'n' | b'm')) => set_letter(bytes, slot, *letter),
+        Some(letter @ (b'y' | b'n' | b'm')) if value.trim_end().len() == 1 => {
+            set_letter(bytes, slot, *letter)
+        }
         Some(b'"') => set_text(bytes, slot, value),
         None => Err("it has no value".into()),
         Some(_) => {
@@ -221,6 +227,13 @@ fn set_text(bytes: &mut [u8], slot: ConfigSlot, value: &str) -> Result<(), Strin
         *target_byte = byte;
     }
     Ok(())
+}
+
+/// Returns the number of bytes that a variable has room for, if a quoted text is longer.
+fn room_of_longer_text(slot: ConfigSlot, value: &str) -> Option<u32> {
+    let room = slot.size.checked_sub(1).filter(|_| slot.ty == ConfigType::Text)?;
+    let len = value.len().checked_sub(2)?;
+    u32::try_from(len).map_or(true, |len| len > room).then_some(room)
 }
 
 /// Sets a variable to a number (libbpf: `set_kcfg_value_num`).
@@ -317,8 +330,23 @@ mod tests {
         assert!(encode(ConfigType::Int { signed: false }, 4, "y").is_err());
         assert!(encode(ConfigType::Bool, 1, "1").is_err());
         assert_eq!(encode(ConfigType::Text, 4, "\"abcdef\""), Ok(b"abc\0".to_vec()));
+        let room = |size, value| room_of_longer_text(slot(ConfigType::Text, size), value);
+        assert_eq!([room(4, "\"abcdef\""), room(4, "\"abc\""), room(4, "\"\"")], [Some(3), None, None]);
+        assert_eq!(room_of_longer_text(slot(CHAR, 1), "\"abc\""), None);
         assert!(encode(ConfigType::Text, 4, "\"abc").is_err());
         assert!(encode(ConfigType::Text, 4, "\"").is_err());
+    }
+
+    #[test]
+    fn a_value_is_read_to_its_end() {
+        for value in ["yes", "no", "y2", "module", "m n"] {
+            assert_eq!(
+                encode(ConfigType::Bool, 1, value),
+                Err("its value is not a number".into()),
+                "{value}"
+            );
+        }
+        assert_eq!(encode(ConfigType::Bool, 1, "y "), Ok(vec![1]));
     }
 
     #[test]
