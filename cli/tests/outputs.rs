@@ -307,6 +307,32 @@ fn a_closed_stdout_is_an_error_of_every_command_that_writes_there() {
     assert!(null.unwrap().status.success(), "/dev/null is not closed");
 }
 
+/// A path to a closed stream leads to the file that Rust's runtime has opened in its place.
+#[test]
+fn a_path_to_a_closed_stream_is_an_error() {
+    let (dir, _) = dir();
+    let run = |out: &str, redirection: &str| {
+        let script = format!("exec \"$0\" patch in.o --btf kernel.btf -o {out} {redirection}");
+        Command::new("sh").args(["-c", &script, BIN]).current_dir(dir.path()).output().unwrap()
+    };
+    let is_refused = |done: std::process::Output, out: &str| {
+        let err = String::from_utf8_lossy(&done.stderr);
+        let message = format!("core-relo: {out}: cannot be written: Bad file descriptor (os error 9)\n");
+        assert!(done.status.code() == Some(2) && done.stdout.is_empty() && err == message, "{out}: {done:?}");
+    };
+    symlink("/dev/stdout", dir.path().join("link")).unwrap();
+    for out in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1", "link"] {
+        is_refused(run(out, ">&-"), out);
+    }
+    is_refused(run("/dev/stdin", "<&-"), "/dev/stdin");
+    assert_eq!(run("/dev/stderr", "2>&-").status.code(), Some(2), "nobody reads the message");
+    for (out, redirection) in [("/dev/null", ">&-"), ("/dev/fd/5", "5>/dev/null >&-"), ("/dev/stdout", "<&-")]
+    {
+        let done = run(out, redirection);
+        assert!(done.status.success(), "{out} {redirection}: {done:?}");
+    }
+}
+
 #[test]
 fn help_and_version_on_a_full_device_are_an_error() {
     for words in [&["--version"][..], &["--help"], &["check", "--help"]] {

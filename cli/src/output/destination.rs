@@ -1,5 +1,6 @@
 //! The file that an output path leads to.
 
+use core_relo_loader::sys;
 use rustix::{
     fd::{AsFd as _, OwnedFd},
     fs::{self, AtFlags, FileType, Mode, OFlags, Stat},
@@ -63,6 +64,8 @@ impl Destination {
     /// As the last name, a link, pipe or device of another user in a directory like `/tmp` is an error, whatever the values of
     /// `fs.protected_symlinks` and `fs.protected_fifos` are. The kernel resolves the directories before the last name. Whether it follows
     /// links of other users to directories there depends on `fs.protected_symlinks`.
+    ///
+    /// A standard stream of this process that was closed when it started is an error.
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
         let mut link_dir: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
@@ -82,6 +85,7 @@ impl Destination {
                 FileType::Symlink => {
                     refuse_foreign(&dir, &stat)?;
                     if fs::fstatfs(&dir)?.f_type == fs::PROC_SUPER_MAGIC {
+                        refuse_closed_stream(&dir, &name)?;
                         return Ok(Self { dir, name, kind: DestinationKind::OpenFile });
                     }
                     let target = fs::readlinkat(&entry, c"", Vec::new())?;
@@ -185,6 +189,23 @@ fn refuse_foreign(dir: &OwnedFd, entry: &Stat) -> Result<(), DestinationError> {
     let owner = entry.st_uid;
     if is_shared && owner != rustix::process::geteuid().as_raw() && owner != dir.st_uid {
         return Err(DestinationError::Foreign { owner });
+    }
+    Ok(())
+}
+
+/// Refuses the link in `/proc` to a standard stream of this process that was closed when it started. Rust's runtime has opened `/dev/null`
+/// in its place, where output would be lost without an error.
+fn refuse_closed_stream(dir: &OwnedFd, name: &OsStr) -> Result<(), DestinationError> {
+    let descriptor = name.to_str().and_then(|name| name.parse().ok());
+    if !descriptor.is_some_and(sys::is_closed_at_start) {
+        return Ok(());
+    }
+    let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
+    let dir = identity(fs::fstat(dir)?);
+    for own in ["/proc/self/fd", "/proc/thread-self/fd"] {
+        if identity(fs::stat(own)?) == dir {
+            return Err(Errno::BADF.into());
+        }
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_l
 pub use pod::{Bool, Element, LpmKey, MemberShape, Pod, Shape};
 pub use ring::RingFault;
 #[cfg(feature = "sys")]
-pub use standard_streams::is_stdout_closed_at_start;
+pub use standard_streams::{is_closed_at_start, is_stdout_closed_at_start};
 #[cfg(feature = "btf-archive")]
 pub(crate) use system::machine;
 
