@@ -266,6 +266,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
             self.declare(TypeId(ty.size_or_type()), &name, 0)?;
             let fastcall = if header.tags.has(ty.id(), b"bpf_fastcall") { " __bpf_fastcall" } else { "" };
             writeln!(self.text, " __weak __ksym{fastcall};")?;
+            self.hiding.clear();
         }
         self.text.push_str("\n#endif /* BPF_NO_KFUNC_PROTOTYPES */\n");
         self.flush()

@@ -3,13 +3,17 @@
 //! A type is needed either complete or declared. A member needs its type complete. A pointer needs a struct only declared, which takes
 //! no line, but needs a typedef before it. Each type is visited at most once for each need, on an explicit stack.
 
-use super::{composite::anonymous_composite, layout::Layouts};
+use super::{composite::anonymous_composite, layout::Layouts, names};
 use crate::{
-    btf::{format::Kind, parse::Btf, view::Type},
+    btf::{
+        format::Kind,
+        parse::Btf,
+        view::{Member, Type},
+    },
     ids::{TypeId, to_usize},
     limits,
 };
-use alloc::{vec, vec::Vec};
+use alloc::{borrow::Cow, vec, vec::Vec};
 use hashbrown::{HashMap, HashSet};
 
 /// How much of a type a declaration needs.
@@ -44,6 +48,8 @@ pub(super) struct Graph<'b> {
     pub(super) inline_enums: HashMap<TypeId, bool>,
     /// Named composites that are the type of a member without a name.
     repeated: HashSet<TypeId>,
+    /// The identifiers of members of members without a name. They may hide typedefs.
+    hiding: HashSet<Cow<'b, [u8]>>,
     stack: Vec<(TypeId, Need, u32)>,
 }
 
@@ -60,6 +66,7 @@ impl<'b> Graph<'b> {
             layouts: Layouts::default(),
             inline_enums: HashMap::new(),
             repeated: HashSet::new(),
+            hiding: HashSet::new(),
             stack: Vec::new(),
         }
     }
@@ -109,8 +116,11 @@ impl<'b> Graph<'b> {
             (Kind::Struct | Kind::Union, Need::Complete, _) => match ty.member(index) {
                 Some(member) => {
                     self.note_enum(ty, member.ty);
+                    if ty.name().is_empty() {
+                        self.note_hiding(&member);
+                    }
                     if member.name.is_empty() {
-                        self.note_repeated_enums(member.ty);
+                        self.note_repeated(member.ty);
                     }
                     Step::To(member.ty, Need::Complete)
                 }
@@ -183,8 +193,8 @@ impl<'b> Graph<'b> {
     }
 
     /// Notes that the enums in a named composite occur several times: in its definition, and where it is the type of a member without a
-    /// name.
-    fn note_repeated_enums(&mut self, id: TypeId) {
+    /// name. There, its members may hide typedefs.
+    fn note_repeated(&mut self, id: TypeId) {
         let Some(composite) = anonymous_composite(self.btf, id).filter(|ty| !ty.name().is_empty()) else {
             return;
         };
@@ -192,10 +202,27 @@ impl<'b> Graph<'b> {
             return;
         }
         for member in composite.members() {
+            self.note_hiding(&member);
             if self.is_anonymous_enum(member.ty) {
                 self.inline_enums.insert(member.ty, false);
             }
         }
+    }
+
+    /// Notes a member of a member without a name.
+    fn note_hiding(&mut self, member: &Member<'b>) {
+        let name = member.name.as_bytes();
+        let is_identifier = names::is_identifier(name);
+        self.hiding.insert(if is_identifier {
+            name.into()
+        } else {
+            names::sanitized(name).into_bytes().into()
+        });
+    }
+
+    /// Returns whether a member may hide the typedef with an identifier. The target of the typedef is then written in its place.
+    pub(super) fn may_be_hidden(&self, identifier: &[u8]) -> bool {
+        names::is_generated_form(identifier) || self.hiding.contains(identifier)
     }
 
     /// Notes a composite that a parameter or a result of a function names.

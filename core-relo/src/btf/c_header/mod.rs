@@ -105,7 +105,7 @@ impl<'b> CHeader<'b> {
         }
         let mut enums = core::mem::take(&mut graph.enums);
         enums.sort_by_cached_key(|id| btf.ty(*id).map(|ty| (sort_key(enum_name(ty)), ty.vlen(), *id)));
-        let renamed = rename(btf, &graph, &enums, &kfuncs);
+        let renamed = rename(btf, &mut graph, &enums, &kfuncs);
         enums.retain(|id| graph.inline_enums.get(id) != Some(&true));
         let typedefs =
             graph.order.iter().filter_map(|id| btf.ty(*id)).filter(|ty| ty.kind() == Kind::Typedef);
@@ -157,7 +157,7 @@ fn enum_name(ty: Type<'_>) -> &[u8] {
 }
 
 /// Finds identifiers for all declarations.
-fn rename<'b>(btf: &'b Btf<'b>, graph: &Graph<'b>, enums: &[TypeId], kfuncs: &[TypeId]) -> Renamed {
+fn rename<'b>(btf: &'b Btf<'b>, graph: &mut Graph<'b>, enums: &[TypeId], kfuncs: &[TypeId]) -> Renamed {
     let mut renamed = Renamed::default();
     let (mut tags, mut ordinary) = (NameSpace::default(), NameSpace::default());
     // The tags that composites share with FWDs and with composites that are only declared.
@@ -166,6 +166,7 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &Graph<'b>, enums: &[TypeId], kfuncs: &[T
         // The name of a kfunc is a symbol.
         let _name: Option<_> = ordinary.claim(ty.name().as_bytes());
     }
+    let mut inline_enums = core::mem::take(&mut graph.inline_enums);
     let is_union = |ty: Type<'_>| ty.kind() == Kind::Union || (ty.kind() == Kind::Fwd && ty.kflag());
     let defined = graph.order.iter().chain(enums).filter_map(|id| btf.ty(*id));
     for ty in defined {
@@ -173,7 +174,7 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &Graph<'b>, enums: &[TypeId], kfuncs: &[T
         let new = match ty.kind() {
             Kind::Typedef => ordinary.claim(name),
             _ if !name.is_empty() => tags.claim(name),
-            _ if graph.inline_enums.get(&ty.id()) == Some(&false) => {
+            _ if inline_enums.get(&ty.id()) == Some(&false) => {
                 let first = names::sanitized(enum_name(ty));
                 Some(tags.claim_generated(&alloc::format!("anon_{first}")))
             }
@@ -182,6 +183,12 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &Graph<'b>, enums: &[TypeId], kfuncs: &[T
         if ty.kind().is_composite() {
             shared.entry((name, is_union(ty))).or_insert_with(|| new.clone());
         }
+        if ty.kind() == Kind::Typedef
+            && let Some(is_inline @ true) = inline_enums.get_mut(&TypeId(ty.size_or_type()))
+        {
+            // Where a member hides the typedef, a definition of the enum would be a second one.
+            *is_inline = !graph.may_be_hidden(new.as_ref().map_or(name, |new| new.as_bytes()));
+        }
         if let Some(new) = new {
             if !name.is_empty() {
                 renamed.listed.push((new.clone(), ty.id()));
@@ -189,6 +196,7 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &Graph<'b>, enums: &[TypeId], kfuncs: &[T
             renamed.types.insert(ty.id(), new);
         }
     }
+    graph.inline_enums = inline_enums;
     for ty in enums.iter().filter_map(|id| btf.ty(*id)) {
         for enumerator in ty.enumerators() {
             if let Some(new) = ordinary.claim(enumerator.name.as_bytes()) {

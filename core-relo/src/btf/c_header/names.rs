@@ -231,6 +231,11 @@ pub(super) fn sanitized(name: &[u8]) -> String {
     text
 }
 
+/// Returns whether an identifier may be one that a [`NameSpace`] generates: a name with a number, or that of a member without a name.
+pub(super) fn is_generated_form(identifier: &[u8]) -> bool {
+    identifier.starts_with(b"__core_relo_") || identifier.windows(3).any(|part| part == [b'_'; 3])
+}
+
 /// A name space of C: tags, ordinary identifiers, or the members of a composite.
 #[derive(Debug, Default)]
 pub(super) struct NameSpace<'b> {

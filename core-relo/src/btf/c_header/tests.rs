@@ -348,6 +348,43 @@ fn typedefs_that_members_hide_and_results_that_c_does_not_have_are_replaced() {
     }
 }
 
+/// Where a member hides a typedef, the target is written in its place: an enum without a name would be defined twice.
+#[test]
+fn enums_of_typedefs_that_members_hide_are_defined_once() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let mut typedefs = Vec::new();
+    for (name, enumerator) in [("kind_t", "KIND"), ("state_t", "STATE"), ("other_t", "OTHER"), ("a::b", "B")]
+    {
+        let target = b.enumeration("", 4, false, &[(enumerator, 1)]);
+        typedefs.push(b.typedef(name, target));
+    }
+    let [kind, state, other, invalid] = typedefs[..] else { panic!("{typedefs:?}") };
+    let nameless = b.structure("", 8, &[("kind_t", int, 0), ("a::b", int, 32)]);
+    let head = b.structure("head", 4, &[("state_t", int, 0)]);
+    let members = [("", nameless, 0), ("", head, 64), ("k", kind, 96), ("s", state, 128)];
+    b.structure("outer", 28, &[&members[..], &[("o", other, 160), ("i", invalid, 192)]].concat());
+    // What hides a typedef in one prototype does not in the next.
+    let pair = b.structure("", 4, &[("", nameless, 0)]);
+    let parameter = b.pointer(pair);
+    for (name, parameters) in [("bpf_a", [("p", parameter)]), ("bpf_b", [("k", kind)])] {
+        let proto = b.func_proto(int, &parameters);
+        let func = b.func(name, proto, 1);
+        b.decl_tag("bpf_kfunc", func, -1, false);
+    }
+    let text = header(&b);
+    for enumerator in ["KIND", "STATE", "OTHER", "B"] {
+        assert_eq!(text.matches(&format!("\t{enumerator} = 1,")).count(), 1, "{enumerator}: {text}");
+    }
+    for expected in [
+        "\tenum anon_KIND k;\n\tenum anon_STATE s;\n\tother_t o;\n\tenum anon_B i;\n",
+        "typedef enum {\n\tOTHER = 1,\n} other_t;\n",
+        "bpf_b(kind_t k)",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
 #[test]
 fn wide_bool_bitfields_are_integers_and_bitfields_without_names_are_padding() {
     let mut b = Builder::new(Endian::Little);
