@@ -18,7 +18,7 @@ pub(super) struct SourceNames {
 impl SourceNames {
     /// Adds the words of a source. Of the files for which `is_library` is true, only declarations that the other files name count.
     pub(super) fn add(&mut self, text: &[u8], is_library: &dyn Fn(&[u8]) -> bool) {
-        let mut library: Vec<&[u8]> = Vec::new();
+        let (mut library, mut own): (Vec<&[u8]>, Vec<&[u8]>) = Default::default();
         let mut is_in_library = false;
         for line in text.split(|c| *c == b'\n') {
             if let Some(path) = marked_file(line) {
@@ -26,12 +26,13 @@ impl SourceNames {
             } else if is_in_library {
                 library.push(line);
             } else {
-                self.add_words(line);
+                own.push(line);
             }
         }
+        self.add_words(&own.join(&b'\n'));
         let library = library.join(&b'\n');
         for declaration in library.split(|c| *c == b';') {
-            if words(declaration).any(|word| word.starts_with(b"bpf_") && self.words.contains(word)) {
+            if Words::new(declaration).any(|word| word.starts_with(b"bpf_") && self.words.contains(word)) {
                 self.add_words(declaration);
             }
         }
@@ -85,7 +86,7 @@ impl SourceNames {
 
     fn add_words(&mut self, text: &[u8]) {
         let mut is_tag = false;
-        for word in words(text) {
+        for word in Words::new(text) {
             if is_tag && !self.tags.contains(word) {
                 self.tags.insert(word.to_vec());
             }
@@ -97,10 +98,63 @@ impl SourceNames {
     }
 }
 
-/// Returns the identifiers and keywords in a text.
-fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let words = text.split(|c| !c.is_ascii_alphanumeric() && *c != b'_');
-    words.filter(|word| word.first().is_some_and(|c| !c.is_ascii_digit()))
+/// The identifiers and keywords in a text, without those in comments, which `clang -E -C` keeps.
+struct Words<'t> {
+    rest: &'t [u8],
+    /// The quote that ends the current literal.
+    quote: Option<u8>,
+}
+
+impl<'t> Words<'t> {
+    const fn new(text: &'t [u8]) -> Self {
+        Self { rest: text, quote: None }
+    }
+
+    /// Skips a character that is in no word, or a comment.
+    fn skip(&mut self, first: u8) {
+        let comment_end = match (self.quote, self.rest) {
+            (None, [b'/', b'*', comment @ ..]) => Some(comment.windows(2).position(|end| end == b"*/")),
+            (None, [b'/', b'/', comment @ ..]) => Some(comment.iter().position(|c| *c == b'\n')),
+            _ => None,
+        };
+        let skipped = match comment_end {
+            // The two characters at the beginning, and up to two at the end.
+            Some(Some(length)) => length.saturating_add(3),
+            Some(None) => self.rest.len(),
+            None if self.quote.is_some() && first == b'\\' => 2,
+            None => 1,
+        };
+        if comment_end.is_none() {
+            self.quote = match (self.quote, first) {
+                (None, b'"' | b'\'') => Some(first),
+                // A literal ends in its line.
+                (Some(quote), _) if first == quote || first == b'\n' => None,
+                (quote, _) => quote,
+            };
+        }
+        self.rest = self.rest.get(skipped..).unwrap_or_default();
+    }
+}
+
+impl<'t> Iterator for Words<'t> {
+    type Item = &'t [u8];
+
+    fn next(&mut self) -> Option<&'t [u8]> {
+        loop {
+            let first = *self.rest.first()?;
+            let is_end = |c: &u8| !c.is_ascii_alphanumeric() && *c != b'_';
+            let length = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
+            let (word, rest) = self.rest.split_at(length);
+            if word.is_empty() {
+                self.skip(first);
+                continue;
+            }
+            self.rest = rest;
+            if !first.is_ascii_digit() {
+                return Some(word);
+            }
+        }
+    }
 }
 
 /// Returns the file that a line marker names: `# 12 "agent.bpf.c" 2`.
@@ -129,5 +183,20 @@ mod tests {
         tags.sort_unstable();
         assert_eq!(tags, ["task", "u"]);
         assert!(names.words.contains(&b"LIMIT"[..]) && !names.words.contains(&b"bpf_other"[..]));
+    }
+
+    #[test]
+    fn tags_follow_their_keyword_across_lines_and_comments() {
+        let text = br#"# 1 "a.bpf.c"
+int f(struct
+ a *a, union /* of // struct x */ b *b) { char q = '"', e = '\''; return 0x1fUL; } // struct y
+const char *url = "https://\"struct in_text"; enum
+# 7 "a.bpf.c"
+c *c; struct /* without an end"#;
+        let mut names = SourceNames::default();
+        names.add(text, &|_| false);
+        let mut tags: Vec<_> = names.tags.iter().map(|tag| core::str::from_utf8(tag).unwrap_or("")).collect();
+        tags.sort_unstable();
+        assert_eq!(tags, ["a", "b", "c", "in_text"]);
     }
 }
