@@ -61,6 +61,19 @@ pub(crate) fn load_message(e: &LoadError) -> String {
     }
 }
 
+/// The way out of a relocation that fails because libbpf sign-extends enumerators, for commands with [`RelocationArgs`].
+///
+/// [`RelocationArgs`]: crate::args::relocate::RelocationArgs
+pub(crate) const ZERO_EXTEND_HELP: &str =
+    "--zero-extend-enums relocates enumerators from 0x80000000 on as cilium/ebpf and aya do";
+
+/// Returns [`ZERO_EXTEND_HELP`] if a relocation of a load fails for that reason.
+pub(crate) fn zero_extend_help(e: &LoadError) -> Option<&'static str> {
+    let LoadError::Plan { cause: LoadPlanError::CoreRelo(refused), .. } = e else { return None };
+    let errors = || refused.iter().filter_map(|refusal| refusal.relocation);
+    errors().any(|error| error.is_sign_extension()).then_some(ZERO_EXTEND_HELP)
+}
+
 /// Returns how a user of the commands provides a fact about the kernel. Every command that loads an object takes a configuration. Only
 /// dry runs for another kernel lack its version or symbols.
 const fn remedy(fact: KernelFact) -> &'static str {

@@ -41,6 +41,10 @@ fn a_run_relocates_against_the_types_in_a_file_and_zero_extends_enumerators() {
     };
     let refused = plan(&[]);
     assert!(refused.exit == 1 && refused.out.contains("libbpf sign-extends"), "{refused:?}");
+    assert!(
+        refused.err.contains("--zero-extend-enums") && !refused.out.contains("--zero-extend"),
+        "{refused:?}"
+    );
     let zero_extended = plan(&["--zero-extend-enums"]);
     assert_eq!((zero_extended.exit, zero_extended.out.contains(" error ")), (0, false), "{zero_extended:?}");
     if !may_load() {
@@ -49,7 +53,35 @@ fn a_run_relocates_against_the_types_in_a_file_and_zero_extends_enumerators() {
     let against = ["--program", "value", "--relocate-against", text(&types)];
     let run_it = |option: &[&str]| run([&["run", text(&object)], &against[..], option].concat());
     let refused = run_it(&[]);
-    assert!(refused.exit == 1 && refused.out.contains("libbpf sign-extends"), "{refused:?}");
+    let help = "\n  help: --zero-extend-enums relocates";
+    assert!(refused.exit == 1 && refused.out.contains(help), "{refused:?}");
     let ran = run_it(&["--zero-extend-enums"]);
     assert!(ran.exit == 0 && ran.out.contains("value returned 0"), "{ran:?}");
+}
+
+/// A message names an option only of a command that has it.
+#[test]
+fn only_commands_with_the_option_name_it() {
+    let (object, types) = (prebuilt("enums/high.bpf.o"), prebuilt("enums/high.same.o"));
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let run_it = |words: &str| {
+        let words = words.replace("OBJ", text(&object)).replace("KERNEL", text(&types));
+        let shown = run(words.replace("OUT", text(&out)).split(' '));
+        (shown.exit, shown.out.contains("sign-extend"), format!("{}{}", shown.out, shown.err))
+    };
+    for words in ["check OBJ --btf KERNEL", "explain OBJ --btf KERNEL"] {
+        let (exit, is_explained, text) = run_it(words);
+        assert!(exit == 1 && is_explained && !text.contains("--zero-extend"), "{words}: {text}");
+    }
+    let for_kernel = "gen loader OBJ -o OUT.loader --kernel KERNEL";
+    for words in ["patch OBJ --btf KERNEL -o OUT", for_kernel] {
+        let (exit, _, text) = run_it(words);
+        assert!(exit > 0 && text.contains("--zero-extend-enums relocates"), "{words}: {text}");
+        let (exit, _, text) = run_it(&format!("{words} --zero-extend-enums"));
+        assert_eq!(exit, 0, "{words}: {text}");
+    }
+    // The kernel that executes the loader program relocates as libbpf does.
+    let (exit, _, text) = run_it("gen loader OBJ -o OUT.loader --zero-extend-enums");
+    assert!(exit == 2 && text.contains("--kernel"), "{text}");
 }

@@ -20,8 +20,16 @@ hash of its data with the hash in its instructions, so that a signature over the
 Exit status: 0 if the file was written or shown, else 2.";
 
 /// The options that have no effect with `--show`.
-const OPTIONS_OF_GENERATION: [&str; 7] =
-    ["output", "kernel", "kernel_version", "page_size", "signable", "program", "kconfig"];
+const OPTIONS_OF_GENERATION: [&str; 8] = [
+    "output",
+    "kernel",
+    "kernel_version",
+    "page_size",
+    "zero_extend_enums",
+    "signable",
+    "program",
+    "kconfig",
+];
 
 /// The sizes of pages that kernels can have.
 pub(crate) const PAGE_BYTES: RangeInclusive<u32> = 4096..=262_144;
@@ -53,6 +61,10 @@ pub(crate) struct GenLoaderArgs {
     /// configuration of the kernel of --kernel, or of this machine]
     #[arg(long, value_name = "BYTES", value_parser = parse_page_size)]
     pub(crate) page_size: Option<u32>,
+    /// Zero-extend the enumerators of unsigned 32-bit enums from 0x80000000 on, as cilium/ebpf and aya do, in the relocations for the kernel
+    /// of --kernel. A kernel that relocates sign-extends them, as libbpf, and refuses the relocation
+    #[arg(long, requires = "kernel")]
+    pub(crate) zero_extend_enums: bool,
     /// Make the program check the hash of its data, so that it can be signed
     #[arg(long)]
     pub(crate) signable: bool,

@@ -12,10 +12,11 @@ use crate::{
     },
     json::check::Unresolved,
     output,
+    plan_error::ZERO_EXTEND_HELP,
     settings::UserSettings,
     text::{line::Line, style},
 };
-use core_relo::Plan;
+use core_relo::{Plan, plan::PlannedReloc};
 use core_relo_loader::{
     load_plan::Settings,
     object::{CoreRecords, Object},
@@ -163,6 +164,8 @@ fn report(
         console.out.line(Line::new().styled(style::GOOD, "written").text(rest))
     } else {
         let rest = format!(": {}: nothing written: {counts}", file.name);
-        console.err.line(Line::new().styled(style::ERROR, "core-relo").text(rest))
+        console.err.line(Line::new().styled(style::ERROR, "core-relo").text(rest))?;
+        let fails = |planned: PlannedReloc<'_>| planned.decision().is_err_and(|e| e.is_sign_extension());
+        if plan.iter().any(fails) { console.note(ZERO_EXTEND_HELP) } else { Ok(()) }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     console::Console,
     describe,
     json::plan::PlannedRelocationJson,
+    plan_error::ZERO_EXTEND_HELP,
     text::{
         line::Line,
         plan,
@@ -45,7 +46,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
                 let title = Line::new().styled(BOLD, format_args!("{} on {}", file.name, kernel.name));
                 console.out.line(title.text(format_args!(": {}", describe::summary(summary))))?;
                 console.out.line("")?;
-                write_text(console, plan, is_shown)
+                write_text(console, plan, is_shown)?;
+                let fails = |planned: PlannedReloc<'_>| {
+                    is_shown(&planned) && planned.decision().is_err_and(|e| e.is_sign_extension())
+                };
+                if plan.iter().any(fails) { console.note(ZERO_EXTEND_HELP) } else { Ok(()) }
             }
         }
     })

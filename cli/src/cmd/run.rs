@@ -2,7 +2,7 @@
 
 use super::{
     load::{
-        report::{end_by_signal, print_log, print_refusal, unknown_name},
+        report::{end_by_signal, print_load_refusal, print_log, unknown_name},
         running_target,
         setup::{object_name, set_up, set_up_loading},
     },
@@ -133,7 +133,7 @@ fn report_refusal(console: &mut Console<'_>, args: &RunArgs, object: &str, e: &L
         return console.out.json(&json::refused(object, Some(&args.program), e, wants_log, None));
     }
     let name = Line::new().styled(ERROR, "refused").text(format_args!("  {object}: "));
-    print_refusal(&mut console.out, name, e)?;
+    print_load_refusal(&mut console.out, name, e)?;
     match e.verifier_log() {
         Some(log) if args.loading.verifier_log > 0 => print_log(&mut console.out, log),
         _ => Ok(()),

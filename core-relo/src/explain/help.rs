@@ -97,8 +97,7 @@ fn error_help(planned: &PlannedReloc<'_>, error: RelocError) -> Option<&'static 
             if planned.record().relo.kind == RelocKind::EnumvalValue =>
         {
             "libbpf sign-extends the enumerators of an unsigned 32-bit enum from 0x80000000 on, so that the value is not that of the instruction; \
-             cilium/ebpf and aya zero-extend them, as `--zero-extend-enums` does (`Options::zero_extend_unsigned_enums`): or use a 64-bit enum, \
-             or a constant"
+             cilium/ebpf and aya zero-extend them: for libbpf, use a 64-bit enum, or a constant"
         }
         RelocError::Insn(InsnError::UnexpectedValue { insn, found, expected })
             if insn.is_memory_access() && is_truncated(found, expected) =>

@@ -58,6 +58,14 @@ pub enum RelocError {
 
 crate::debug_as_message!(RelocError);
 
+impl RelocError {
+    /// Returns whether the relocation fails because libbpf sign-extends the enumerators of unsigned 32-bit enums. With
+    /// [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums), it does not.
+    pub fn is_sign_extension(&self) -> bool {
+        matches!(self, Self::Insn(InsnError::UnexpectedValue { found, expected, .. }) if is_sign_extension(*found, *expected))
+    }
+}
+
 /// The reason why an instruction cannot be patched.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -140,11 +148,16 @@ impl core::error::Error for PlanError {}
 
 crate::debug_as_message!(PlanError);
 
+/// Returns whether a value differs from the instruction's by the sign extension of 32 bits.
+fn is_sign_extension(found: i64, expected: i64) -> bool {
+    let extended = u32::try_from(found).map(|value| i64::from(value.cast_signed()));
+    expected < 0 && extended == Ok(expected)
+}
+
 /// Returns the cause of a value that differs from the instruction's by the sign extension of 32 bits, which only enumerators have.
 fn sign_extension(found: i64, expected: i64) -> &'static str {
-    let extended = u32::try_from(found).map(|value| i64::from(value.cast_signed()));
-    if expected < 0 && extended == Ok(expected) {
-        ": libbpf sign-extends the enumerators of unsigned 32-bit enums, where cilium/ebpf and aya zero-extend them (--zero-extend-enums)"
+    if is_sign_extension(found, expected) {
+        ": libbpf sign-extends the enumerators of unsigned 32-bit enums, where cilium/ebpf and aya zero-extend them"
     } else {
         ""
     }

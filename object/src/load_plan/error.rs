@@ -5,7 +5,7 @@ use crate::{
     target::KernelBtfError,
 };
 use core::fmt;
-use core_relo::{Text, btf::BtfError};
+use core_relo::{Text, btf::BtfError, plan::RelocError};
 use thiserror::Error;
 
 /// A part of an object that settings and arguments name.
@@ -169,16 +169,23 @@ pub struct Refusal {
     pub reason: Text,
     /// The fact about the kernel that is missing, if that is the reason.
     pub missing: Option<KernelFact>,
+    /// The error of a refused relocation.
+    pub relocation: Option<RelocError>,
 }
 
 impl Refusal {
     pub(crate) fn new(name: impl Into<Text>, reason: impl Into<Text>) -> Self {
-        Self { name: name.into(), reason: reason.into(), missing: None }
+        Self { name: name.into(), reason: reason.into(), missing: None, relocation: None }
     }
 
     /// Creates the refusal of an extern whose value depends on an unknown fact.
     pub(crate) fn for_missing(name: impl Into<Text>, reason: impl Into<Text>, fact: KernelFact) -> Self {
         Self { missing: Some(fact), ..Self::new(name, reason) }
+    }
+
+    /// Creates the refusal of a relocation.
+    pub(crate) fn for_relocation(name: impl Into<Text>, error: RelocError) -> Self {
+        Self { relocation: Some(error), ..Self::new(name, error.to_string()) }
     }
 }
 

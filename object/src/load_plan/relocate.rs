@@ -143,7 +143,7 @@ pub(super) fn collect_late_relocs(
 fn refusals(plan: &Plan<'_>, failed: &[(usize, RelocError)]) -> LoadPlanError {
     let refusal = |(n, error): &(usize, RelocError)| {
         let planned = plan.get(*n).invariant("a failed relocation is in the plan")?;
-        Ok(Refusal::new(location(&planned), error.to_string()))
+        Ok(Refusal::for_relocation(location(&planned), *error))
     };
     let refusals: Result<Vec<_>, InternalError> = failed.iter().map(refusal).collect();
     refusals.map_or_else(LoadPlanError::from, LoadPlanError::CoreRelo)

@@ -10,9 +10,10 @@ use crate::{
     error::{BadInput, escape_path},
     input::{loader_file, object::ObjectFile, variant_table::unchosen_note},
     output,
-    plan_error::{RefusedExterns, group_externs},
+    plan_error::{RefusedExterns, group_externs, zero_extend_help},
     settings::{UserSettings, check_program_name},
 };
+use core_relo::plan::Options;
 use core_relo_loader::{
     Loader,
     load::LoadError,
@@ -82,6 +83,8 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
     let output = args.output.as_ref().ok_or_else(no_output)?;
     let name = object_name(&args.file);
     let mut loader = Loader::for_kernel(object, target.kernel.clone()).name(&name);
+    loader.settings_mut().core_options =
+        Options::default().zero_extend_unsigned_enums(args.zero_extend_enums);
     let settings = UserSettings::new(&args.setup.settings)?;
     let warnings = set_up(&mut loader, input, args.setup.kconfig.as_deref(), &settings)?;
     for program in &args.program {
@@ -97,7 +100,7 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
             let bad = bad(format!("unresolved extern{plural}: {}", groups.join("; ")));
             target.facts_help(&refused).into_iter().fold(bad, BadInput::help)
         }
-        e => bad(e.without_object()),
+        e => zero_extend_help(&e).into_iter().fold(bad(e.without_object()), BadInput::help),
     })?;
     let options = LoaderOptions { checks_data: args.signable, relocated_for: target.name };
     let file = LoaderFile::generate(&plan, &options).map_err(|e| bad(e.to_string()))?;

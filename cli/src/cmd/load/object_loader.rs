@@ -2,7 +2,7 @@
 
 use super::{
     loaded_object::{LoadFailure, LoadedObject, planned_attach_type},
-    report::{print_btf_refusal, print_links, print_log, print_refusal, unknown_name},
+    report::{print_btf_refusal, print_links, print_load_refusal, print_log, unknown_name},
 };
 use crate::{
     args::{
@@ -260,7 +260,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if let Some(program) = program {
             name = name.styled(BOLD, program).text(": ");
         }
-        print_refusal(&mut self.console.out, name, e)?;
+        print_load_refusal(&mut self.console.out, name, e)?;
         if self.args.dry_run {
             self.print_verdict(verdict)?;
         }

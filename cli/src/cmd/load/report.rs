@@ -4,7 +4,7 @@ use super::loaded_object::LoadedObject;
 use crate::{
     console::Console,
     error::{BadInput, escape_path},
-    plan_error::load_message,
+    plan_error::{load_message, zero_extend_help},
     process::signals::TerminationSignals,
     text::{line::Line, printer::Printer, style::DIM},
 };
@@ -32,6 +32,14 @@ pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError) ->
     let mut lines = text.lines();
     out.line(name.formatted(lines.next().unwrap_or_default()))?;
     lines.try_for_each(|line| out.line(Line::new().formatted(line)))
+}
+
+/// Prints why an object was refused, for commands that relocate with [`RelocationArgs`].
+///
+/// [`RelocationArgs`]: crate::args::relocate::RelocationArgs
+pub(crate) fn print_load_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError) -> io::Result<()> {
+    print_refusal(out, name, e)?;
+    zero_extend_help(e).iter().try_for_each(|help| out.line(format_args!("  help: {help}")))
 }
 
 /// Prints a verifier log.

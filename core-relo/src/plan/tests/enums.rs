@@ -53,7 +53,9 @@ fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
                 ..
             }))
         ));
-        let error = refused.decision.unwrap_err().to_string();
+        let error = refused.decision.unwrap_err();
+        assert!(error.is_sign_extension());
+        let error = error.to_string();
         assert!(error.contains("expected -2147483648: libbpf sign-extends the enumerators"), "{error}");
         f.options = Options::default().zero_extend_unsigned_enums(true);
         assert_eq!(f.plan_one(record).patched(), (0x8000_0001, Some(imm64(0x8000_0001))));
