@@ -118,6 +118,7 @@ pub(super) fn test_run(
                 program_type: program_type.number(),
                 attach_type: program.plan.attach_type(),
                 flags: program.plan.flags(),
+                may_have_frags: false,
             };
             let help = refusal_help(errno, refused, &input, &args.test);
             let what = format!("program `{}`: cannot be run: {errno}", args.program);

@@ -19,7 +19,11 @@ use std::{
 const COMMAND: &str = env!("CARGO_BIN_EXE_core-relo");
 const XDP: u32 = 6;
 const SYSCALL: u32 = 31;
+const NETFILTER: u32 = 32;
+/// `BPF_NETFILTER`.
+const ATTACH_NETFILTER: u32 = 45;
 const SLEEPABLE: u32 = 1 << 4;
+const XDP_HAS_FRAGS: u32 = 1 << 5;
 /// `*(u64 *)(dst + off) = src`.
 const STORE: u8 = 0x7b;
 /// `dst = *(u64 *)(src + off)`.
@@ -94,6 +98,45 @@ fn a_program_in_the_kernel_runs_on_data_and_context() {
     assert!(live.exit == 0 || live.err.contains("EINVAL") || live.err.contains("ENODEV"), "{live:?}");
     let many = run(["prog", "run", &id, "--live-frames", "--batch", "100000"]);
     assert!(many.exit == 2 && many.err.contains("cannot be run: "), "{many:?}");
+}
+
+/// The kernel does not tell the attach type and the flags of a program, on which the sizes depend.
+#[test]
+fn a_refused_run_names_the_sizes_for_programs_of_the_type() {
+    if types().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |program: &OwnedFd, option: &str, bytes: usize| {
+        fs::write(dir.path().join("in"), vec![0; bytes]).unwrap();
+        let shown = run_in(dir.path(), ["prog", "run", &id_of(program), option, "in"]);
+        assert_eq!(shown.exit, 2, "{shown:?}");
+        shown.err
+    };
+    for flags in [0, XDP_HAS_FRAGS] {
+        let xdp = load(XDP, flags, &[insn(0xb7, 0, 0, 0, 2), insn(0x95, 0, 0, 0, 0)]);
+        let short = refused(&xdp, "--data-in", 5);
+        assert!(short.contains("--data-in has 5 bytes, expected 14 to "), "{short}");
+        let long = refused(&xdp, "--data-in", 900_000);
+        assert!(long.contains("--data-in has 900000 bytes, expected 14 to "), "{long}");
+    }
+    let context = refused(&counter(), "--ctx-in", 200_000);
+    assert!(context.contains("--ctx-in has 200000 bytes") && context.contains("at most 65535"), "{context}");
+    let accept = [insn(0xb7, 0, 0, 0, 1), insn(0x95, 0, 0, 0, 0)].concat();
+    let netfilter = ProgLoad {
+        prog_type: NETFILTER,
+        expected_attach_type: ATTACH_NETFILTER,
+        insns: &accept,
+        license: b"GPL",
+        ..ProgLoad::default()
+    };
+    match sys::prog_load(&netfilter, &mut []) {
+        Ok(netfilter) => {
+            let short = refused(&netfilter, "--data-in", 5);
+            assert!(short.contains("--data-in has 5 bytes, expected "), "{short}");
+        }
+        Err(e) => println!("SKIP: no netfilter programs: {e}"),
+    }
 }
 
 #[test]

@@ -23,8 +23,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgRunArgs) -> io::Result<(
         let input = TestRunInput::read(&args.test)?;
         let program_type = ProgramType::from_number(info.prog_type);
         let output = input.run(fd.as_fd(), program_type, &args.test).map_err(|errno| {
-            // The kernel does not tell the attach type and the flags.
-            let refused = RefusedRun { program_type: info.prog_type, attach_type: 0, flags: 0 };
+            let refused = RefusedRun::of_program_type(info.prog_type);
             let bad =
                 BadInput::new(object_name(Kind::Prog, id, &name), format_args!("cannot be run: {errno}"));
             bad.help(refusal_help(errno, refused, &input, &args.test))

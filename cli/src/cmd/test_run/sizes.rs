@@ -4,14 +4,25 @@
 //! a page beside structs of their own.
 
 use core_relo::{Endian, insn::Insn};
-use core_relo_loader::sys::{self, Errno, ProgLoad, TestRun};
-use std::os::fd::{AsFd as _, OwnedFd};
+use core_relo_loader::{
+    object::{AttachType, ProgramType},
+    sys::{self, Errno, ProgLoad, TestRun},
+};
+use std::{
+    fmt,
+    os::fd::{AsFd as _, OwnedFd},
+};
 
 /// A size that every kernel accepts of every type that takes packets.
 const USUAL_BYTES: usize = 64;
 
 /// The largest size that is tried. No kernel accepts more in one run.
 const MOST_BYTES: usize = 1 << 20;
+
+/// `BPF_F_SLEEPABLE`.
+const SLEEPABLE: u32 = 1 << 4;
+/// `BPF_F_XDP_HAS_FRAGS`.
+const XDP_HAS_FRAGS: u32 = 1 << 5;
 
 /// The program whose test run the kernel refused.
 #[derive(Clone, Copy, Debug)]
@@ -22,24 +33,73 @@ pub(in crate::cmd) struct RefusedRun {
     pub(in crate::cmd) attach_type: u32,
     /// The flags of the program.
     pub(in crate::cmd) flags: u32,
+    /// Whether the flags may include `BPF_F_XDP_HAS_FRAGS`.
+    pub(in crate::cmd) may_have_frags: bool,
+}
+
+impl RefusedRun {
+    /// Describes a program that is in the kernel. The kernel does not tell its attach type and flags, but some types demand one.
+    pub(in crate::cmd) fn of_program_type(number: u32) -> Self {
+        let program_type = ProgramType::from_number(number);
+        let (attach_type, flags) = match program_type {
+            Some(ProgramType::Netfilter) => (AttachType::Netfilter.number(), 0),
+            Some(ProgramType::SkLookup) => (AttachType::SkLookup.number(), 0),
+            Some(ProgramType::Syscall) => (0, SLEEPABLE),
+            _ => (0, 0),
+        };
+        let may_have_frags = program_type == Some(ProgramType::Xdp);
+        Self { program_type: number, attach_type, flags, may_have_frags }
+    }
+
+    /// Returns the same program with `BPF_F_XDP_HAS_FRAGS`, if it may have the flag.
+    fn with_frags(self) -> Option<Self> {
+        self.may_have_frags.then_some(Self {
+            flags: self.flags | XDP_HAS_FRAGS,
+            may_have_frags: false,
+            ..self
+        })
+    }
 }
 
 /// The least and the largest size of data in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AcceptedSizes {
-    pub(super) least: usize,
-    pub(super) largest: usize,
+    least: usize,
+    largest: usize,
+    /// The largest size for a program with `BPF_F_XDP_HAS_FRAGS`, if the program may have the flag and the size is another one.
+    largest_with_frags: Option<usize>,
+}
+
+impl fmt::Display for AcceptedSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.least, self.largest)?;
+        match self.largest_with_frags {
+            Some(largest) => write!(f, ", or to {largest} if the program has frags (section `xdp.frags`)"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl AcceptedSizes {
     /// Finds the sizes of data that the running kernel accepts for programs like a refused one. Returns `None` if the kernel runs no such
     /// program.
     pub(super) fn find(refused: RefusedRun) -> Option<Self> {
-        let program = load_like(refused).ok()?;
-        Self::search(&|bytes| {
-            let data = vec![0; bytes];
-            sys::prog_test_run(program.as_fd(), &mut TestRun { data_in: &data, ..TestRun::default() }).is_ok()
-        })
+        let search = |program: RefusedRun| {
+            let program = load_like(program).ok()?;
+            Self::search(&|bytes| {
+                let data = vec![0; bytes];
+                sys::prog_test_run(program.as_fd(), &mut TestRun { data_in: &data, ..TestRun::default() })
+                    .is_ok()
+            })
+        };
+        let sizes = search(refused)?;
+        let with_frags = refused.with_frags().and_then(search).map(|sizes| sizes.largest);
+        Some(Self { largest_with_frags: with_frags.filter(|largest| *largest != sizes.largest), ..sizes })
+    }
+
+    /// Returns whether the kernel accepts a size, whatever the flags of the program are.
+    pub(super) fn contains(&self, bytes: usize) -> bool {
+        (self.least..=self.largest).contains(&bytes)
     }
 
     /// Finds the largest context that the running kernel accepts for programs like a refused one. The least one depends on what a program
@@ -61,7 +121,7 @@ impl AcceptedSizes {
         }
         let least = smallest(0..USUAL_BYTES, accepts);
         let beyond = smallest(USUAL_BYTES..MOST_BYTES, &|bytes| !accepts(bytes));
-        Some(Self { least, largest: beyond.checked_sub(1)? })
+        Some(Self { least, largest: beyond.checked_sub(1)?, largest_with_frags: None })
     }
 }
 
