@@ -37,6 +37,12 @@ pub(crate) fn of_kernel(machine: &str) -> Option<&'static str> {
     ARCHITECTURES.iter().find(|names| names.machine.contains(&machine)).map(|names| names.header)
 }
 
+/// Returns the name in cargo of an architecture that a kernel names. `None` if the headers do not know its registers.
+pub(crate) fn cargo_of_kernel(machine: &str) -> Option<&'static str> {
+    let names = ARCHITECTURES.iter().find(|names| names.machine.contains(&machine))?;
+    names.cargo.first().copied()
+}
+
 /// The directories of headers such as `asm/types.h`, by the architecture's name in cargo and whether it is big-endian, where
 /// distributions keep them apart: for programs of this machine, and for cross compilers.
 pub(crate) fn header_directories(name: &str, is_big_endian: bool) -> [String; 2] {

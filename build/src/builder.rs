@@ -3,7 +3,7 @@
 use crate::{
     clang::{self, Clang},
     compile::{self, Compilation},
-    environment::Environment,
+    environment::{Environment, Machine},
     error::BuildError,
     headers,
     manifest::Manifest,
@@ -13,6 +13,7 @@ use crate::{
     vmlinux::KernelTypes,
 };
 use alloc::collections::BTreeMap;
+use core_relo::Endian;
 use std::{
     env,
     ffi::OsString,
@@ -45,6 +46,7 @@ pub struct Builder {
     clang_args: Vec<OsString>,
     out_dir: Option<PathBuf>,
     vmlinux: Option<KernelTypes>,
+    machine: Option<Machine>,
     skeleton: skeleton::Options,
 }
 
@@ -101,6 +103,16 @@ impl Builder {
     #[must_use]
     pub fn clang_arg(mut self, argument: impl Into<OsString>) -> Self {
         self.clang_args.push(argument.into());
+        self
+    }
+
+    /// Sets the machine that the programs run on, as `uname -m` prints it, and its byte order. The default is cargo's target, and outside of
+    /// cargo this machine.
+    ///
+    /// Sources see `__TARGET_ARCH_…` of the machine. Where its headers, such as `asm/types.h`, are not installed, they see those of this machine.
+    #[must_use]
+    pub fn machine(mut self, name: &str, endian: Endian) -> Self {
+        self.machine = Some(Machine { name: name.to_owned(), is_big_endian: endian == Endian::Big });
         self
     }
 
@@ -174,7 +186,7 @@ impl Builder {
 
     /// Builds as [`build`](Self::build), and writes cargo's directives to `directives`.
     pub fn build_with(&self, directives: &mut dyn Write) -> Result<Vec<Built>, BuildError> {
-        self.build_for(&Environment::read(self.out_dir.as_ref())?, directives)
+        self.build_for(&self.environment()?, directives)
     }
 
     /// Builds for a machine.
@@ -248,7 +260,7 @@ impl Builder {
     /// `vmlinux` is the text of the `vmlinux.h` that the sources include. It is written to the directory [`headers`](Preprocessed::headers)
     /// below the output directory, as are this crate's headers.
     pub fn preprocess(&self, vmlinux: &str) -> Result<Preprocessed, BuildError> {
-        let environment = Environment::read(self.out_dir.as_ref())?;
+        let environment = self.environment()?;
         let clang = Clang::find(self.clang.as_deref())?;
         let headers = headers::write(&environment.out_dir)?;
         output::replace(&headers.join("vmlinux.h"), vmlinux.as_bytes())?;
@@ -267,6 +279,15 @@ impl Builder {
             text.append(&mut compile::preprocess(&request)?);
         }
         Ok(Preprocessed { text, headers })
+    }
+
+    /// Returns cargo's settings, for the machine that the caller has set.
+    fn environment(&self) -> Result<Environment, BuildError> {
+        let environment = Environment::read(self.out_dir.as_ref())?;
+        Ok(match &self.machine {
+            Some(machine) => environment.for_machine(machine),
+            None => environment,
+        })
     }
 
     /// Returns the caller's arguments for clang.

@@ -1,9 +1,11 @@
 //! Compiles a source to a BPF object.
 
 use crate::{clang::Clang, dep_file, environment::Environment, error::BuildError, output::Temporary};
+use alloc::borrow::Cow;
 use std::{
     ffi::OsString,
     fs,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -46,11 +48,20 @@ impl Compilation<'_> {
     }
 }
 
+/// Returns the path of a source as an argument of clang, which takes a name with another first character for an option or for a file with
+/// further arguments.
+fn source_argument(source: &Path) -> Cow<'_, Path> {
+    match source.as_os_str().as_bytes().first() {
+        Some(b'-' | b'@') => Path::new(".").join(source).into(),
+        _ => source.into(),
+    }
+}
+
 /// Returns the text of a source after the preprocessor.
 pub(crate) fn preprocess(request: &Compilation<'_>) -> Result<Vec<u8>, BuildError> {
     let Compilation { clang, source, .. } = request;
     let mut command = request.command();
-    command.arg("-E").arg(source).stdin(Stdio::null());
+    command.arg("-E").arg(&*source_argument(source)).stdin(Stdio::null());
     let output = command.output().map_err(BuildError::io(clang.path(), "start it"))?;
     if output.status.success() {
         return Ok(output.stdout);
@@ -66,7 +77,7 @@ pub(crate) fn compile(request: &Compilation<'_>) -> Result<Compiled, BuildError>
     let rule = Temporary::beside(&object.with_extension("d"));
     let mut command = request.command();
     command.arg("-MD").arg("-MF").arg(rule.path());
-    command.arg("-c").arg(source).arg("-o").arg(temporary.path());
+    command.arg("-c").arg(&*source_argument(source)).arg("-o").arg(temporary.path());
     let output = command.stdin(Stdio::null()).output().map_err(BuildError::io(clang.path(), "start it"))?;
     let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {

@@ -15,6 +15,16 @@ pub(crate) struct Environment {
     /// The architecture, as cargo names it.
     pub(crate) arch: String,
     pub(crate) is_big_endian: bool,
+    /// Whether the headers of the machine that builds stand in for those of the target.
+    pub(crate) has_foreign_headers: bool,
+}
+
+/// The machine that programs run on, if it is not cargo's target.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// As `uname -m` prints it.
+    pub(crate) name: String,
+    pub(crate) is_big_endian: bool,
 }
 
 impl Environment {
@@ -28,7 +38,14 @@ impl Environment {
             manifest: read_manifest()?,
             arch: env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_else(|_unset| env::consts::ARCH.into()),
             is_big_endian: order == "big",
+            has_foreign_headers: false,
         })
+    }
+
+    /// Returns the environment of a build for another machine. Its own headers may not be installed.
+    pub(crate) fn for_machine(self, machine: &Machine) -> Self {
+        let arch = architecture::cargo_of_kernel(&machine.name).unwrap_or(&machine.name).to_owned();
+        Self { arch, is_big_endian: machine.is_big_endian, has_foreign_headers: true, ..self }
     }
 
     /// Returns clang's target: BPF in the byte order of the machine.
@@ -49,8 +66,10 @@ impl Environment {
 
     /// Returns the directory of this machine's headers such as `asm/types.h`, where distributions keep these apart.
     pub(crate) fn multiarch_headers(&self) -> Option<PathBuf> {
-        let directories = architecture::header_directories(&self.arch, self.is_big_endian);
-        directories.map(PathBuf::from).into_iter().find(|directory| directory.is_dir())
+        let own = architecture::header_directories(&self.arch, self.is_big_endian);
+        let foreign = architecture::header_directories(env::consts::ARCH, cfg!(target_endian = "big"));
+        let foreign = foreign.into_iter().filter(|_| self.has_foreign_headers);
+        own.into_iter().chain(foreign).map(PathBuf::from).find(|directory| directory.is_dir())
     }
 }
 

@@ -5,11 +5,18 @@
 mod common;
 
 use common::{demo, run, run_in, text};
+use core_relo::{Endian, btf::Builder};
+use rustix::{
+    fs::{FileType, Mode},
+    process::{Pid, Signal},
+};
 use std::{
     fs,
     io::Write as _,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::Path,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 const KERNEL: &str = "linux-7.2.btf";
@@ -142,7 +149,99 @@ fn programs_compile_with_the_header_of_their_source_or_object() {
     fs::write(path("bad.bpf.c"), "#include \"absent.h\"\n").unwrap();
     let bad = run_in(dir.path(), ["gen", "vmlinux", "bad.bpf.c", "--btf", "kernel.o"]);
     assert_eq!((bad.exit, &*bad.out), (2, ""));
-    assert!(bad.err.contains("absent.h") && bad.err.contains("--clang-arg"), "{}", bad.err);
+    assert!(bad.err.contains("absent.h") && bad.err.contains("--clang-arg=-I"), "{}", bad.err);
+    for (text, help) in [("#error define MODE\n", Some("--clang-arg=-D")), ("#if\n", None), ("#else\n", None)]
+    {
+        fs::write(path("bad.bpf.c"), text).unwrap();
+        let bad = run_in(dir.path(), ["gen", "vmlinux", "bad.bpf.c", "--btf", "kernel.o"]);
+        assert_eq!(bad.exit, 2, "{text}");
+        assert_eq!(bad.err.contains("--clang-arg"), help.is_some(), "{text}: {}", bad.err);
+        assert!(help.is_none_or(|help| bad.err.contains(help)), "{text}: {}", bad.err);
+    }
+    let missing = run_in(dir.path(), ["gen", "vmlinux", "absent.bpf.c", "--btf", "kernel.o"]);
+    assert!(missing.exit == 2 && !missing.err.contains("clang"), "{missing:?}");
+}
+
+/// A source sees the registers of the kernel that the header is for, not those of this machine.
+#[test]
+fn sources_are_read_for_the_architecture_of_the_kernel() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = "
+#include <linux/types.h>
+#if defined(__TARGET_ARCH_arm64) && defined(__BPF__)
+struct on_arm *arm;
+#endif
+#if defined(__TARGET_ARCH_s390) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+struct on_s390 *s390;
+#endif
+#ifdef __TARGET_ARCH_x86
+struct on_x86 *x86;
+#endif
+";
+    // clang takes such names for an option, and for a file with arguments.
+    for name in ["-x.bpf.c", "@x.bpf.c"] {
+        fs::write(dir.path().join(name), source).unwrap();
+    }
+    if Command::new("clang").arg("--version").output().is_err() {
+        println!("SKIP: no clang");
+        return;
+    }
+    let kernels = [
+        ("orig_x0", Endian::Little, "on_arm"),
+        ("orig_gpr2", Endian::Big, "on_s390"),
+        ("r15", Endian::Little, "on_x86"),
+    ];
+    for (register, endian, expected) in kernels {
+        let mut b = Builder::new(endian);
+        let long = b.int("unsigned long", 8, 0);
+        b.structure("pt_regs", 8, &[(register, long, 0)]);
+        for name in ["on_arm", "on_s390", "on_x86"] {
+            b.structure(name, 8, &[("member", long, 0)]);
+        }
+        fs::write(dir.path().join("kernel.btf"), b.finish()).unwrap();
+        for name in ["-x.bpf.c", "@x.bpf.c"] {
+            let run = run_in(dir.path(), ["gen", "vmlinux", "--btf", "kernel.btf", "--", name]);
+            assert_eq!(run.exit, 0, "{run:?}");
+            for name in ["on_arm", "on_s390", "on_x86"] {
+                let is_declared = run.out.contains(&format!("struct {name} {{"));
+                assert_eq!(is_declared, name == expected, "{register}: {}", run.out);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_no_directory_of_headers() {
+    let dir = tempfile::tempdir().unwrap();
+    let temporary = dir.path().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    // clang waits for the writer of the pipe.
+    let pipe = dir.path().join("pipe.h");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    fs::write(dir.path().join("waits.bpf.c"), "#include \"pipe.h\"\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
+    command.args(["gen", "vmlinux", "waits.bpf.c", "--btf", text(&demo().join(KERNEL))]);
+    command.current_dir(dir.path()).env("TMPDIR", &temporary).process_group(0);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let entries = || fs::read_dir(&temporary).unwrap().count();
+    let written = || fs::read_dir(&temporary).unwrap().flatten().next().map(|found| found.path());
+    while child.try_wait().unwrap().is_none() {
+        // The preprocessor has started, or is about to start.
+        if written().is_some_and(|found| fs::read_dir(found).is_ok_and(|mut files| files.next().is_some())) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if child.try_wait().unwrap().is_some() {
+        println!("SKIP: no clang");
+        return;
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    // As a terminal does, to all processes in its foreground.
+    let group = Pid::from_child(&child);
+    rustix::process::kill_process_group(group, Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    assert_eq!(entries(), 0, "{:?}", written());
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl Build {
             manifest: None,
             arch: arch.to_owned(),
             is_big_endian,
+            has_foreign_headers: false,
         };
         fs::write(directory.path().join("agent.bpf.c"), SOURCE).unwrap();
         Self { directory, environment }

@@ -11,8 +11,8 @@ pub(crate) const GEN_VMLINUX_HELP: &str = "Examples:
   core-relo gen vmlinux *.bpf.o --btf 6.12/vmlinux --root task_struct --root 'tcp_*' -o vmlinux.h
 
 The header declares all types that sources name, and those that they reach through the names of members: the sources compile with it.
-clang's preprocessor reads the sources for this machine's architecture, with the headers of `core-relo-build`. CLANG names clang, BPF_CFLAGS has
-more arguments for it. For another architecture: --clang-arg=-U__TARGET_ARCH_x86 --clang-arg=-D__TARGET_ARCH_arm64.
+clang's preprocessor reads the sources for the kernel's architecture (__TARGET_ARCH_arm64), which `struct pt_regs` tells, else for this machine's,
+with the headers of `core-relo-build`. CLANG names clang, BPF_CFLAGS has more arguments for it.
 
 Of an object, it declares the types of CO-RE records, variables, contexts, parameters, typedefs, enums and kfuncs. Code that the compiler
 left out has no trace in an object, enumerators and types of local variables only in its debug information (-g, not stripped): give the

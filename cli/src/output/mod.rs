@@ -13,6 +13,7 @@ pub(crate) use inputs::{check_outputs, refuse_inputs};
 pub(crate) use kind::OutputKind;
 pub(crate) use path::OutputPath;
 use rustix::fs::{FileType, Mode, OFlags};
+pub(crate) use staged::random_names;
 use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt as _,

@@ -233,7 +233,12 @@ impl Drop for Staged<'_> {
 }
 
 fn names() -> impl Iterator<Item = String> {
-    (0..ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
+    random_names(".core-relo-")
+}
+
+/// Returns names that other users cannot guess, with a beginning.
+pub(crate) fn random_names(prefix: &str) -> impl Iterator<Item = String> {
+    (0..ATTEMPTS).map(move |_| format!("{prefix}{:016x}", RandomState::new().hash_one(())))
 }
 
 /// Returns the mode of a new file, before the umask.

@@ -43,14 +43,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Resul
 /// Returns the header, and notes: what could not be read, and the names that the kernel does not have.
 fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
     let (mut roots, mut notes) = (HeaderRoots::new(), Vec::new());
+    let kernel = read_file(&args.btf, None)?;
     for path in &args.inputs {
         if path.extension().is_some_and(|extension| extension == "c") {
-            source::add(&mut roots, path, args)?;
+            source::add(&mut roots, path, &kernel, args)?;
         } else {
             notes.extend(add_object(&mut roots, path)?);
         }
     }
-    let kernel = read_file(&args.btf, None)?;
     let mut ids = roots.resolve(&kernel);
     ids.extend(matching_types(&kernel, &args.root, &escape_path(&args.btf))?);
     let header = CHeader::with_roots(&kernel, ids).assertions(args.assertions);

@@ -1,34 +1,41 @@
 //! Sources of BPF programs, after clang's preprocessor.
 
-use crate::{args::gen_vmlinux::GenVmlinuxArgs, error::BadInput};
-use core_relo::btf::HeaderRoots;
-use core_relo_build::{BuildError, Builder};
+use crate::{
+    args::gen_vmlinux::GenVmlinuxArgs, error::BadInput, output::random_names,
+    process::signals::TerminationSignals,
+};
+use core_relo::btf::{Btf, HeaderRoots};
+use core_relo_build::{BuildError, Builder, Preprocessed};
+use core_relo_loader::target::find_architecture;
 use std::{
     env,
-    fs::{self, DirBuilder},
+    fs::{self, DirBuilder, File},
     io,
     os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
     path::{Path, PathBuf},
-    process,
 };
 
 /// What sources see of `vmlinux.h`, also of one beside them: nothing. Its types are not needed to find their names, and the names must not depend
 /// on the header of an earlier run.
 const WITHOUT_VMLINUX: [&str; 2] = ["-D__VMLINUX_H__", "-D__bpf_fastcall="];
 
-/// The names that are tried for a directory.
-const ATTEMPTS: u32 = 100;
-
-/// Adds the types that a source names to the roots.
-pub(super) fn add(roots: &mut HeaderRoots, path: &Path, args: &GenVmlinuxArgs) -> Result<(), BadInput> {
-    let directory = PrivateDirectory::create().map_err(|e| {
-        BadInput::for_path(&env::temp_dir(), format_args!("create a directory for headers: {e}"))
-    })?;
-    let mut builder = Builder::new().source(path).out_dir(&directory.0);
+/// Adds the types that a source names to the roots. The source sees the registers of the kernel's architecture, if its types tell that.
+pub(super) fn add(
+    roots: &mut HeaderRoots,
+    path: &Path,
+    kernel: &Btf<'_>,
+    args: &GenVmlinuxArgs,
+) -> Result<(), BadInput> {
+    // clang takes the name of a missing file for the fault of its arguments.
+    File::open(path).map_err(|e| BadInput::for_path(path, format_args!("cannot be read: {e}")))?;
+    let mut builder = Builder::new().source(path);
+    if let Some(machine) = find_architecture(kernel) {
+        builder = builder.machine(machine, kernel.endian());
+    }
     for argument in WITHOUT_VMLINUX.into_iter().chain(args.clang_arg.iter().map(String::as_str)) {
         builder = builder.clang_arg(argument);
     }
-    let sources = builder.preprocess("").map_err(|e| bad_input(path, &e))?;
+    let sources = preprocess(path, builder)?;
     let library = sources.headers.as_os_str().as_bytes().to_vec();
     roots.add_source(&sources.text, |file| file.starts_with(&library) || is_vmlinux(file));
     Ok(())
@@ -39,8 +46,30 @@ fn is_vmlinux(file: &[u8]) -> bool {
     file.rsplit(|c| *c == b'/').next() == Some(b"vmlinux.h")
 }
 
+/// Runs the preprocessor. A signal ends the process after the directory of headers has been removed.
+fn preprocess(path: &Path, builder: Builder) -> Result<Preprocessed, BadInput> {
+    let signals = TerminationSignals::catch_all()?;
+    let result = match PrivateDirectory::create() {
+        Ok(directory) => builder.out_dir(&directory.0).preprocess("").map_err(|e| bad_input(path, &e)),
+        Err(e) => {
+            Err(BadInput::for_path(&env::temp_dir(), format_args!("create a directory for headers: {e}")))
+        }
+    };
+    // The directory does not exist any more.
+    signals.release()?;
+    result
+}
+
 fn bad_input(path: &Path, error: &BuildError) -> BadInput {
-    BadInput::for_path(path, error).help("give clang what it needs by --clang-arg=-I… and --clang-arg=-D…")
+    let bad = BadInput::for_path(path, error);
+    let BuildError::Compile { diagnostics, .. } = error else { return bad };
+    if diagnostics.contains("file not found") {
+        bad.help("give the directory of the header by --clang-arg=-I…")
+    } else if diagnostics.contains("#error") {
+        bad.help("define what the source asks for by --clang-arg=-D…")
+    } else {
+        bad
+    }
 }
 
 /// A directory that only the user can read, removed when the value is dropped.
@@ -48,17 +77,14 @@ struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
     fn create() -> io::Result<Self> {
-        let mut number = 0u32;
-        loop {
-            let path = env::temp_dir().join(format!("core-relo-headers-{}-{number}", process::id()));
+        for name in random_names("core-relo-headers-") {
+            let path = env::temp_dir().join(name);
             match DirBuilder::new().mode(0o700).create(&path) {
-                // A directory of a process that was killed.
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < ATTEMPTS => {
-                    number = number.saturating_add(1);
-                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 created => return created.map(|()| Self(path)),
             }
         }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 }
 
