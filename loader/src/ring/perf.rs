@@ -131,6 +131,7 @@ impl<'cb> PerfBufferOptions<'cb> {
             epoll: Epoll::new().map_err(|e| failed("create an epoll instance", e))?,
             ready: Vec::new(),
             pending: BTreeSet::new(),
+            first: 0,
             drain_interval: self.drain_interval.filter(|_| self.wakeup != Wakeup::Samples(1)),
             last_drain: Instant::now(),
             handlers: Handlers {
@@ -170,6 +171,9 @@ pub struct PerfBuffer<'cb> {
     ready: Vec<u64>,
     /// The indices of rings that may have samples. The kernel reports a ring only once, so the index stays until the ring is empty.
     pending: BTreeSet<usize>,
+    /// The index of the ring that is read first: the one after the ring that was read last, so that a ring that always has samples does not
+    /// keep the others from being read.
+    first: usize,
     /// The time after which the rings are read without a wakeup; `None` if each sample wakes.
     drain_interval: Option<Duration>,
     /// The time when all rings were read last because the interval had passed.
@@ -274,9 +278,10 @@ impl<'cb> PerfBuffer<'cb> {
     /// Reads the pending rings, at most `n` samples.
     fn consume_pending(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
-        while let Some(index) = self.pending.first().copied()
+        while let Some(index) = self.pending.range(self.first..).next().or(self.pending.first()).copied()
             && let Some(left) = all.remaining(n)
         {
+            self.first = index.saturating_add(1);
             let Some(ring) = self.rings.get_mut(index) else {
                 self.pending.remove(&index);
                 return Err(RingError::Corrupt { map: self.name.clone().into(), cause: TOKEN_IS_RING_INDEX });
@@ -296,7 +301,7 @@ impl<'cb> PerfBuffer<'cb> {
         self.consume_n(usize::MAX)
     }
 
-    /// Runs the callbacks on at most `n` samples. Does not wait.
+    /// Runs the callbacks on at most `n` samples. Does not wait. The call begins with the ring after the one in which the last call ended.
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
         self.pending.extend(0..self.rings.len());
         self.consume_pending(n)

@@ -43,6 +43,9 @@ pub struct RingBuffer<'cb> {
     rings: Vec<Ring<'cb>>,
     epoll: Epoll,
     ready: Vec<u64>,
+    /// The index of the ring that is read first: the one after the ring in which the last call ended early, so that a ring that always has
+    /// records does not keep the others from being read.
+    first: usize,
     /// The time after which the rings are read without a wakeup.
     drain_interval: Option<Duration>,
     /// The time when the rings without a wakeup were read last because the interval had passed.
@@ -75,7 +78,7 @@ impl<'cb> RingBuffer<'cb> {
         let epoll = Epoll::new().map_err(|e| RingError::kernel(NO_NAME, "create an epoll instance", e))?;
         let (rings, ready) = (Vec::new(), Vec::new());
         let (drain_interval, last_drain) = (Some(DRAIN_INTERVAL), Instant::now());
-        Ok(Self { rings, epoll, ready, drain_interval, last_drain })
+        Ok(Self { rings, epoll, ready, first: 0, drain_interval, last_drain })
     }
 
     /// Sets the time after which [`poll`](Self::poll) reads the rings although no wakeup arrived, by default 500 ms. `None` waits for wakeups
@@ -142,12 +145,20 @@ impl<'cb> RingBuffer<'cb> {
     /// Reads the rings that are ready, and after an interval the others.
     fn consume_ready(&mut self) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
+        if self.first > 0 {
+            let first = to_u64(self.first);
+            self.ready.sort_unstable_by_key(|index| (*index < first, *index));
+        }
         for index in &self.ready {
-            let ring = usize::try_from(*index).ok().and_then(|n| self.rings.get_mut(n));
-            let Some(ring) = ring else {
+            let known = usize::try_from(*index).ok().and_then(|n| Some((n, self.rings.get_mut(n)?)));
+            let Some((index, ring)) = known else {
                 return Err(RingError::Corrupt { map: self.names().into(), cause: TOKEN_IS_RING_INDEX });
             };
-            all.add(ring.consume(usize::MAX)?);
+            let consumed = ring.consume(usize::MAX);
+            if !matches!(&consumed, Ok(consumed) if !consumed.stopped) {
+                self.first = index.saturating_add(1);
+            }
+            all.add(consumed?);
             if all.stopped {
                 return Ok(all);
             }
@@ -167,10 +178,16 @@ impl<'cb> RingBuffer<'cb> {
     }
 
     /// Runs the callbacks on at most `n` records. Does not wait.
+    ///
+    /// The call begins with the ring after the one in which the last call ended. `ring_buffer__consume_n` of libbpf always begins with the
+    /// first ring, which then keeps the others from being read if it always has `n` records.
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
-        for ring in &mut self.rings {
+        let first = if self.first < self.rings.len() { self.first } else { 0 };
+        let (before, after) = self.rings.split_at_mut(first);
+        for (index, ring) in (first..).zip(after).chain((0..).zip(before)) {
             let Some(left) = all.remaining(n) else { break };
+            self.first = index.saturating_add(1);
             all.add(ring.consume(left)?);
         }
         Ok(all)

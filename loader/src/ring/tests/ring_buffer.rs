@@ -213,6 +213,46 @@ fn one_reader_reads_several_maps() {
     assert_eq!(*seen.lock().unwrap(), [('a', 8), ('b', 16), ('b', 16)]);
 }
 
+/// `ring_buffer__consume_n` of libbpf begins with the first ring each time.
+#[test]
+fn a_ring_that_always_has_records_does_not_starve_the_others() {
+    let maps = [1, 1, 1].map(|pages| ring(MapType::Ringbuf, pages));
+    let [Some(a), Some(b), Some(c)] = &maps else { return };
+    let senders = [a, b, c].map(|map| sender(map, 8));
+    let [Some(to_a), Some(to_b), Some(to_c)] = &senders else { return };
+    let seen = Mutex::new(String::new());
+    let mut buffer = RingBuffer::empty().unwrap();
+    let seen_by_all = &seen;
+    for (map, name) in [(a, 'a'), (b, 'b'), (c, 'c')] {
+        buffer
+            .add(map, move |r: &[u8]| {
+                seen_by_all.lock().unwrap().push(name);
+                if r[0] == 9 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+    }
+    let take = || std::mem::take(&mut *seen.lock().unwrap());
+    run(to_a, &[0; 8], 40);
+    run(to_b, &[0; 8], 3);
+    run(to_c, &[0; 8], 1);
+    for _ in 0..5 {
+        assert_eq!(buffer.consume_n(2).unwrap(), records(2));
+    }
+    assert_eq!(take(), "aabbcabaaa", "the others have their turn");
+    while buffer.consume_n(7).unwrap().records > 0 {}
+    take();
+    // A callback that stops each call, too.
+    run(to_a, &[9; 8], 3);
+    run(to_b, &[9; 8], 1);
+    run(to_c, &[9; 8], 1);
+    for _ in 0..3 {
+        assert_eq!(buffer.poll(None).unwrap(), Consumed { records: 1, stopped: true });
+    }
+    let mut polled: Vec<_> = take().chars().collect();
+    polled.sort_unstable();
+    assert_eq!(polled, ['a', 'b', 'c']);
+}
+
 #[test]
 fn a_waiting_reader_is_woken_and_sees_every_record_of_every_writer() {
     const EACH: u32 = 4000;
