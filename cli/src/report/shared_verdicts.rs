@@ -7,6 +7,9 @@ use std::{
     sync::Arc,
 };
 
+/// The maximum number of verdicts with one hash that are compared. Hostile objects can have many.
+const MOST_WITH_ONE_HASH: usize = 16;
+
 /// The distinct verdicts so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedVerdicts {
@@ -21,7 +24,9 @@ impl SharedVerdicts {
         if let Some(equal) = known.iter().find(|known| Arc::ptr_eq(known, &verdict) || **known == verdict) {
             return Arc::clone(equal);
         }
-        known.push(Arc::clone(&verdict));
+        if known.len() < MOST_WITH_ONE_HASH {
+            known.push(Arc::clone(&verdict));
+        }
         verdict
     }
 }
@@ -58,5 +63,19 @@ mod tests {
         let refused = refused_row("a.o", "k").outcome.unwrap();
         assert!(!Arc::ptr_eq(&shared.share(refused), &first));
         assert_eq!(shared.by_hash.len(), 2);
+    }
+
+    /// The hash is that of texts only.
+    #[test]
+    fn the_comparisons_of_many_verdicts_with_one_hash_are_bounded() {
+        let mut shared = SharedVerdicts::default();
+        let refused = refused_row("a.o", "k").outcome.unwrap();
+        for insn in 0..100 {
+            let mut verdict = (*refused).clone();
+            verdict.programs[0].reasons[0].insn = Some(insn);
+            shared.share(Arc::new(verdict));
+        }
+        let sizes: Vec<_> = shared.by_hash.values().map(Vec::len).collect();
+        assert_eq!(sizes, [MOST_WITH_ONE_HASH]);
     }
 }
