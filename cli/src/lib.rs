@@ -40,6 +40,7 @@ use error::BadInput;
 use process::{diagnostics, signals};
 use rustix::io::Errno;
 use std::{io, process::ExitCode};
+use text::{line::Line, log_command::is_read_by_runner, printer::Printer};
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
@@ -70,9 +71,20 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Prints the message of clap. In the log of a CI job, an error has no commands of the runner and no styles: it quotes the arguments, whose
+/// control characters are escaped already.
+fn print_message(error: &clap::Error) -> io::Result<()> {
+    if !error.use_stderr() || !is_read_by_runner() {
+        return error.print();
+    }
+    let mut err = io::stderr();
+    let mut printer = Printer::new(&mut err, false);
+    error.render().to_string().lines().try_for_each(|line| printer.line(Line::new().formatted(line)))
+}
+
 /// Prints help, the version, or an error of the command line.
 fn print_usage(error: &clap::Error) -> ExitCode {
-    match error.print() {
+    match print_message(error) {
         // The standard library's stream ignores that it is closed.
         Ok(()) if !error.use_stderr() && sys::is_stdout_closed_at_start() => {
             diagnostics::report(&BadInput::new("stdout", io::Error::from(Errno::BADF)));

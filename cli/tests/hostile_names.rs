@@ -137,6 +137,23 @@ fn names_in_warnings_are_no_commands_of_ci_runners() {
     assert!(!warning.contains("##vso["), "{warning}");
 }
 
+/// clap quotes the arguments: a job passes the names of files in a repository.
+#[test]
+fn arguments_in_errors_are_no_commands_of_ci_runners() {
+    let hostile = ["##[add-path]/tmp", "a\n::add-path::/tmp", "##vso[task]a", "::add-path::/tmp"];
+    for hostile in hostile {
+        for words in
+            [&["check", "a.o", "--max-entries"][..], &["--color"], &["prog"], &[], &["check", "--btf"]]
+        {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_core-relo"));
+            let done = command.args(words).arg(hostile).env("CI", "true").output().unwrap();
+            let error = String::from_utf8(done.stderr).unwrap();
+            let is_command = |line: &str| line.trim_start().starts_with("::") || line.contains("##");
+            assert!(done.status.code() == Some(2) && !error.lines().any(is_command), "{words:?}: {error}");
+        }
+    }
+}
+
 /// Returns the strings of an object's string tables: symbols, sections and BTF.
 fn strings(bytes: &[u8]) -> BTreeSet<Vec<u8>> {
     let is_name = |name: &&[u8]| name.len() >= 2 && name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
