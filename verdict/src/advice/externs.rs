@@ -51,10 +51,8 @@ pub(super) fn fixes(
                 let weak = Fix { code: None, ..Fix::c(FixPlace::Extern, text, "") };
                 kconfig.into_iter().chain([weak.with_declaration(declaration)]).collect()
             }
-            _ if kconfig.is_some() => kconfig.into_iter().collect(),
-            _ => vec![Fix::without_code(
-                "the value in the kernel's configuration does not fit the type of the extern: declare another type",
-            )],
+            // A value that does not fit its type is a reason of the object, with a fix of its own.
+            _ => kconfig.into_iter().collect(),
         };
     }
     if entry.binding == ExternBinding::Address && advisor.answers.facts.ambiguous_symbol(entry.name).is_some()

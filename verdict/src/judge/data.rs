@@ -73,7 +73,12 @@ impl<'o> FrozenData<'o> {
             KconfigAnswer::Value(text, evidence) => {
                 let written = write_config_value(&mut self.kconfig, name.as_bytes(), slot, &text, endian);
                 if let Err(error) = written {
-                    self.refused.push(refused_value(name, &error, evidence));
+                    let reason = refused_value(name, &error, evidence);
+                    self.refused.push(match fitting_declaration(name, &text) {
+                        Some(declaration) => reason
+                            .with_fix(format!("declare it with a type that the value fits: `{declaration}`")),
+                        None => reason,
+                    });
                     self.unknown.push(range);
                 }
             }
@@ -99,6 +104,25 @@ fn refused_value(name: &str, error: &ConfigValueError, evidence: Evidence) -> Re
     let shown = text(Name::new(name.as_bytes()).shortened());
     Reason::new(ReasonKind::Kconfig, Verdict::Refused, format!("configuration value {shown}: {error}"))
         .with_evidence(evidence)
+}
+
+/// Returns a declaration of an extern with a type that a value fits. `None` if no type does, or the name is no identifier.
+fn fitting_declaration(name: &str, value: &str) -> Option<String> {
+    let is_plain = name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_hexdigit());
+    let declarator = match value.as_bytes() {
+        // The array has room for the NUL, instead of the two quotes.
+        [b'"', inner @ .., b'"'] => format!("char {name}[{}]", inner.len().checked_add(1)?),
+        [b'"', ..] => return None,
+        [b'y' | b'm' | b'n', ..] => format!("enum libbpf_tristate {name}"),
+        _ if value.parse::<i64>().is_ok() => format!("long {name}"),
+        _ if value.parse::<u64>().is_ok() => format!("unsigned long {name}"),
+        [b'0', b'x' | b'X', ..] if value.len() <= 18 && value.get(2..).is_some_and(is_number) => {
+            format!("unsigned long {name}")
+        }
+        _ => return None,
+    };
+    is_plain.then(|| format!("extern {declarator} __kconfig;"))
 }
 
 fn index(bytes: u32) -> usize {

@@ -91,6 +91,32 @@ fn missing_configuration_values_refuse_unless_they_are_weak() {
     assert_eq!(judge_config(true, None), Verdict::Loads);
 }
 
+/// libbpf refuses a value that does not fit the type of its extern, and so does each kernel with that value.
+#[test]
+fn values_that_do_not_fit_their_type_have_a_fix() {
+    let fix = |value: &str| {
+        let mut m = program("tc", &returns(0));
+        let short = m.types.int("unsigned short", 2, 0);
+        let var = m.types.var("CONFIG_X", short, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 2)]);
+        m.undefined("CONFIG_X", true);
+        let kconfig = Some(format!("CONFIG_X={value}\n").into());
+        let inputs = KernelInputs { kconfig, ..KernelInputs::default() };
+        let verdict = judge_on(m, add_kernel, &inputs);
+        assert_eq!(verdict.verdict, Verdict::Refused, "{value}");
+        verdict.reasons.into_iter().filter_map(|reason| reason.fix).collect::<Vec<_>>()
+    };
+    let declare =
+        |ty: &str| vec![format!("declare it with a type that the value fits: `extern {ty} __kconfig;`")];
+    assert_eq!(fix("y"), declare("enum libbpf_tristate CONFIG_X"));
+    assert_eq!(fix("65536"), declare("long CONFIG_X"));
+    assert_eq!(fix("-1"), declare("long CONFIG_X"));
+    assert_eq!(fix("0xffff800000000000"), declare("unsigned long CONFIG_X"));
+    assert_eq!(fix("18446744073709551615"), declare("unsigned long CONFIG_X"));
+    assert_eq!(fix("\"(none)\""), declare("char CONFIG_X[7]"));
+    assert_eq!(fix("99999999999999999999"), [""; 0], "no type has the value");
+}
+
 #[test]
 fn without_a_configuration_to_read_a_load_takes_zero_for_weak_values_and_refuses_strong_ones() {
     // if CONFIG_HZ != 0, call a missing helper.
