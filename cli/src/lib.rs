@@ -19,6 +19,7 @@ mod guest;
 mod input;
 mod json;
 mod kernel_objects;
+mod long_double;
 mod output;
 mod plan_error;
 mod policy;

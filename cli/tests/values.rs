@@ -164,3 +164,44 @@ fn a_name_of_several_types_is_an_error_that_lists_them() {
         assert!(run.exit == 2 && run.err.contains(what) && run.out.is_empty(), "{ty}: {run:?}");
     }
 }
+
+/// BTF does not tell the format. The machine of the file, or of the kernel, does.
+#[test]
+fn a_long_double_is_a_number_where_the_format_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    // 1.5 and 0.1, as x86 has them.
+    let numbers = [
+        [0, 0, 0, 0, 0, 0, 0, 0xc0, 0xff, 0x3f],
+        [0xcd, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xfb, 0x3f],
+    ];
+    let data: Vec<u8> = numbers.iter().flat_map(|number| [&number[..], &[0; 6]].concat()).collect();
+    fs::write(dir.path().join("data"), data).unwrap();
+    let printed = |register: &str, format: &str| {
+        let mut b = Builder::new(Endian::Little);
+        let float = b.float("long double", 16);
+        b.structure("pair", 32, &[("a", float, 0), ("b", float, 128)]);
+        let long = b.int("unsigned long", 8, 0);
+        b.structure("pt_regs", 8, &[(register, long, 0)]);
+        fs::write(dir.path().join("types.btf"), b.finish()).unwrap();
+        let words = [
+            "btf",
+            "print",
+            "types.btf",
+            "--data",
+            "data",
+            "--type",
+            "pair",
+            "--compact",
+            "--format",
+            format,
+        ];
+        let run = run_in(dir.path(), words);
+        assert_eq!(run.exit, 0, "{run:?}");
+        run.out
+    };
+    assert_eq!(printed("r15", "text"), "{.a = 1.5, .b = 0x1.999999999999999ap-4}\n");
+    assert!(printed("r15", "json").contains(r#"{"a":1.5,"b":"0x1.999999999999999ap-4"}"#));
+    for register in ["orig_x0", "nothing"] {
+        assert!(printed(register, "text").contains("0x00000000000000c0ff3f000000000000"), "{register}");
+    }
+}

@@ -10,10 +10,11 @@ use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
     json::value::value_to_json,
+    long_double,
     output::is_stdout_closed,
     text::hex,
 };
-use core_relo::Escaped;
+use core_relo::{Escaped, btf::Value};
 use serde::Serialize;
 use std::{
     io,
@@ -173,7 +174,7 @@ fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Reco
     let Some(source) = sources.get(record.source) else { return Ok(()) };
     let ty = source.type_of(&record.bytes);
     if console.format == Format::Json {
-        let value = ty.map(|ty| value_to_json(&ty.btf.value(ty.id, value_bytes(ty, &record.bytes))));
+        let value = ty.map(|ty| value_to_json(&value_of(ty, &record.bytes)));
         return console.out.json(&EventLine {
             map: &source.map,
             cpu: record.cpu,
@@ -193,11 +194,16 @@ fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Reco
     print(&mut console.out, &format!("{place} {text}"))
 }
 
+/// Returns the value of an event.
+fn value_of<'v>(ty: &'v EventType, record: &'v [u8]) -> Value<'v> {
+    ty.btf.value(ty.id, value_bytes(ty, record)).long_double(long_double::NATIVE)
+}
+
 /// Returns the text of an event: its value, with the name of its type if the map has several types.
 fn event_text(source: &EventSource, ty: &EventType, record: &[u8], place_len: usize) -> String {
     let bytes = value_bytes(ty, record);
     let name = if source.types.len() > 1 { format!("{} ", ty.c_type) } else { String::new() };
-    let text = ty.btf.value(ty.id, bytes).text().types(false);
+    let text = value_of(ty, record).text().types(false);
     let line = text.to_string();
     let fits = line.len().saturating_add(name.len()).saturating_add(place_len) <= LINE_BYTES;
     let value = if fits { line } else { format!("{text:#}") };

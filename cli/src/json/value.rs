@@ -111,6 +111,7 @@ fn scalar_to_json(scalar: Scalar<'_>) -> Value {
         Scalar::Float(v) if v.is_nan() => "NaN".into(),
         Scalar::Float(v) if v.is_infinite() => if v > 0.0 { "Infinity" } else { "-Infinity" }.into(),
         Scalar::Float(v) => v.into(),
+        Scalar::Extended(v) => v.to_string().into(),
         Scalar::Enum(v) if v.name().is_none() && v.flags().is_none() => {
             scalar_to_json(Scalar::Signed(v.value()))
         }

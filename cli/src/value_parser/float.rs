@@ -1,4 +1,7 @@
-//! Floating-point numbers of 4 and 8 bytes.
+//! Floating-point numbers of 4 and 8 bytes, and `long double` of x86.
+
+use crate::long_double::NATIVE;
+use core_relo::btf::{ExtendedFloat, LongDouble};
 
 /// The bits of the NaN that `NaN` names, as a float of 4 bytes. All others are printed as bytes.
 const NAN_32: u32 = 0x7fc0_0000;
@@ -15,14 +18,22 @@ pub(super) fn float_bits(number: f64, size: usize) -> Result<u128, String> {
         4 if narrow.is_infinite() && number.is_finite() => Err(too_large(&number.to_string(), size)),
         4 => Ok(narrow.to_bits().into()),
         8 => Ok(number.to_bits().into()),
+        12 | 16 if NATIVE == LongDouble::X86 => Ok(ExtendedFloat::from_f64(number).to_bits()),
         _ => Err(format!("a float of {size} bytes: give all bytes as hex")),
     }
 }
 
-/// Returns the bits of a float for text: `1.5`, `-1e10`, `Infinity`, `-inf`, `NaN`.
+/// Returns the bits of a float for text: `1.5`, `-1e10`, `Infinity`, `-inf`, `NaN`. For more than 8 bytes, decimal numbers are rounded to 8 bytes;
+/// hexadecimal ones have all bits: `0x1.999999999999999ap-4`.
 pub(super) fn parse_float(text: &str, size: usize) -> Result<u128, String> {
     let expected = || "expected a number".to_owned();
     let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
+    if matches!(size, 12 | 16)
+        && NATIVE == LongDouble::X86
+        && let Some(number) = ExtendedFloat::parse(text)
+    {
+        return Ok(number.to_bits());
+    }
     // A conversion of the wide number would round twice.
     let (is_infinite, bits) = if size == 4 {
         let number: f32 = text.parse().map_err(|_no_number| expected())?;

@@ -169,6 +169,9 @@ impl<'b> ValueWriter<'b> {
             return self.raw(at, size, &bytes);
         }
         let number = match (ty.kind(), ty.int(), value) {
+            (Kind::Float, ..) if size > 8 && ty.name().as_bytes() != b"long double" => {
+                return Err(expected(self.btf, ty, "hex and all bytes", value));
+            }
             (Kind::Float, _, Value::Number(number)) => {
                 let number = number.as_f64().ok_or_else(|| expected(self.btf, ty, "a number", value))?;
                 float_bits(number, size).map_err(Misfit::new)?

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use super::element::{ElementPart, parse_part};
-use crate::json::value::value_to_json;
+use crate::{json::value::value_to_json, long_double::NATIVE};
 use core_relo::{
     Endian, TypeId,
-    btf::{Btf, Builder, BuiltMember, IntInfo, Kind},
+    btf::{Btf, Builder, BuiltMember, IntInfo, Kind, LongDouble},
 };
 
 /// A seeded generator of random numbers (splitmix64).
@@ -149,7 +149,7 @@ fn bytes(random: &mut Random, len: usize) -> Vec<u8> {
 
 /// Converts bytes to JSON, and the JSON to bytes, as `map dump` and `map update` do.
 fn there_and_back(btf: &Btf<'_>, ty: SizedType, bytes: &[u8]) -> (String, Vec<u8>) {
-    let json = value_to_json(&btf.value(ty.id, bytes)).unwrap().to_string();
+    let json = value_to_json(&btf.value(ty.id, bytes).long_double(NATIVE)).unwrap().to_string();
     let parsed =
         parse_part(ElementPart::Value, std::slice::from_ref(&json), vec![0; bytes.len()], Some((btf, ty.id)));
     let parsed = parsed.unwrap_or_else(|e| panic!("{json}: {e}"));
@@ -190,13 +190,22 @@ fn all_bits_of_numbers_come_back() {
     let (float, double, wide) =
         (b.float("float", 4), b.float("double", 8), b.int("__int128", 16, IntInfo::SIGNED));
     let long = b.int("unsigned long", 8, 0);
+    let (long_double, short_long_double) = (b.float("long double", 16), b.float("long double", 12));
+    let other = b.float("_Float128", 16);
     let holder = b.structure("holder", 4, &[("f", float, 0)]);
     let both = b.union("both", 8, &[("d", double, 0), ("n", long, 0)]);
     let btf = Btf::parse(b.finish()).unwrap();
-    let types = [(float, 4), (double, 8), (wide, 16), (both, 8)];
+    let types = [(float, 4), (double, 8), (wide, 16), (both, 8), (long_double, 16), (short_long_double, 12)];
     for _ in 0..4_000 {
         for (id, size) in types {
-            let old = bytes(&mut random, size);
+            let mut old = bytes(&mut random, size);
+            if id == long_double || id == short_long_double {
+                // The bits of x86 are ten bytes. The first one of the mantissa is that before the point.
+                old[10..].fill(0);
+                old[7] |= 0x80;
+                let decimals = random.below(8);
+                old[..usize::try_from(decimals).unwrap().min(6)].fill(0);
+            }
             let ty = SizedType { id, bytes: u32::try_from(size).unwrap() };
             let (json, new) = there_and_back(&btf, ty, &old);
             assert_eq!(old, new, "{json}");
@@ -211,6 +220,13 @@ fn all_bits_of_numbers_come_back() {
         let error = parse(word, id, size).unwrap_err();
         assert!(error.contains("too large for a float of"), "{error}");
     }
+    if NATIVE == LongDouble::X86 {
+        let three = [&[0; 7][..], &[0xc0, 0, 0x40], &[0; 6]].concat();
+        for word in ["3", "3.0", "0x1.8p+1", "\"0x3p0\"", "\"3\""] {
+            assert_eq!(parse(word, long_double, 16).as_ref(), Ok(&three), "{word}");
+        }
+    }
+    assert!(parse("3", other, 16).unwrap_err().contains("hex"));
     assert_eq!(parse("-inf", float, 4), Ok(f32::NEG_INFINITY.to_le_bytes().to_vec()));
     let error = parse(r#"{"d":1,"d":2}"#, both, 8).unwrap_err();
     assert!(error.contains("the object has the key \"d\" twice"), "{error}");

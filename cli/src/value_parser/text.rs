@@ -26,6 +26,9 @@ pub(crate) fn parse_typed(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Ve
                 }
             }
         }
+        (Kind::Float, _) if size > 8 && ty.name().as_bytes() != b"long double" => {
+            Err(format!("a float of {size} bytes: give all bytes as hex"))
+        }
         (Kind::Float, _) => {
             let mut bytes: Vec<u8> = parse_float(value, size)?.to_le_bytes().into_iter().take(size).collect();
             if Endian::native() == Endian::Big {

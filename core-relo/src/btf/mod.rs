@@ -41,7 +41,10 @@ pub use kernel_check::{
 pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path, field_path_from};
 pub use parse::{Btf, BtfError};
 pub use search::{ModuleFilter, NameIndex, TypeQuery};
-pub use text::{Aggregate, CType, EnumValue, RawType, Scalar, Value, ValueLocation, ValueText, ValueVisitor};
+pub use text::{
+    Aggregate, CType, EnumValue, ExtendedFloat, LongDouble, RawType, Scalar, Value, ValueLocation, ValueText,
+    ValueVisitor,
+};
 pub use view::{
     ArrayInfo, Enumerator, Enumerators, Extent, IntInfo, Member, Members, Param, Params, SecInfo, SecInfos,
     Type, WalkError,

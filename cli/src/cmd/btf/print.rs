@@ -1,17 +1,18 @@
 //! `btf print`: bytes as values of a type.
 
-use super::read::read_file;
+use super::read::{BtfOfFile, read_file_of_format};
 use crate::{
     args::{btf::BtfPrintArgs, format::Format},
     console::{Console, ExitStatus},
     error::{BadInput, escape_path},
     input::{file, limits::MAX_VALUE_BYTES},
     json::value::value_to_json,
+    long_double,
     text::line::Line,
     type_name::find_type,
 };
 use core_relo::{
-    btf::{Btf, Kind, Type},
+    btf::{Btf, Kind, Type, Value},
     explain::CType,
 };
 use serde::Serialize;
@@ -31,9 +32,9 @@ struct ValueLine {
 }
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfPrintArgs) -> io::Result<()> {
-    let input = read_file(&args.path, args.base.as_deref());
-    let input = input.and_then(|btf| Ok((btf, file::read(&args.data, MAX_VALUE_BYTES)?)));
-    let (btf, data) = match input {
+    let input = read_file_of_format(&args.path, args.base.as_deref());
+    let input = input.and_then(|file| Ok((file, file::read(&args.data, MAX_VALUE_BYTES)?)));
+    let (BtfOfFile { btf, format }, data) = match input {
         Ok(input) => input,
         Err(bad) => return console.report_error(&bad),
     };
@@ -54,8 +55,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfPrintArgs) -> io::Result<
         false => Box::new(std::iter::once(&*data)),
     };
     let mut offset = 0usize;
+    let long_double = long_double::of_file(&btf, format);
     for bytes in values {
-        write_value(console, args, ty, bytes, offset, size)?;
+        let value = btf.value(ty.id(), bytes).long_double(long_double);
+        write_value(console, args, &value, offset, size)?;
         offset = offset.saturating_add(bytes.len());
     }
     if !args.array && !has_flexible_array(&btf, ty) && data.len() > size {
@@ -71,19 +74,17 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfPrintArgs) -> io::Result<
 fn write_value(
     console: &mut Console<'_>,
     args: &BtfPrintArgs,
-    ty: Type<'_>,
-    bytes: &[u8],
+    value: &Value<'_>,
     offset: usize,
     size: usize,
 ) -> io::Result<()> {
-    let (btf, missing_bytes) = (ty.btf(), size.saturating_sub(bytes.len()));
-    let value = btf.value(ty.id(), bytes);
+    let missing_bytes = size.saturating_sub(value.bytes().len());
     match args.format {
         Format::Json => console.out.json(&ValueLine {
-            type_id: ty.id().0,
-            type_name: CType::new(btf, ty.id()).to_string(),
+            type_id: value.ty().0,
+            type_name: CType::new(value.btf(), value.ty()).to_string(),
             offset,
-            value: value_to_json(&value).map_err(io::Error::other)?,
+            value: value_to_json(value).map_err(io::Error::other)?,
             missing_bytes,
         })?,
         Format::Text => {
@@ -96,7 +97,7 @@ fn write_value(
     }
     if missing_bytes > 0 {
         console.raise_exit(ExitStatus::Incompatible);
-        let (data, len) = (escape_path(&args.data), bytes.len());
+        let (data, len) = (escape_path(&args.data), value.bytes().len());
         console
             .warn(&format!("{data}: offset {offset}: the value is cut off: {len} bytes, expected {size}"))?;
     }

@@ -11,22 +11,35 @@ use crate::{
     },
 };
 use core_relo::btf::{Btf, Kind, Type};
+use core_relo_loader::target::FileFormat;
 use std::{path::Path, sync::Arc};
+
+/// The BTF in a file, and the file's format.
+pub(super) struct BtfOfFile {
+    pub(super) btf: Btf<'static>,
+    pub(super) format: FileFormat,
+}
 
 /// Reads the BTF in a file. The base of a split BTF is `base`, or the `vmlinux` in the same directory.
 pub(crate) fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
+    Ok(read_file_of_format(path, base)?.btf)
+}
+
+/// Reads the BTF in a file as [`read_file`] does.
+pub(super) fn read_file_of_format(path: &Path, base: Option<&Path>) -> Result<BtfOfFile, BadInput> {
     let file = btf_file::read(path, Limits::default())?;
+    let format = file.format;
     let base = match base {
         Some(base) => base.to_path_buf(),
         None => match (file.parse(None), find_base(path)) {
-            (Ok(btf), _) => return Ok(btf),
+            (Ok(btf), _) => return Ok(BtfOfFile { btf, format }),
             (Err(e), Some(base)) if is_split_without_base(&e) => base,
             (Err(e), None) if is_split_without_base(&e) => return Err(missing_base(path, Some(&e))),
             (Err(e), _) => return Err(BadInput::for_path(path, without_path(&e.to_string(), path))),
         },
     };
     let base = Arc::new(read_file(&base, None)?);
-    parse_split(path, &file, &base)
+    Ok(BtfOfFile { btf: parse_split(path, &file, &base)?, format })
 }
 
 /// The BTF of the running kernel.

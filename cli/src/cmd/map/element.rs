@@ -13,6 +13,7 @@ use crate::{
         kind::Kind,
         names::full_program_name,
     },
+    long_double,
     text::{hex, kernel_object as text, line::Line, printer::Printer},
 };
 use core_relo::Endian;
@@ -292,7 +293,8 @@ impl<'m> MapElements<'m> {
 
     /// Returns the text of bytes with a type, on one line if it is at most `max_len` long.
     fn typed_text(&self, ty: &MapElementType, bytes: &[u8], indent: usize, max_len: usize) -> String {
-        let text = ty.btf.value(ty.id, bytes).text().types(self.with_types).indent(indent);
+        let text = ty.btf.value(ty.id, bytes).long_double(long_double::NATIVE);
+        let text = text.text().types(self.with_types).indent(indent);
         let line = text.to_string();
         if line.len() <= max_len { line } else { format!("{text:#}") }
     }
@@ -318,7 +320,8 @@ fn object_text(kind: Kind, id: u32) -> String {
 
 /// Converts a value; `None` if its type is not known.
 fn to_json(ty: Option<&MapElementType>, bytes: &[u8]) -> io::Result<Option<Value>> {
-    let json = ty.map(|ty| value_to_json(&ty.btf.value(ty.id, bytes))).transpose();
+    let json =
+        ty.map(|ty| value_to_json(&ty.btf.value(ty.id, bytes).long_double(long_double::NATIVE))).transpose();
     json.map_err(|e: UnbalancedGroups| io::Error::other(e))
 }
 

@@ -6,4 +6,6 @@ mod value;
 
 pub use c_type::CType;
 pub use raw::RawType;
-pub use value::{Aggregate, EnumValue, Scalar, Value, ValueLocation, ValueText, ValueVisitor};
+pub use value::{
+    Aggregate, EnumValue, ExtendedFloat, LongDouble, Scalar, Value, ValueLocation, ValueText, ValueVisitor,
+};

@@ -1,6 +1,6 @@
 //! Scalar values: numbers, enumerators and text.
 
-use super::bits;
+use super::{bits, extended::ExtendedFloat};
 use crate::{
     btf::{
         format::Kind,
@@ -25,6 +25,8 @@ pub enum Scalar<'v> {
     Char(u8),
     /// A floating-point number of 4 or 8 bytes. A NaN with other bits than the default one is [`Scalar::Raw`].
     Float(f64),
+    /// A floating-point number of x86 with 80 bits whose value no `double` has. Others are [`Scalar::Float`].
+    Extended(ExtendedFloat),
     /// An address.
     Pointer(u64),
     /// A value of an enumeration.
@@ -64,9 +66,21 @@ impl<'v> Scalar<'v> {
             Self::Pointer(v) => v == 0,
             Self::Enum(v) => v.bits == 0,
             Self::Text { bytes, .. } => bytes.iter().all(|b| *b == 0),
+            Self::Extended(v) => v.to_bits() == 0,
             Self::Raw(_) | Self::CutOff | Self::Omitted => false,
         }
     }
+}
+
+/// The format of floating-point numbers with more than 8 bytes, `long double`. BTF does not tell it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LongDouble {
+    /// An unknown format, or one whose numbers are not read, such as those of arm64, s390x and PowerPC.
+    #[default]
+    Unknown,
+    /// The format of x86: 80 bits, and zeros after them.
+    X86,
 }
 
 /// A value of an ENUM or ENUM64.
@@ -143,7 +157,13 @@ const NAN_32: u32 = 0x7fc0_0000;
 const NAN_64: u64 = 0x7ff8_0000_0000_0000;
 
 /// Reads a scalar value from the start of `data`, or from the bits of `extent`.
-pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: Option<Extent>) -> Scalar<'v> {
+pub(super) fn read<'v>(
+    btf: &'v Btf<'v>,
+    ty: Type<'v>,
+    data: &'v [u8],
+    extent: Option<Extent>,
+    long_double: LongDouble,
+) -> Scalar<'v> {
     let number = |start: u32, width: u64| {
         let width = u32::try_from(width).ok()?;
         bits::unsigned(btf.endian(), data, to_usize(start), width).map(|v| (v, width))
@@ -178,6 +198,11 @@ pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: O
         },
         Kind::Float => match (number(start, width), width) {
             (None, 32 | 64) => Scalar::CutOff,
+            (None, 96 | 128) if is_extended(ty, long_double) => Scalar::CutOff,
+            (Some((v, _)), 96 | 128) if is_extended(ty, long_double) => match ExtendedFloat::from_bits(v) {
+                Some(v) => v.to_f64().map_or(Scalar::Extended(v), Scalar::Float),
+                None => Scalar::Raw(data),
+            },
             (Some((v, _)), 32) => {
                 let v = u32::try_from(v).ok().filter(|v| *v == NAN_32 || !f32::from_bits(*v).is_nan());
                 v.map_or(Scalar::Raw(data), |v| Scalar::Float(f32::from_bits(v).into()))
@@ -190,6 +215,11 @@ pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: O
         },
         _ => Scalar::Raw(data),
     }
+}
+
+/// Returns whether the numbers of a FLOAT of 12 or 16 bytes have the format of x86. Compilers have others of these sizes, such as `_Float128`.
+fn is_extended(ty: Type<'_>, long_double: LongDouble) -> bool {
+    long_double == LongDouble::X86 && ty.name().as_bytes() == b"long double"
 }
 
 fn integer(ty: Type<'_>, int: IntInfo, v: u128, width: u32) -> Scalar<'static> {

@@ -1,7 +1,7 @@
 //! Values of every kind, in both byte orders, and types that want to be endless.
 #![expect(clippy::arithmetic_side_effects, reason = "counters of a test")]
 
-use super::{Aggregate, Scalar, ValueLocation, ValueVisitor};
+use super::{Aggregate, LongDouble, Scalar, ValueLocation, ValueVisitor};
 use crate::{
     Endian,
     btf::{Btf, Builder, BuiltMember, Kind},
@@ -67,6 +67,16 @@ fn floats_and_pointers() {
     in_both_orders(&[(-0.25f64).to_bits()], 8, "-0.25", |b| b.float("double", 8));
     in_both_orders(&[f64::NAN.to_bits()], 8, "NaN", |b| b.float("double", 8));
     in_both_orders(&[1; 16], 1, "0x01010101010101010101010101010101", |b| b.float("long double", 16));
+    let long_double = |mantissa: u64, high: u64| {
+        let mut b = Builder::new(Endian::Little);
+        let float = b.float("long double", 16);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let bytes = [mantissa, high].map(u64::to_le_bytes).concat();
+        btf.value(float, &bytes).long_double(LongDouble::X86).text().types(false).to_string()
+    };
+    assert_eq!(long_double(3 << 62, 0x4000), "3.0");
+    assert_eq!(long_double(0xcccc_cccc_cccc_cccd, 0x3ffb), "0x1.999999999999999ap-4");
+    assert_eq!(long_double(3 << 62, 0x1_4000), "0x00000000000000c00040010000000000", "bits after the number");
     in_both_orders(&[0xffff_8000_0000_0000], 8, "0xffff800000000000", |b| b.pointer(TypeId::VOID));
     in_both_orders(&[0x8000_0000], 4, "0x80000000", |b| {
         b.int("long", 4, Builder::SIGNED);

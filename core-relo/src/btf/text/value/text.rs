@@ -259,6 +259,7 @@ impl Display for Scalar<'_> {
             Self::Char(v) if v.is_ascii_graphic() || v == b' ' => write!(f, "'{}'", escaped(v, '\'')),
             Self::Char(v) => write!(f, "{v}"),
             Self::Float(v) => write!(f, "{v:?}"),
+            Self::Extended(v) => write!(f, "{v}"),
             Self::Pointer(v) => write!(f, "{v:#x}"),
             Self::Enum(v) => match (v.name(), v.flags()) {
                 (Some(name), _) => write!(f, "{name}"),

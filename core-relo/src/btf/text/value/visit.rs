@@ -3,7 +3,7 @@
 //! Types may contain themselves, and bytes may end early. A visit goes [`limits::VALUE_DEPTH`] levels down, and takes a number of
 //! steps in proportion to the bytes. Deeper and further parts are [`Scalar::Omitted`].
 
-use super::scalar::{self, Scalar};
+use super::scalar::{self, LongDouble, Scalar};
 use crate::{
     btf::{
         format::Kind,
@@ -22,6 +22,7 @@ pub struct Value<'v> {
     btf: &'v Btf<'v>,
     ty: TypeId,
     bytes: &'v [u8],
+    long_double: LongDouble,
 }
 
 /// The location of a part in a value.
@@ -93,18 +94,30 @@ impl<'d> Btf<'d> {
     where
         'd: 'v,
     {
-        Value { btf: self, ty, bytes }
+        Value { btf: self, ty, bytes, long_double: LongDouble::default() }
     }
 }
 
 impl<'v> Value<'v> {
+    /// Sets the format of floating-point numbers with more than 8 bytes. By default, it is unknown, and they are [`Scalar::Raw`].
+    #[must_use]
+    pub fn long_double(mut self, format: LongDouble) -> Self {
+        self.long_double = format;
+        self
+    }
+
     /// Calls `visitor` with the parts of the value.
     pub fn visit<V: ValueVisitor>(&self, visitor: &mut V) -> Result<(), V::Error> {
         let location = ValueLocation { name: Name::default(), index: None, ty: self.ty, btf: self.btf };
         let of_bytes = to_u32(self.bytes.len()).saturating_mul(limits::VALUE_STEPS_PER_BYTE);
         let steps = limits::VALUE_STEPS.saturating_add(of_bytes);
-        let mut walk = Walk { btf: self.btf, visitor, steps };
+        let mut walk = Walk { btf: self.btf, visitor, steps, long_double: self.long_double };
         walk.value(location, Bytes { data: self.bytes, extent: None }, limits::VALUE_DEPTH).map(drop)
+    }
+
+    /// Returns the BTF of the type.
+    pub fn btf(&self) -> &'v Btf<'v> {
+        self.btf
     }
 
     /// Returns the type.
@@ -129,6 +142,7 @@ struct Walk<'v, 'w, V> {
     btf: &'v Btf<'v>,
     visitor: &'w mut V,
     steps: u32,
+    long_double: LongDouble,
 }
 
 /// The result of visiting a part: continue, or stop after the last step.
@@ -171,7 +185,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
             _ => {
                 // The name of an enumerator is searched for.
                 self.steps = self.steps.saturating_sub(ty.vlen() / 64);
-                let scalar = scalar::read(self.btf, ty, bytes.data, bytes.extent);
+                let scalar = scalar::read(self.btf, ty, bytes.data, bytes.extent, self.long_double);
                 if let Scalar::Enum(value) = scalar {
                     self.steps = self.steps.saturating_sub(to_u32(value.name_bytes() / 32));
                 }
