@@ -116,8 +116,8 @@ fn ends_in_existence_check(text: &[u8]) -> bool {
     const CHECK: &[u8] = b"bpf_core_field_exists(";
     let start = text.windows(CHECK.len()).rposition(|word| word == CHECK);
     let Some(argument) = start.and_then(|start| text.get(start..)) else { return false };
-    let count = |byte: u8| argument.iter().filter(|other| **other == byte).count();
-    count(b'(') > count(b')')
+    let pieces = |byte: u8| argument.split(|other| *other == byte).count();
+    pieces(b'(') > pieces(b')')
 }
 
 /// Returns whether a word after this text is the name of a member rather than that of a variable.
