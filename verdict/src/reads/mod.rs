@@ -11,6 +11,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod written_memory;
 
 pub use comparison::Comparison;
 pub use model::{ContextAccess, ContextWord, Read, ReadKind, Returns};
