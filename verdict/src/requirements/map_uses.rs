@@ -37,12 +37,19 @@ pub(super) struct UsedMap {
     is_write_only: bool,
     /// Whether the map is a hash that allocates its elements later.
     allocates_later: bool,
-    /// Whether the map is that of a data section, whose fields are variables.
-    is_data: bool,
     /// The special fields of the values, if the kernel creates the map with them.
-    fields: Vec<SpecialField>,
+    fields: ValueFields,
     /// The special fields that the kernel does not find in the values, because the map has no types or their type has no such member.
     missing_fields: Vec<SpecialField>,
+}
+
+/// The special fields of a map's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ValueFields {
+    /// Members of the values' type.
+    Members(Vec<SpecialField>),
+    /// Variables of a data section.
+    Variables(Vec<SpecialField>),
 }
 
 impl UsedMap {
@@ -52,7 +59,8 @@ impl UsedMap {
         let maps = linker.maps().iter().map(|entry| {
             let mut map = Self::new(entry, settings, btf);
             if let (MapSource::Data(section), Some(btf), Some(_)) = (entry.source, btf, map.map_type) {
-                map.fields = linker.datasec(section.name).map_or_else(Vec::new, |ty| data_fields(btf, ty));
+                let datasec = linker.datasec(section.name);
+                map.fields = ValueFields::Variables(datasec.map_or_else(Vec::new, |ty| data_fields(btf, ty)));
             }
             map
         });
@@ -66,8 +74,7 @@ impl UsedMap {
             is_read_only: false,
             is_write_only: false,
             allocates_later: false,
-            is_data: matches!(entry.source, MapSource::Data(_)),
-            fields: Vec::new(),
+            fields: ValueFields::Members(Vec::new()),
             missing_fields: Vec::new(),
         };
         let own = settings.maps.get(&*String::from_utf8_lossy(entry.name));
@@ -108,8 +115,8 @@ impl UsedMap {
             self.missing_fields = missing_fields(btf, value, map_type);
             let is_missing = |field: &SpecialField| self.missing_fields.contains(field);
             let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
-            self.fields =
-                SpecialField::ALL.into_iter().filter(|field| !is_missing(field) && fits(field)).collect();
+            let fields = SpecialField::ALL.into_iter().filter(|field| !is_missing(field) && fits(field));
+            self.fields = ValueFields::Members(fields.collect());
         } else {
             self.missing_fields = SpecialField::ALL.to_vec();
         }
@@ -298,8 +305,11 @@ fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
         uses.extend(is_sleepable.then_some(MapUse::SleepableAllocation));
         uses.extend((def.program_type == ProgramType::PerfEvent).then_some(MapUse::PerfEventAllocation));
     }
-    let is_variable = map.is_data;
-    for field in &map.fields {
+    let (fields, is_variable) = match &map.fields {
+        ValueFields::Members(fields) => (fields, false),
+        ValueFields::Variables(fields) => (fields, true),
+    };
+    for field in fields {
         let program_type = Some(def.program_type);
         uses.push(MapUse::Field { field: *field, program_type, is_variable });
         uses.extend(is_sleepable.then_some(MapUse::Field { field: *field, program_type: None, is_variable }));
