@@ -360,7 +360,7 @@ fn a_load_has_the_programs_that_its_program_arrays_hold() {
     };
     let judge_array = |other: &str, code: &[Insn], settings: Option<&Settings>| {
         let bytes = object_with_array(other, code);
-        judge_with_settings(&bytes, add_kernel, &KernelInputs::default(), settings)
+        judge_for(Loader::CoreRelo, &bytes, add_kernel, &KernelInputs::default(), settings)
     };
     let verdicts = |object: &ObjectVerdict| {
         let programs = object.programs.iter().map(|program| program.verdict);
