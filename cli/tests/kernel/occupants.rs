@@ -52,6 +52,21 @@ fn a_classifier_that_is_attached_twice_is_named_among_the_others() {
     ok(attach(&second, point, &[]));
 }
 
+/// The refused program has another mode, in which the command would not find the one that is attached.
+#[test]
+fn the_mode_of_an_xdp_program_is_named() {
+    if types().is_none() || !has_own_netns("occupants::the_mode_of_an_xdp_program_is_named") {
+        return;
+    }
+    let (_programs, [first, second]) = two(XDP, 0, 2);
+    ok(attach(&first, "dev:own_lo,xdpgeneric", &[]));
+    let occupied = attach(&second, "dev:own_lo,xdpdrv", &[]);
+    let way_out = format!("`core-relo prog detach {first} --from dev:own_lo,xdpgeneric` makes room");
+    refused(&occupied, &way_out);
+    ok(run_suggestion(&occupied));
+    ok(attach(&second, "dev:own_lo,xdpgeneric", &[]));
+}
+
 #[test]
 fn the_link_of_an_interface_is_named() {
     if types().is_none() || !has_own_netns("occupants::the_link_of_an_interface_is_named") {
