@@ -12,6 +12,7 @@
 //! | `assertions` | the layout, as assertions for the compiler |
 //! | `roots` | the types of a kernel that an object or a source uses |
 //! | `source_names` | the names in a C source |
+//! | `source_definitions` | the types that a C source defines itself |
 
 mod assertions;
 mod composite;
@@ -22,6 +23,7 @@ mod integer;
 mod layout;
 mod names;
 mod roots;
+mod source_definitions;
 mod source_names;
 mod tags;
 #[cfg(test)]

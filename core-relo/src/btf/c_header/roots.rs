@@ -65,7 +65,7 @@ impl HeaderRoots {
         roots
     }
 
-    /// Adds the types that a source names, and all that it reaches from them through the names of members.
+    /// Adds the types that a source names and does not define itself, and all that it reaches from them through the names of members.
     ///
     /// `text` is the output of the preprocessor (`clang -E`), with line markers. The files for which `is_library` is true have declarations
     /// that count only if the other files name them. The header of the kernel's types is none of the files.
@@ -121,7 +121,7 @@ impl HeaderRoots {
                 && ty
                     .enumerators()
                     .any(|e| CONSTANTS.iter().any(|prefix| e.name.as_bytes().starts_with(prefix)));
-            if is_constants {
+            if is_constants && !self.sources.defines(ty) {
                 roots.push(ty.id());
             }
             if has_sources && self.sources.names(ty) {

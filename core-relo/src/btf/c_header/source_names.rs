@@ -1,5 +1,6 @@
 //! The names that a preprocessed C source uses.
 
+use super::source_definitions::SourceDefinitions;
 use crate::{
     btf::{format::Kind, parse::Btf, view::Type},
     ids::TypeId,
@@ -13,6 +14,7 @@ pub(super) struct SourceNames {
     words: HashSet<Vec<u8>>,
     /// The words after `struct`, `union` and `enum`.
     tags: HashSet<Vec<u8>>,
+    definitions: SourceDefinitions,
 }
 
 impl SourceNames {
@@ -29,7 +31,9 @@ impl SourceNames {
                 own.push(line);
             }
         }
-        self.add_words(&own.join(&b'\n'));
+        let own = own.join(&b'\n');
+        self.add_words(&own);
+        self.definitions.add(&own);
         let library = library.join(&b'\n');
         for declaration in library.split(|c| *c == b';') {
             if Words::new(declaration).any(|word| word.starts_with(b"bpf_") && self.words.contains(word)) {
@@ -47,15 +51,24 @@ impl SourceNames {
         self.words.insert(name.to_vec());
     }
 
-    /// Returns whether the source names a declaration.
+    /// Returns whether the source defines a type of this name itself. A second definition would be an error of the compiler.
+    pub(super) fn defines(&self, ty: Type<'_>) -> bool {
+        self.definitions.has(ty)
+    }
+
+    /// Returns whether the source names a declaration that it does not define.
     pub(super) fn names(&self, ty: Type<'_>) -> bool {
+        if self.defines(ty) {
+            return false;
+        }
         let name = ty.name().as_bytes();
         let is_named = match ty.kind() {
             Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 => self.tags.contains(name),
             Kind::Typedef | Kind::Func => self.words.contains(name),
             _ => false,
         };
-        is_named || ty.enumerators().any(|enumerator| self.words.contains(enumerator.name.as_bytes()))
+        let is_used = |name: &[u8]| self.words.contains(name) && !self.definitions.has_ordinary(name);
+        is_named || ty.enumerators().any(|enumerator| is_used(enumerator.name.as_bytes()))
     }
 
     /// Returns the named composites that are reached from these types through members that the source names, in any number of steps.
@@ -68,7 +81,7 @@ impl SourceNames {
             let Some(ty) = btf.ty(id).filter(|_| visited.insert(id)) else { continue };
             match ty.kind() {
                 Kind::Struct | Kind::Union => {
-                    if !ty.name().is_empty() {
+                    if !ty.name().is_empty() && !self.defines(ty) {
                         found.push(id);
                     }
                     let is_used = |name: &[u8]| name.is_empty() || self.words.contains(name);
@@ -98,20 +111,56 @@ impl SourceNames {
     }
 }
 
+/// A part of a text that is neither blank nor a comment.
+#[derive(Clone, Copy)]
+pub(super) enum Token<'t> {
+    Word(&'t [u8]),
+    /// A word in a literal.
+    Quoted(&'t [u8]),
+    /// Any other character outside of literals.
+    Punctuation(u8),
+}
+
 /// The identifiers and keywords in a text, without those in comments, which `clang -E -C` keeps.
-struct Words<'t> {
+pub(super) struct Words<'t> {
     rest: &'t [u8],
     /// The quote that ends the current literal.
     quote: Option<u8>,
 }
 
 impl<'t> Words<'t> {
-    const fn new(text: &'t [u8]) -> Self {
+    pub(super) const fn new(text: &'t [u8]) -> Self {
         Self { rest: text, quote: None }
     }
 
-    /// Skips a character that is in no word, or a comment.
-    fn skip(&mut self, first: u8) {
+    /// Returns the words with the punctuation between them.
+    pub(super) fn tokens(mut self) -> impl Iterator<Item = Token<'t>> {
+        core::iter::from_fn(move || self.next_token())
+    }
+
+    fn next_token(&mut self) -> Option<Token<'t>> {
+        loop {
+            let first = *self.rest.first()?;
+            let is_end = |c: &u8| !c.is_ascii_alphanumeric() && *c != b'_';
+            let length = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
+            let (word, rest) = self.rest.split_at(length);
+            if word.is_empty() {
+                let is_literal = self.quote.is_some();
+                let is_comment = self.skip(first);
+                if !is_literal && !is_comment && !first.is_ascii_whitespace() {
+                    return Some(Token::Punctuation(first));
+                }
+                continue;
+            }
+            self.rest = rest;
+            if !first.is_ascii_digit() {
+                return Some(if self.quote.is_some() { Token::Quoted(word) } else { Token::Word(word) });
+            }
+        }
+    }
+
+    /// Skips a character that is in no word, or a comment. Returns whether it is a comment.
+    fn skip(&mut self, first: u8) -> bool {
         let comment_end = match (self.quote, self.rest) {
             (None, [b'/', b'*', comment @ ..]) => Some(comment.windows(2).position(|end| end == b"*/")),
             (None, [b'/', b'/', comment @ ..]) => Some(comment.iter().position(|c| *c == b'\n')),
@@ -133,6 +182,7 @@ impl<'t> Words<'t> {
             };
         }
         self.rest = self.rest.get(skipped..).unwrap_or_default();
+        comment_end.is_some()
     }
 }
 
@@ -141,17 +191,9 @@ impl<'t> Iterator for Words<'t> {
 
     fn next(&mut self) -> Option<&'t [u8]> {
         loop {
-            let first = *self.rest.first()?;
-            let is_end = |c: &u8| !c.is_ascii_alphanumeric() && *c != b'_';
-            let length = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
-            let (word, rest) = self.rest.split_at(length);
-            if word.is_empty() {
-                self.skip(first);
-                continue;
-            }
-            self.rest = rest;
-            if !first.is_ascii_digit() {
-                return Some(word);
+            match self.next_token()? {
+                Token::Word(word) | Token::Quoted(word) => return Some(word),
+                Token::Punctuation(_) => {}
             }
         }
     }
