@@ -69,7 +69,7 @@ pub enum BuildError {
         what: String,
     },
     /// clang refused a source.
-    #[error("{}: clang reports errors:\n{diagnostics}{}", .source_file.display(), missing_type_help(.diagnostics))]
+    #[error("{}: clang reports errors:\n{diagnostics}{}", .source_file.display(), type_help(.diagnostics))]
     Compile {
         /// The path of the source.
         source_file: PathBuf,
@@ -134,8 +134,8 @@ fn refused_note(refused: &[(PathBuf, String)]) -> String {
     lines.concat()
 }
 
-/// Returns advice if clang misses a type, of which the headers have only the most common ones.
-fn missing_type_help(diagnostics: &str) -> &'static str {
+/// Returns advice if clang misses a type, of which the headers have only the most common ones, or finds a type twice.
+fn type_help(diagnostics: &str) -> &'static str {
     let misses = |text| diagnostics.contains(text);
     if misses("'vmlinux.h' file not found") {
         "help: `Builder::vmlinux_of_running_kernel` and `Builder::vmlinux_of` make `vmlinux.h` at each build; \
@@ -145,6 +145,9 @@ fn missing_type_help(diagnostics: &str) -> &'static str {
          install them, or include `vmlinux.h` (from `Builder::vmlinux_of`) or `bpf/bpf_types.h` instead"
     } else if misses("the registers depend on the machine") {
         "help: the builder does not know the registers of cargo's target: `Builder::define(\"__TARGET_ARCH_arm64\", \"1\")` chooses those of another"
+    } else if misses("redefinition of '") && misses("vmlinux.h:") {
+        "help: `vmlinux.h` has a type of this name: rename the source's, or write a `vmlinux.h` that leaves out the source's own types: \
+         `core-relo gen vmlinux SOURCE -o src/bpf/vmlinux.h`"
     } else if misses("unknown type name")
         || misses("incomplete definition of type")
         || misses("has incomplete type")
@@ -180,6 +183,21 @@ mod tests {
         }
         let message = message("a.c:1:10: fatal error: 'vmlinux.h' file not found");
         assert!(message.contains("\nhelp: `Builder::vmlinux_of_running_kernel` and"), "{message}");
+    }
+
+    #[test]
+    fn types_that_vmlinux_has_too_are_errors_with_a_way_out() {
+        let message = message(
+            "a.c:2:8: error: redefinition of 'key'\n/out/include/vmlinux.h:7:8: note: previous definition is here",
+        );
+        assert!(
+            message.contains("\nhelp: `vmlinux.h` has a type of this name: rename the source's"),
+            "{message}"
+        );
+        let own = self::message(
+            "a.c:2:8: error: redefinition of 'key'\na.c:1:8: note: previous definition is here",
+        );
+        assert!(!own.contains("help:"), "{own}");
     }
 
     #[test]
