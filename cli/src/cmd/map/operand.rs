@@ -43,8 +43,9 @@ impl MapElements<'_> {
     pub(super) fn parse_key(&self, words: &[String]) -> Result<Vec<u8>, ElementError> {
         let words = without_label("key", words);
         let ty = self.key_type.as_ref().map(|ty| (&*ty.btf, ty.id));
-        parse_part(ElementPart::Key, words, vec![0; self.shape.key_size()], ty)
-            .map_err(|what| self.bad_input(&format!("key: {what}"), "`core-relo map dump` prints its keys"))
+        parse_part(ElementPart::Key, words, vec![0; self.shape.key_size()], ty).map_err(|what| {
+            self.bad_input(&format!("key: {what}"), "`core-relo map dump --format json` prints its keys")
+        })
     }
 
     /// Returns an error unless elements are written by their keys.
@@ -74,7 +75,7 @@ impl MapElements<'_> {
         let size = usize::try_from(self.info.value_size).map_err(|e| self.bad_input(&e.to_string(), ""))?;
         let start = self.data_section()?.unwrap_or_else(|| vec![0; size]);
         let mut bytes = parse_part(ElementPart::Value, words, start, ty).map_err(|what| {
-            self.bad_input(&format!("value: {what}"), "`core-relo map dump` prints its values")
+            self.bad_input(&format!("value: {what}"), "`core-relo map dump --format json` prints its values")
         })?;
         if self.is_per_cpu() {
             // The kernel takes one value for each possible CPU, and pads each to 8 bytes.
