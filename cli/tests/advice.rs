@@ -281,6 +281,9 @@ fn reads_of_all_forms_are_guarded() {
     for name in ["bitfield", "union_member", "loop", "call_over_two_lines", "function_member"] {
         check_places(name, &["line"]);
     }
+    check_places("field_size", &["line"]);
+    // Without a value in the other case, the verifier refuses the use of the variable.
+    check_places("read_into_local", &["line"]);
 }
 
 #[test]
@@ -351,6 +354,23 @@ fn advice_on_the_programs_own_types_and_on_wrong_types_of_the_kernel_is_no_guard
                             `int bpf_task_acquire(u64";
         assert!(reason.contains(declarations), "{reason}");
         assert!(fix.contains("implicit argument `aux`"), "{fix}");
+    }
+}
+
+/// A guard would skip the code on every kernel, wherever the program keeps its data.
+#[test]
+fn advice_on_types_in_the_programs_own_memory_is_no_guard() {
+    let Some(case) = Case::new("own_memory") else { return };
+    let lines = case.run("explain", &case.source, "-mcpu=v3", &[]);
+    let programs: Vec<_> = lines.iter().filter(|line| line["reasons"].is_array()).collect();
+    assert_eq!(programs.len(), 3);
+    for program in programs {
+        let reasons = program["reasons"].as_array().unwrap();
+        assert!(!reasons.is_empty(), "{program:#}");
+        for reason in reasons {
+            let text = reason["fixes"][0]["text"].as_str().unwrap();
+            assert!(text.contains("is the program's own type"), "{}: {text}", program["program"]);
+        }
     }
 }
 

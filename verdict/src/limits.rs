@@ -70,3 +70,9 @@ pub const MISMATCHES: usize = 256;
 
 /// The members of a tracepoint's context that are compared. Real contexts have fewer than fifty.
 pub const CONTEXT_MEMBERS: usize = 1024;
+
+/// The instructions before an access among which advice searches for the address's origin. Compilers set an address near its use.
+pub const OWN_MEMORY_INSNS: usize = 256;
+
+/// The instructions after a field's offset among which advice searches for the addition to an address. Usually it is the next.
+pub const OFFSET_USE_INSNS: usize = 8;

@@ -21,6 +21,7 @@ typedef long long s64;
 #define ___select(_1, _2, name, ...) name
 #define ___field_ref(args...) ___select(args, ___field_ref2, ___field_ref1)(args)
 #define bpf_core_field_exists(field...) __builtin_preserve_field_info(___field_ref(field), 2)
+#define bpf_core_field_size(field...) __builtin_preserve_field_info(___field_ref(field), 1)
 #define bpf_core_type_exists(type) __builtin_preserve_type_info(*(typeof(type) *)0, 0)
 #define bpf_core_enum_value_exists(type, value) __builtin_preserve_enum_value(*(typeof(type) *)value, 0)
 #define bpf_core_enum_value(type, value) __builtin_preserve_enum_value(*(typeof(type) *)value, 1)
@@ -49,6 +50,7 @@ enum bpf_func_id {
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_STACK_TRACE = 7,
+	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_ARENA = 33,
 };
 

@@ -1,6 +1,8 @@
 //! The advice on the reasons of one object on one kernel.
 
-use super::{Fix, evidence, externs, helper, instruction, maps, program, relocation};
+use super::{
+    Fix, evidence, externs, helper, instruction, maps, own_memory::is_own_memory, program, relocation,
+};
 use crate::{
     judge::{KernelAnswers, Reason, ReasonKind, Requirement, Verdict},
     kernel::{HelperCall, InsnFeature, KfuncCall},
@@ -64,7 +66,7 @@ impl<'a, 'k> Advisor<'a, 'k> {
         match reason.requirement {
             Some(Requirement::Relocation(record)) => {
                 let Some(planned) = self.plan.get(record) else { return Vec::new() };
-                if self.is_own_type(&planned) {
+                if self.is_own_type(program, reason, &planned) {
                     return vec![relocation::own_type_fix(&planned)];
                 }
                 let explanation = self.explainer.explain(&planned);
@@ -153,8 +155,9 @@ impl<'a, 'k> Advisor<'a, 'k> {
         }
     }
 
-    /// Returns whether the kernel lacks the type of an access, and it is that of a map's keys or values, or of a variable on the stack.
-    fn is_own_type(&self, planned: &PlannedReloc<'_>) -> bool {
+    /// Returns whether the kernel lacks the type of an access, and the type is that of a map's keys or values, or the access is one to the
+    /// program's own memory.
+    fn is_own_type(&self, program: &ProgramNeeds, reason: &Reason, planned: &PlannedReloc<'_>) -> bool {
         let Some(spec) = planned.local_spec().filter(|spec| spec.kind.is_field()) else { return false };
         let is_missing =
             planned.candidate_count() == 0 && matches!(planned.decision(), Ok(Decision::Poison { .. }));
@@ -166,7 +169,11 @@ impl<'a, 'k> Advisor<'a, 'k> {
             let mut types = definitions().flat_map(|def| [def.key_type, def.value_type]).flatten();
             types.any(is_root)
         };
-        is_missing && (relocation::is_on_stack(planned) || is_in_map())
+        let is_in_own_memory = || {
+            let code = program.code.as_ref().ok().zip(reason.insn);
+            code.is_some_and(|(code, insn)| is_own_memory(code, insn))
+        };
+        is_missing && (is_in_map() || is_in_own_memory())
     }
 
     /// Returns the name of a program's section. Returns `None` if the name is no plain text.

@@ -6,6 +6,39 @@ use core::ops::Range;
 const KEYWORDS: [&str; 12] =
     ["return", "goto", "break", "continue", "if", "else", "for", "while", "do", "case", "default", "switch"];
 
+/// The macros of libbpf that ask for a property of a member, which is poisoned where the kernel lacks the member.
+const FIELD_INFO: [&str; 2] = ["bpf_core_field_offset", "bpf_core_field_size"];
+
+/// The operators and macros whose argument is named, but not read.
+const UNEVALUATED: [&str; 5] = [
+    "sizeof",
+    "bpf_core_field_exists",
+    "bpf_core_field_offset",
+    "bpf_core_field_size",
+    "__builtin_preserve_field_info",
+];
+
+/// The functions that fill memory: of their first argument, with the bytes of their second.
+const FILLS: [&str; 8] = [
+    "bpf_core_read",
+    "bpf_core_read_str",
+    "bpf_core_read_user",
+    "bpf_core_read_user_str",
+    "bpf_probe_read",
+    "bpf_probe_read_str",
+    "bpf_probe_read_kernel",
+    "bpf_probe_read_kernel_str",
+];
+
+/// The macros that fill the memory at their first argument, whose type has the size.
+const FILLS_INTO: [&str; 5] = [
+    "BPF_CORE_READ_INTO",
+    "BPF_CORE_READ_STR_INTO",
+    "BPF_CORE_READ_USER_INTO",
+    "BPF_PROBE_READ_INTO",
+    "BPF_PROBE_READ_STR_INTO",
+];
+
 /// The length of the longest line that is rewritten. Longer lines do not come from people.
 const LINE_BYTES: usize = 256;
 
@@ -50,9 +83,14 @@ impl<'s> CLine<'s> {
         self.0.get(range.clone())
     }
 
-    /// Finds a call of a function or macro.
+    /// Finds the first call of a function or macro.
     pub(super) fn find_call(&self, name: &str) -> Option<Call<'s>> {
-        self.identifiers(name).find_map(|start| {
+        self.calls(name).next()
+    }
+
+    /// Finds the calls of a function or macro.
+    pub(super) fn calls(&self, name: &str) -> impl Iterator<Item = Call<'s>> {
+        self.identifiers(name).filter_map(|start| {
             let after = start.checked_add(name.len())?;
             let rest = self.0.get(after..)?;
             let open = after.checked_add(rest.len().checked_sub(rest.trim_start().len())?)?;
@@ -64,9 +102,9 @@ impl<'s> CLine<'s> {
     }
 
     /// Finds a read of a path of members by pointer, such as `rss_stat[0].count`: not its address, not an assignment, and not a part of
-    /// a longer access.
+    /// a longer access. Of several, a read with the indices of the path comes first.
     pub(super) fn find_member_read(&self, path: &str) -> Option<MemberAccess<'s>> {
-        self.member_accesses(path).find(|access| {
+        let reads = self.member_accesses(path).filter(|access| {
             let (before, after) = self.around(&access.range);
             let is_address = before.ends_with('&') && !before.ends_with("&&");
             let is_assigned = (after.starts_with('=') && !after.starts_with("=="))
@@ -75,18 +113,51 @@ impl<'s> CLine<'s> {
                 || after
                     .get(1..)
                     .is_some_and(|r| r.starts_with('=') && !after.starts_with(['=', '!', '<', '>']));
-            let is_unevaluated = before.ends_with("sizeof(") || before.ends_with("bpf_core_field_exists(");
+            let is_unevaluated = UNEVALUATED
+                .iter()
+                .any(|name| before.strip_suffix('(').is_some_and(|before| before.trim_end().ends_with(name)));
             !is_address && !is_assigned && !is_unevaluated
+        });
+        self.prefer_path(reads, path)
+    }
+
+    /// Finds a call of a macro that asks for a member: `bpf_core_field_size(task->comm)`.
+    pub(super) fn find_field_info(&self, path: &str) -> Option<Call<'s>> {
+        FIELD_INFO.iter().flat_map(|name| self.calls(name)).find(|call| {
+            let is_member = |argument: &&str| {
+                path_end(argument, path) == Some(argument.len())
+                    || CLine(argument).member_accesses(path).any(|access| access.range.end == argument.len())
+            };
+            split_arguments(call.arguments).iter().any(is_member)
         })
+    }
+
+    /// Returns the first access that is written with the indices of a path, or else the first.
+    fn prefer_path(
+        &self,
+        accesses: impl Iterator<Item = MemberAccess<'s>>,
+        path: &str,
+    ) -> Option<MemberAccess<'s>> {
+        let is_path =
+            |access: &MemberAccess<'_>| self.get(&access.range).is_some_and(|text| text.ends_with(path));
+        let mut first = None;
+        for access in accesses {
+            if is_path(&access) {
+                return Some(access);
+            }
+            first.get_or_insert(access);
+        }
+        first
     }
 
     /// Finds the address of a path of members: `&task->rss_stat[0].count`. The range includes the operator.
     pub(super) fn find_member_address(&self, path: &str) -> Option<MemberAccess<'s>> {
-        self.member_accesses(path).find_map(|access| {
+        let addresses = self.member_accesses(path).filter_map(|access| {
             let (before, _) = self.around(&access.range);
             let before = before.strip_suffix('&').filter(|before| !before.ends_with('&'))?;
             Some(MemberAccess { range: before.len()..access.range.end, base: access.base })
-        })
+        });
+        self.prefer_path(addresses, path)
     }
 
     /// Finds the accesses to a path of members by pointer that are not parts of longer accesses.
@@ -148,6 +219,30 @@ impl<'s> CLine<'s> {
             rest.starts_with(['=', '-', '.', '[', '(', '+', '|', '&', '^', '<', '>', '/', '%']);
         let is_statement = !word.is_empty() && !KEYWORDS.contains(&word) && is_expression;
         is_statement.then_some(self.0)
+    }
+
+    /// Returns a statement that sets the memory to 0 which the line, one call, fills. Without it, memory that the call would fill stays
+    /// as it is, which may be without a value.
+    pub(super) fn as_zeroing(&self) -> Option<String> {
+        let is_whole = |call: &Call<'_>| {
+            let (before, after) = self.around(&call.range);
+            (before.is_empty() || before == "(void)") && after == ";"
+        };
+        let find = |names: &[&str]| names.iter().flat_map(|name| self.calls(name)).find(is_whole);
+        if let Some(call) = find(&FILLS) {
+            let arguments = split_arguments(call.arguments);
+            let [target, size, _] = arguments.as_slice() else { return None };
+            // clang needs a constant.
+            let is_constant = size.bytes().all(|byte| byte.is_ascii_digit()) || size.starts_with("sizeof");
+            return is_constant.then(|| format!("__builtin_memset({target}, 0, {size});"));
+        }
+        let call = find(&FILLS_INTO)?;
+        let target = *split_arguments(call.arguments).first()?;
+        let object = match target.strip_prefix('&') {
+            Some(object) => object.to_owned(),
+            None => format!("*({target})"),
+        };
+        Some(format!("__builtin_memset({target}, 0, sizeof({object}));"))
     }
 
     /// Returns whether the line has an identifier.
@@ -366,6 +461,46 @@ mod tests {
         assert_eq!(path_end("stat[MM].count", "stat[3].count"), Some(14));
         assert_eq!(path_end("stat.count", "stat[3].count"), None);
         assert_eq!(path_end("state", "stat"), None);
+    }
+
+    /// A guard of `p->a[2]` would guard the other element, which stays a read of a member that the kernel lacks.
+    #[test]
+    fn of_several_elements_the_one_of_the_path_is_found() {
+        let read = |path| {
+            let line = CLine::new("x = p->a[1] + p->a[ 3 ] + p->a[2];")?;
+            line.get(&line.find_member_read(path)?.range)
+        };
+        assert_eq!(read("a[2]"), Some("p->a[2]"));
+        assert_eq!(read("a[7]"), Some("p->a[1]"), "any index, as of a loop");
+        let line = CLine::new("f(&p->a[1], &p->a[2]);").unwrap();
+        assert_eq!(line.get(&line.find_member_address("a[2]").unwrap().range), Some("&p->a[2]"));
+    }
+
+    #[test]
+    fn a_question_about_a_member_is_no_read() {
+        let line =
+            CLine::new("x = bpf_core_field_size(p->a) + bpf_core_field_offset(struct s, b.c);").unwrap();
+        assert_eq!(line.find_member_read("a"), None);
+        let call = |path| line.find_field_info(path).and_then(|call| line.get(&call.range));
+        assert_eq!(call("a"), Some("bpf_core_field_size(p->a)"));
+        assert_eq!(call("b.c"), Some("bpf_core_field_offset(struct s, b.c)"));
+        assert_eq!(call("b"), None);
+    }
+
+    #[test]
+    fn memory_that_a_call_fills_is_set_to_zero() {
+        let zeroing = |text| CLine::new(text).and_then(|line| line.as_zeroing());
+        for (line, expected) in [
+            ("bpf_core_read(&v, sizeof(v), &p->a);", Some("__builtin_memset(&v, 0, sizeof(v));")),
+            ("(void)bpf_probe_read_kernel(buf, 8, p->a);", Some("__builtin_memset(buf, 0, 8);")),
+            ("BPF_CORE_READ_INTO(&v, p, b, a);", Some("__builtin_memset(&v, 0, sizeof(v));")),
+            ("BPF_CORE_READ_STR_INTO(to, p, a);", Some("__builtin_memset(to, 0, sizeof(*(to)));")),
+            ("bpf_core_read(&v, len, &p->a);", None),
+            ("err = bpf_core_read(&v, sizeof(v), &p->a);", None),
+            ("f(&p->a);", None),
+        ] {
+            assert_eq!(zeroing(line).as_deref(), expected, "{line}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | `instruction` | instructions of newer kernels |
 //! | `evidence` | unknown verdicts: the options that give the missing evidence |
 //!
-//! `c_line` rewrites a source line. The advice has code only if the code compiles and changes the verdict.
+//! `c_line` rewrites a source line. `own_memory` tells accesses to the program's own memory from those to the kernel's. The advice has code only if the code compiles and changes the verdict.
 
 mod advisor;
 mod c_line;
@@ -20,6 +20,7 @@ mod fix;
 mod helper;
 mod instruction;
 mod maps;
+mod own_memory;
 mod program;
 mod relocation;
 

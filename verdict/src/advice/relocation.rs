@@ -8,7 +8,6 @@ use crate::source_line::SourceLine;
 use core_relo::{
     ByteSize, Name,
     explain::{AlternativeMember, CType, Explanation},
-    insn::{Class, Slot},
     limits,
     plan::{Decision, PlannedReloc, PoisonReason},
 };
@@ -54,16 +53,6 @@ pub(super) fn own_type_fix(planned: &PlannedReloc<'_>) -> Fix {
         "`{root}` is the program's own type, which no kernel has: declare it without preserve_access_index. If a header turns that on for \
          all types, as vmlinux.h does, move the type behind its `#pragma clang attribute pop`"
     ))
-}
-
-/// Returns whether the access of a missing type is to the program's stack.
-pub(super) fn is_on_stack(planned: &PlannedReloc<'_>) -> bool {
-    const FRAME_POINTER: u8 = 10;
-    planned.before().map(Slot::first).is_some_and(|insn| match insn.class() {
-        Class::Ldx => insn.src == FRAME_POINTER,
-        Class::St | Class::Stx => insn.dst == FRAME_POINTER,
-        _ => false,
-    })
 }
 
 fn missing_fixes(
@@ -204,11 +193,13 @@ fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
     let with_access = line.filter(|line| line.mentions(last));
     let read = with_access.and_then(|line| {
         let in_macro = || {
-            let mut calls = READ_MACROS.iter().filter_map(|name| line.find_call(name));
-            let is_read = |call: &Call<'_>| {
-                split_arguments(call.arguments).iter().skip(1).any(|argument| is_same_path(argument, path))
+            let calls = || READ_MACROS.iter().flat_map(|name| line.calls(name));
+            let has = |call: &Call<'_>, is_path: &dyn Fn(&str) -> bool| {
+                split_arguments(call.arguments).iter().skip(1).any(|argument| is_path(argument))
             };
-            calls.find(is_read).map(|call| call.range)
+            let exact = calls().find(|call| has(call, &|argument| argument == path));
+            let read = exact.or_else(|| calls().find(|call| has(call, &|text| is_same_path(text, path))));
+            read.or_else(|| line.find_field_info(path)).map(|call| call.range)
         };
         let enumerator = || Some(line.find_call("bpf_core_enum_value")?.range);
         let read = line.find_member_read(path).map(|read| read.range);
@@ -219,24 +210,35 @@ fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
     let begun =
         || READ_MACROS.iter().find_map(|name| line?.before_begun_call(name, &format!("!{condition} ? 0 : ")));
     if let Some(code) = read.or_else(begun) {
-        return Fix::c(
-            FixPlace::Line,
-            format!("guard the read; the value is 0 where the kernel lacks `{what}`"),
-            code,
-        );
+        return Fix::c(FixPlace::Line, zero_text(what), code);
     }
     if let Some(statement) = with_access.and_then(CLine::as_statement) {
+        if let Some(zeroing) = with_access.and_then(CLine::as_zeroing) {
+            let code = format!("if ({condition}) {{\n\t{statement}\n}} else {{\n\t{zeroing}\n}}");
+            return Fix::c(FixPlace::Line, zero_text(what), code);
+        }
         let text = format!("guard the statement, so that kernels without `{what}` skip it");
         return Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"));
     }
     let part = line.and_then(|line| {
-        let statement = line.statement_around(&line.find_member_address(path)?.range)?;
-        line.replace(&statement, &format!("if ({condition}) {{ {} }}", line.get(&statement)?))
+        let range = line.statement_around(&line.find_member_address(path)?.range)?;
+        let statement = line.get(&range)?;
+        let zeroing = CLine::new(statement).and_then(|statement| statement.as_zeroing());
+        let (text, other) = match zeroing {
+            Some(zeroing) => (zero_text(what), format!(" else {{ {zeroing} }}")),
+            None => (format!("guard the statement, so that kernels without `{what}` skip it"), String::new()),
+        };
+        let code = line.replace(&range, &format!("if ({condition}) {{ {statement} }}{other}"))?;
+        Some(Fix::c(FixPlace::Line, text, code))
     });
-    if let Some(code) = part {
-        let text = format!("guard the statement, so that kernels without `{what}` skip it");
-        return Fix::c(FixPlace::Line, text, code);
+    if let Some(fix) = part {
+        return fix;
     }
     let text = format!("put the access to `{what}` into an `if` with this condition");
     Fix::c(FixPlace::Condition, text, condition.clone())
+}
+
+/// Returns the text of a fix that reads 0 where the kernel lacks an access.
+fn zero_text(what: &str) -> String {
+    format!("guard the read; the value is 0 where the kernel lacks `{what}`")
 }
