@@ -250,6 +250,8 @@ fn the_files_of_a_distribution_are_beside_the_image() {
     let config = dir.path().join("config-6.1.0-9-test");
     fs::write(&config, CONFIG).unwrap();
     assert_eq!(check().0.exit, 0);
+    let packed = check_in(dir.path(), "live/kconfig.bpf.o", "6.1.0-9-test.btf.gz", &gzip(&*kernel), &[]);
+    assert_eq!(packed.exit, 0, "{}", packed.out);
     fs::write(&config, CONFIG.replace("CONFIG_HZ=250", "")).unwrap();
     assert_eq!(evidence(&check().1, "kconfig"), ["the configuration has no CONFIG_HZ (config-6.1.0-9-test)"]);
     fs::write(&config, "other text").unwrap();

@@ -42,6 +42,9 @@ const OTHER_EXTENSIONS: [&str; 24] = [
 const OTHER_BOOT_FILES: [&str; 8] =
     ["System.map", "config-", "initrd", "initramfs", "grub", "symvers-", "memtest", "retpoline-"];
 
+/// The name of a kernel's configuration without its release.
+const PLAIN_CONFIGURATION: &[u8] = b"config";
+
 /// Directories in `/boot` without kernels.
 const BOOT_LOADER_DIRS: [&str; 2] = ["grub", "grub2"];
 
@@ -65,6 +68,7 @@ pub(crate) fn is_other_name(path: &Path) -> bool {
         dirs.any(|dir| BOOT_LOADER_DIRS.iter().any(|name| dir.as_os_str() == *name))
     };
     name.starts_with(b".")
+        || name == PLAIN_CONFIGURATION
         || extension.is_some_and(|extension| OTHER_EXTENSIONS.contains(&extension))
         || OTHER_BOOT_FILES.iter().any(|start| name.starts_with(start.as_bytes()))
         || is_in_boot_loader_directory()
@@ -135,6 +139,7 @@ mod tests {
         for other in [
             "System.map-6.1.0-18-amd64",
             "config-6.1.0-18-amd64",
+            "config",
             "initrd.img-6.1.0-18-amd64",
             "initramfs-6.1.img",
             "grub2/fonts/unicode",
@@ -145,7 +150,7 @@ mod tests {
         ] {
             assert!(is_other_name(Path::new(other)), "{other}");
         }
-        for kernel in ["vmlinuz-6.1.0-18-amd64", "6.1.btf", "config", "vmlinux", "initial/6.1"] {
+        for kernel in ["vmlinuz-6.1.0-18-amd64", "6.1.btf", "configs", "vmlinux", "initial/6.1"] {
             assert!(!is_other_name(Path::new(kernel)), "{kernel}");
         }
     }

@@ -45,7 +45,8 @@ impl KernelIdentity {
 
     /// Parses the name of a BTF as [`file_name`](Self::file_name) and BTFHub write it.
     pub fn from_file_name(path: &str) -> Self {
-        let stem = [".tar.xz", ".tar.gz", ".btf"]
+        // The endings from right to left: of a compressed file, an archive, and BTF.
+        let stem = [".gz", ".xz", ".zst", ".lz4", ".lzma", ".bz2", ".tar", ".btf"]
             .iter()
             .fold(path, |stem, end| stem.strip_suffix(end).unwrap_or(stem));
         let mut parts = stem.rsplit('/');

@@ -280,6 +280,9 @@ fn names_of_files_are_parsed_and_written() {
         ),
         ("debian/12/arm64/6.1.0-18-arm64.btf", "debian/12/aarch64/6.1.0-18-arm64.btf"),
         ("x86_64/6.1.0.btf", "x86_64/6.1.0.btf"),
+        // The archive's entry had the release `6.1.0.btf.xz`, which no kernel has.
+        ("x86_64/6.1.0.btf.xz", "x86_64/6.1.0.btf"),
+        ("x86_64/vmlinux-6.1.0.zst", "x86_64/6.1.0.btf"),
         ("/boot/vmlinuz-6.1.0-18-amd64", "6.1.0-18-amd64.btf"),
     ] {
         assert_eq!(KernelIdentity::from_file_name(path).file_name(), name);

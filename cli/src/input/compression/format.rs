@@ -21,6 +21,14 @@ impl Compression {
     const ALL: [Self; 8] =
         [Self::Gzip, Self::Xz, Self::Zstd, Self::Lz4Legacy, Self::Lz4, Self::Lzma, Self::Bzip2, Self::Lzo];
 
+    /// The endings of the names of compressed files.
+    pub(crate) const ENDINGS: [&str; 6] = [".gz", ".xz", ".zst", ".lz4", ".lzma", ".bz2"];
+
+    /// Returns the name of a file without the ending of a compressed file: `6.1.0.btf` for `6.1.0.btf.xz`.
+    pub(crate) fn uncompressed_name(name: &str) -> &str {
+        Self::ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+    }
+
     /// Returns the format of a stream from its first bytes.
     pub(crate) fn detect(bytes: &[u8]) -> Option<Self> {
         let bytes = skip_skippable_frames(bytes);

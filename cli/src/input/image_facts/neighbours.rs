@@ -2,7 +2,10 @@
 //! They count beside `R.btf`, too.
 
 use super::{embedded_config::sets_option, fact::Fact};
-use crate::{error::escape_path, input::kernel_text};
+use crate::{
+    error::escape_path,
+    input::{compression::format::Compression, kernel_text},
+};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -14,8 +17,10 @@ const IMAGES: [&str; 2] = ["vmlinuz", "vmlinux"];
 const KCONFIG: &str = "config";
 const SYMBOLS: &str = "System.map";
 
-/// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`, `vmlinux-R.btf` and `R.btf`.
+/// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`, `vmlinux-R.btf` and `R.btf`,
+/// compressed or not.
 fn release_suffix(file_name: &str) -> Option<String> {
+    let file_name = Compression::uncompressed_name(file_name);
     let btf_name = file_name.strip_suffix(".btf");
     let name = btf_name.unwrap_or(file_name);
     match IMAGES.iter().find_map(|known| name.strip_prefix(known)) {
@@ -82,7 +87,10 @@ mod tests {
             ("vmlinux.btf", Some("")),
             ("vmlinux-6.1.0.btf", Some("-6.1.0")),
             ("6.1.0-50-amd64.btf", Some("-6.1.0-50-amd64")),
+            ("6.1.0-50-amd64.btf.xz", Some("-6.1.0-50-amd64")),
+            ("vmlinux-6.1.0.zst", Some("-6.1.0")),
             ("vmlinuxes", None),
+            ("6.1.0-50-amd64.xz", None),
             (".btf", None),
             ("6.1.0-50-amd64", None),
         ] {

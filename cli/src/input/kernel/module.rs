@@ -2,7 +2,7 @@
 
 use crate::{
     error::{BadInput, escape_path},
-    input::{btf_file, file::without_path, limits::Limits},
+    input::{btf_file, compression::format::Compression, file::without_path, limits::Limits},
 };
 use core_relo::btf::{Btf, BtfError};
 use core_relo_loader::target::{BtfFile, TargetError};
@@ -50,13 +50,20 @@ pub(crate) fn find_base(path: &Path) -> Option<PathBuf> {
 /// Returns the kernel, among the kernels of a directory, to which a module's BTF in the directory belongs by its path.
 ///
 /// That is `vmlinux` or `vmlinux.btf` in the module's directory, or the kernel with the name of the module's directory:
-/// `6.1.0-18-amd64.btf` for `6.1.0-18-amd64/xfs.btf`.
+/// `6.1.0-18-amd64.btf` for `6.1.0-18-amd64/xfs.btf`. The kernel may be compressed.
 pub(crate) fn owner_by_path<'k>(module: &Path, kernels: &'k HashSet<PathBuf>) -> Option<&'k Path> {
     let dir = module.parent()?;
-    let mut named = dir.as_os_str().to_owned();
-    named.push(".btf");
-    let candidates = [dir.join("vmlinux"), dir.join("vmlinux.btf"), named.into()];
-    candidates.iter().find_map(|path| kernels.get(path)).map(PathBuf::as_path)
+    let with_ending = |path: &Path, ending: &str| {
+        let mut path = path.as_os_str().to_owned();
+        path.push(ending);
+        PathBuf::from(path)
+    };
+    let candidates = [dir.join("vmlinux"), dir.join("vmlinux.btf"), with_ending(dir, ".btf")];
+    let find = |path: &PathBuf| {
+        let compressed = Compression::ENDINGS.iter().map(|ending| with_ending(path, ending));
+        core::iter::once(path.clone()).chain(compressed).find_map(|path| kernels.get(&path))
+    };
+    candidates.iter().find_map(find).map(PathBuf::as_path)
 }
 
 /// Returns whether parsing failed because split BTF was parsed without its base.
@@ -82,5 +89,21 @@ pub(crate) fn missing_base(path: &Path, parse_error: Option<&TargetError>) -> Ba
             BadInput::for_path(path, what).help("if it is BTF of a module, give its kernel with --base PATH")
         }
         _ => BadInput::for_path(path, "is BTF of a module").help("give its kernel with --base PATH"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_belong_to_the_kernel_of_their_directory() {
+        let kernels = ["k/6.1.0.btf", "k/6.12.0.btf.xz", "k/host/vmlinux.zst"].map(PathBuf::from);
+        let kernels = kernels.into_iter().collect();
+        let owner = |module: &str| owner_by_path(Path::new(module), &kernels).and_then(Path::to_str);
+        assert_eq!(owner("k/6.1.0/xfs.btf"), Some("k/6.1.0.btf"));
+        assert_eq!(owner("k/6.12.0/xfs.ko.xz"), Some("k/6.12.0.btf.xz"));
+        assert_eq!(owner("k/host/xfs.btf"), Some("k/host/vmlinux.zst"));
+        assert_eq!(owner("k/6.6.0/xfs.btf"), None);
     }
 }
