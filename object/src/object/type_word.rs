@@ -95,8 +95,29 @@ pub struct ForeignSection {
 /// The loaders that take a section name with something behind it for the name.
 const PREFIX_LOADERS: &str = "cilium/ebpf and libbpf before 1.0";
 
-/// Those for a name with a `/` and a label behind it. aya takes the part before the `/`.
+/// Those for a name of aya's with a `/` and a label behind it. aya takes the part before the label.
 const LABEL_LOADERS: &str = "aya, cilium/ebpf and libbpf before 1.0";
+
+/// The names of libbpf that take no target, and that aya knows, without those in `cgroup/` (aya-obj: `ProgramSection::from_str`).
+const AYA_NAMES: [&str; 17] = [
+    "cgroup_skb/egress",
+    "cgroup_skb/ingress",
+    "classifier",
+    "flow_dissector",
+    "lirc_mode2",
+    "perf_event",
+    "sk_lookup",
+    "sk_msg",
+    "sk_reuseport/migrate",
+    "sk_skb/stream_parser",
+    "sk_skb/stream_verdict",
+    "socket",
+    "sockops",
+    "xdp.frags/cpumap",
+    "xdp.frags/devmap",
+    "xdp/cpumap",
+    "xdp/devmap",
+];
 
 /// Names that do not begin as one of libbpf's, with libbpf's name and the loaders that know them. The first match counts.
 const FOREIGN: [(&str, &str, &str); 7] = [
@@ -132,10 +153,14 @@ pub fn find_foreign_section(section: &[u8]) -> Option<ForeignSection> {
     let exact = SEC_DEFS.iter().filter(|def| def.matching == SecMatch::Exact && is_prefix(def.name));
     let longest = exact.max_by_key(|def| def.name.len())?;
     let has_label = section.get(longest.name.len()) == Some(&b'/');
-    // A label behind `xdp` is an error for aya.
-    let is_aya = has_label && longest.program_type != ProgramType::Xdp;
+    let is_aya = has_label && is_aya_name(longest.name);
     let name = if longest.name == "classifier" { "tc" } else { longest.name };
     Some(ForeignSection { section: name, loaders: if is_aya { LABEL_LOADERS } else { PREFIX_LOADERS } })
+}
+
+/// Returns whether aya knows a name of libbpf that takes no target.
+fn is_aya_name(name: &str) -> bool {
+    AYA_NAMES.contains(&name) || (name.starts_with("cgroup/") && !name.ends_with("_unix"))
 }
 
 #[cfg(test)]

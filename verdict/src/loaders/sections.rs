@@ -94,6 +94,7 @@ impl Loader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_object::object::{SEC_DEFS, SecMatch, find_foreign_section};
 
     #[test]
     fn names_that_only_other_loaders_know_have_the_type_of_their_words() {
@@ -117,6 +118,17 @@ mod tests {
             assert_eq!(name(Loader::Cilium, section).as_deref(), cilium, "{section}");
             assert_eq!(name(Loader::Aya, section).as_deref(), aya, "{section}");
             assert_eq!(name(Loader::Libbpf, section), None);
+        }
+    }
+
+    /// Advice named aya for `lwt_in/x`, which `--loader aya` refuses.
+    #[test]
+    fn advice_names_aya_for_the_sections_that_it_knows() {
+        for def in SEC_DEFS.iter().filter(|def| def.matching == SecMatch::Exact) {
+            let section = format!("{}/x", def.name);
+            let Some(foreign) = find_foreign_section(section.as_bytes()) else { continue };
+            let is_known = aya::section_words(&section) == Some(def.name);
+            assert_eq!(foreign.loaders.contains("aya"), is_known, "{section}: {}", foreign.loaders);
         }
     }
 }
