@@ -16,12 +16,15 @@ pub(super) fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>)
     common.len()
 }
 
-/// Returns labels for the heads of columns. Names that are too long lose the words that all of them begin with, and then their middle.
-/// Labels of different names differ: where the rest would be the same, the label begins with the column's number.
+/// Returns labels for the heads of columns. Names that are too long lose the words that all of them begin with, then those that all of
+/// them end with, and then their middle. Labels of different names differ: where the rest would be the same, the label begins with the column's number.
 pub(super) fn distinct_labels(names: &[&str]) -> Vec<String> {
     let is_long = |name: &str| name.chars().count() > MAX_LABEL_CHARS;
     let common = if names.iter().any(|name| is_long(name)) { common_words_len(names) } else { 0 };
-    let shortened = names.iter().map(|name| shorten(name.get(common..).unwrap_or(name)));
+    let names: Vec<_> = names.iter().map(|name| name.get(common..).unwrap_or(name)).collect();
+    let end = if names.iter().any(|name| is_long(name)) { common_end_len(&names) } else { 0 };
+    let start = |name: &str| name.len().checked_sub(end).and_then(|end| name.get(..end)).map(shorten);
+    let shortened = names.iter().map(|name| start(name).unwrap_or_else(|| shorten(name)));
     let (mut seen, mut repeated) = (HashSet::new(), HashSet::new());
     let labels: Vec<_> = shortened.collect();
     for label in &labels {
@@ -37,7 +40,6 @@ pub(super) fn distinct_labels(names: &[&str]) -> Vec<String> {
 
 /// Returns the length in bytes of the words that all names begin with. A name keeps at least its last word.
 fn common_words_len(names: &[&str]) -> usize {
-    let is_separator = |byte: &u8| matches!(byte, b'/' | b'-' | b'_' | b' ' | b'+');
     let Some((first, others)) = names.split_first() else { return 0 };
     let same = |length: usize, name: &&str| {
         first.bytes().zip(name.bytes()).take(length).take_while(|(a, b)| a == b).count()
@@ -45,6 +47,23 @@ fn common_words_len(names: &[&str]) -> usize {
     let length = others.iter().fold(first.len().saturating_sub(1), same);
     let before = first.as_bytes().get(..length).unwrap_or_default();
     before.iter().rposition(is_separator).map_or(0, |separator| separator + 1)
+}
+
+/// Returns the length in bytes of the words that all names end with. A name keeps at least its first word.
+fn common_end_len(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first() else { return 0 };
+    let same = |length: usize, name: &&str| {
+        let length = length.min(name.len().saturating_sub(1));
+        first.bytes().rev().zip(name.bytes().rev()).take(length).take_while(|(a, b)| a == b).count()
+    };
+    let length = others.iter().fold(first.len().saturating_sub(1), same);
+    let end = first.as_bytes().iter().rev().take(length).copied().collect::<Vec<_>>();
+    end.iter().rposition(is_separator).map_or(0, |separator| separator + 1)
+}
+
+/// Returns whether a byte separates the words of a name.
+const fn is_separator(byte: &u8) -> bool {
+    matches!(byte, b'/' | b'-' | b'_' | b' ' | b'+')
 }
 
 /// Cuts a long name in the middle.
@@ -84,10 +103,16 @@ mod tests {
             ["linux-5.10.btf", "linux-6.12.btf"]
         );
         let long = ["ubuntu-a-very-long-name-generic", "debian-another-long-name-generic"];
-        assert_eq!(distinct_labels(&long), ["ubunt…me-generic", "debia…me-generic"]);
+        assert_eq!(distinct_labels(&long), ["ubuntu-a-very", "debian-another"]);
+        let long = ["ubuntu-a-very-long-name-generic", "debian-another-long-name-rt-kernel"];
+        assert_eq!(distinct_labels(&long), ["ubunt…me-generic", "debia…-rt-kernel"]);
         let same = ["first-one-in-the-middle-of-the-same", "first-two-in-the-middle-of-the-same"];
+        assert_eq!(distinct_labels(&same), ["one", "two"]);
+        let same = ["first-one-in-the-middle-of-the-same", "first-two-in-the-middle-of-a-same"];
         let labels = distinct_labels(&same);
         assert_ne!(labels[0], labels[1], "{labels:?}");
+        let versions = ["5.10.223-11-generic.btf", "5.10.223-110-generic.btf", "6.12.117-11-generic.btf"];
+        assert_eq!(distinct_labels(&versions), ["5.10.223-11", "5.10.223-110", "6.12.117-11"]);
         assert_eq!(distinct_labels(&[]), Vec::<String>::new());
     }
 }
