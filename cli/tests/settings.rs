@@ -122,7 +122,8 @@ fn loads_use_the_settings() {
     let plan = probes(dir, "load", &[&["--dry-run"], &COMPLETE[..]].concat());
     assert_eq!(plan.exit, 0, "{}", plan.whole());
     assert!(
-        plan.out.contains("of maps of type 27") && plan.out.contains("of maps of type 1,"),
+        plan.out.contains("of maps (ringbuf, key 0, value 0, entries 4096)")
+            && plan.out.contains("of maps (hash, key 4, value 8, entries 64)"),
         "{}",
         plan.out
     );
@@ -193,6 +194,10 @@ fn bad_settings_are_one_line_and_exit_2() {
         (
             &["--program-type", "classify=tc", "--program-type", "classify=xdp"],
             "--program-type: `--program-type classify=xdp` and `--program-type classify=tc` contradict each other; leave out one of them",
+        ),
+        (
+            &["--program-type", "hook=fentry/vfs_read", "--attach-target", "hook=vfs_write"],
+            "--attach-target: `--attach-target hook=vfs_write` and `--program-type hook=fentry/vfs_read` contradict each other",
         ),
         (
             &["--inner-map", "containers=hash:4:8:64", "--inner-map", "containers=hash:4:8:65"],

@@ -1,7 +1,7 @@
 //! The settings of a command, and those that apply to an object.
 
 use super::{
-    Setting, SettingValue,
+    AttachTo, Setting, SettingValue,
     names::{NameKind, ObjectNames, no_such},
 };
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use core_relo_loader::{
     load_plan::{Settings, inner_map_name},
-    object::Object,
+    object::{Object, SecDef, SecMatch},
 };
 use std::{collections::HashMap, ffi::OsString, mem, path::PathBuf};
 
@@ -254,6 +254,12 @@ impl SettingValue {
     }
 }
 
+/// Returns the attach target in a word for a program type: `vfs_read` of `fentry/vfs_read`.
+fn section_target(word: &str) -> Option<&str> {
+    let def = SecDef::find(word.as_bytes()).filter(|def| def.matching == SecMatch::WithTarget)?;
+    word.get(def.name.len()..)?.strip_prefix('/').filter(|target| !target.is_empty())
+}
+
 /// An attribute that a setting decides: the option and the name.
 type Attribute = (&'static str, String);
 
@@ -276,6 +282,14 @@ impl Setting {
             }
             SettingValue::MaxEntries(n) | SettingValue::KeySize(n) | SettingValue::ValueSize(n) => {
                 vec![(name(self.value.option()), n.to_string())]
+            }
+            SettingValue::ProgramType(word) => {
+                let function = section_target(word).map(|function| {
+                    let target = AttachTo { function: function.to_owned(), of_program: None };
+                    SettingValue::AttachTarget(target)
+                });
+                let values = [Some(self.value.clone()), function].into_iter().flatten();
+                values.map(|value| (name(value.option()), format!("{value:?}"))).collect()
             }
             value => vec![(name(value.option()), format!("{value:?}"))],
         }

@@ -63,21 +63,11 @@ impl LoadPlan {
         if !map.autocreate() {
             return writeln!(f, "not created");
         }
-        match map.known_type() {
-            Some(known) => {
-                write!(f, "{}", known.name().trim_start_matches("BPF_MAP_TYPE_").to_ascii_lowercase())?;
-            }
-            None => write!(f, "type {}", map.map_type())?,
-        }
-        write!(f, ", key {}, value {}, entries {}", map.key_size(), map.value_size(), map.max_entries())?;
-        if map.map_flags() != 0 {
-            write!(f, ", flags {:#x}", map.map_flags())?;
-        }
-        if map.map_extra() != 0 {
-            write!(f, ", extra {:#x}", map.map_extra())?;
-        }
+        fmt_definition(f, map)?;
         if let Some(inner) = map.inner() {
-            write!(f, ", of maps of type {}, value {}", inner.map_type(), inner.value_size())?;
+            f.write_str(", of maps (")?;
+            fmt_definition(f, inner)?;
+            f.write_str(")")?;
         }
         for (key, slot) in map.slots() {
             let name = match slot {
@@ -163,4 +153,22 @@ impl LoadPlan {
     fn program_name(&self, function: ProgramIndex) -> &str {
         self.program(function).map_or("(not loaded)", ProgramPlan::name)
     }
+}
+
+/// Formats the type of a map, its sizes and its flags.
+fn fmt_definition(f: &mut fmt::Formatter<'_>, map: &MapPlan) -> fmt::Result {
+    match map.known_type() {
+        Some(known) => {
+            write!(f, "{}", known.name().trim_start_matches("BPF_MAP_TYPE_").to_ascii_lowercase())?;
+        }
+        None => write!(f, "type {}", map.map_type())?,
+    }
+    write!(f, ", key {}, value {}, entries {}", map.key_size(), map.value_size(), map.max_entries())?;
+    if map.map_flags() != 0 {
+        write!(f, ", flags {:#x}", map.map_flags())?;
+    }
+    if map.map_extra() != 0 {
+        write!(f, ", extra {:#x}", map.map_extra())?;
+    }
+    Ok(())
 }
