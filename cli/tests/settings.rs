@@ -333,6 +333,9 @@ fn the_configuration_file_has_settings_by_object() {
     fs::write(dir.join("core-relo.toml"), config).unwrap();
     let run = probes(dir, "check", &["--config", "core-relo.toml"]);
     assert_eq!(run.exit, 0, "{}", run.whole());
+    // `explain` explains the verdicts of `check`.
+    assert_eq!(probes(dir, "explain", &[]).exit, 0);
+    assert_eq!(probes(dir, "explain", &["--no-config"]).exit, 1);
     // An option takes the place of a setting in the file.
     let args = ["--config", "core-relo.toml", "--attach-target", "hook=no_such_tracepoint"];
     assert_eq!(probes(dir, "check", &args).exit, 1);

@@ -13,6 +13,7 @@ pub(crate) mod btf_write;
 mod byte_count;
 #[cfg(feature = "completions")]
 pub(crate) mod completion;
+pub(crate) mod config;
 pub(crate) mod events;
 pub(crate) mod feature;
 pub(crate) mod files;

@@ -4,6 +4,7 @@ use crate::output::{OutputKind, OutputPath};
 use crate::{
     args::{
         byte_count,
+        config::ConfigArgs,
         format::{CheckFormat, Format},
         guest::GuestArgs,
         loader::LoaderArgs,
@@ -136,13 +137,8 @@ pub(crate) struct CheckArgs {
     /// several times
     #[arg(long, value_name = "KEY=PATTERN,...")]
     pub(crate) allow: Vec<AllowEntry>,
-    /// Read accepted gaps and settings from FILE [default: `core-relo.toml` in the current directory, or in a parent within the
-    /// repository]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) config: Option<PathBuf>,
-    /// Read no `core-relo.toml`
-    #[arg(long, conflicts_with = "config")]
-    pub(crate) no_config: bool,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     /// Exit with 1 instead of 2 if a verdict is unknown
     #[arg(long)]
     pub(crate) strict: bool,
@@ -212,6 +208,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) evidence: EvidenceArgs,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     /// Explain only this program
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) program: Option<String>,

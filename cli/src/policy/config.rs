@@ -3,16 +3,18 @@
 use super::{
     entry::{AllowEntry, PATTERN_KEYS},
     limits::{MAX_ENTRIES, MAX_FILE_BYTES},
+    search::find_config,
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
+    args::{config::ConfigArgs, settings::SettingsArgs},
     error::{BadInput, escape_path},
     glob::Glob,
     input::file,
-    settings::{Setting, SettingGroup, SettingParser},
+    settings::{Setting, SettingGroup, SettingParser, UserSettings},
 };
 use core_relo_verdict::loaders::Loader;
-use std::path::Path;
+use std::{mem, path::Path};
 
 /// The settings in `core-relo.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,8 +30,26 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    /// Reads the configuration file that the arguments name, or the one of the project.
+    pub(crate) fn of_project(args: &ConfigArgs) -> Result<Self, BadInput> {
+        let path = match &args.config {
+            _ if args.no_config => None,
+            Some(path) => Some(path.clone()),
+            None => find_config()?,
+        };
+        path.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
+    }
+
+    /// Takes the settings of user space out of the configuration, and adds those of the options, which take precedence.
+    pub(crate) fn take_settings(&mut self, options: &SettingsArgs) -> Result<UserSettings, BadInput> {
+        let mut user = UserSettings::default();
+        mem::take(&mut self.settings).into_iter().try_for_each(|group| user.add(group))?;
+        user.add_options(options)?;
+        Ok(user)
+    }
+
     /// Reads a configuration file.
-    pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
+    fn read(path: &Path) -> Result<Self, BadInput> {
         let bytes = file::read(path, MAX_FILE_BYTES)?;
         let text = str::from_utf8(&bytes).map_err(|e| {
             BadInput::for_path(path, format_args!("is no UTF-8 from byte {} on", e.valid_up_to()))

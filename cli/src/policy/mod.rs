@@ -1,4 +1,4 @@
-//! The policy of a project: refusals that it accepts, and its settings of `check`.
+//! The policy of a project: refusals that it accepts, and its settings of `check` and `explain`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -24,4 +24,3 @@ pub(crate) use acceptance::{Acceptance, ProgramAcceptance};
 pub(crate) use allow_list::{AllowList, KernelNames};
 pub(crate) use config::Config;
 pub(crate) use entry::AllowEntry;
-pub(crate) use search::find_config;

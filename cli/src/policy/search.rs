@@ -11,7 +11,7 @@ const REPOSITORY: [&str; 3] = [".git", ".hg", ".jj"];
 /// Finds `core-relo.toml` in the current directory, or in the nearest parent up to the root of the repository.
 ///
 /// Outside of a repository, only the current directory counts: a parent such as `/tmp` may belong to somebody else.
-pub(crate) fn find_config() -> Result<Option<PathBuf>, BadInput> {
+pub(super) fn find_config() -> Result<Option<PathBuf>, BadInput> {
     let current = std::env::current_dir();
     let current = current
         .map_err(|e| BadInput::new(FILE_NAME, format_args!("the current directory is unknown: {e}")))?;

@@ -6,7 +6,7 @@ use crate::{
     cmd::verdicts::kernel_inputs,
     error::BadInput,
     input::{kernel::selection::Selection, limits::Limits, variant_table},
-    policy::{AllowList, Config, find_config},
+    policy::{AllowList, Config},
     settings::UserSettings,
     stable_hash,
 };
@@ -37,11 +37,9 @@ impl<'a> CheckSettings<'a> {
     pub(super) fn new(args: &'a CheckArgs) -> Result<Self, BadInput> {
         let inputs = kernel_inputs(&args.evidence)?;
         let reports = Reports::new(args.format.report(), &args.report)?;
-        let config = read_config(args)?;
+        let mut config = Config::of_project(&args.config)?;
         let loader = args.evidence.loader.loader.or(config.loader).unwrap_or_default();
-        let mut user = UserSettings::default();
-        config.settings.into_iter().try_for_each(|group| user.add(group))?;
-        user.add_options(&args.settings)?;
+        let user = config.take_settings(&args.settings)?;
         let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
         if !args.boot.is_empty() {
             user.check_for_guests()?;
@@ -80,14 +78,4 @@ impl<'a> CheckSettings<'a> {
         options.extend(variants.map(|hash| format!("--variants={hash}")));
         options
     }
-}
-
-/// Reads the configuration file that the arguments name, or the one of the project.
-fn read_config(args: &CheckArgs) -> Result<Config, BadInput> {
-    let path = match &args.config {
-        _ if args.no_config => None,
-        Some(path) => Some(path.clone()),
-        None => find_config()?,
-    };
-    path.map_or_else(|| Ok(Config::default()), |path| Config::read(&path))
 }

@@ -23,6 +23,7 @@ use crate::{
         object::ObjectFile,
         variant_table::read_variants,
     },
+    policy::Config,
     process::threads::Threads,
     settings::UserSettings,
 };
@@ -38,15 +39,17 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     }
     let read = kernel_inputs(&args.evidence).and_then(|inputs| {
         let given = args.variants.as_deref().map(read_variants).transpose()?;
-        Ok((inputs, given, UserSettings::new(&args.settings)?))
+        let mut config = Config::of_project(&args.config)?;
+        let user = config.take_settings(&args.settings)?;
+        let loader = args.evidence.loader.loader.or(config.loader).unwrap_or_default();
+        Ok((inputs, given, user, loader))
     });
-    let (inputs, given, user) = match read {
+    let (inputs, given, user, loader) = match read {
         Ok(read) => read,
         Err(bad) => return console.report_error(&bad),
     };
     let threads = Threads::none();
     let files = read_objects(console, slice::from_ref(&args.object), &threads, &report_bad)?;
-    let loader = args.evidence.loader.loader();
     with_judged_objects(console, &files, loader, &user, &threads, &report_bad, |console, objects| {
         if objects.objects.is_empty() {
             return Ok(());

@@ -1,0 +1,16 @@
+//! The options for the configuration file of a project.
+
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// The configuration file of a project.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ConfigArgs {
+    /// Read the loader and the settings of the project from FILE, for `check` also its accepted gaps [default: `core-relo.toml` in the
+    /// current directory, or in a parent within the repository]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Read no `core-relo.toml`
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) no_config: bool,
+}
