@@ -357,6 +357,21 @@ fn advice_on_the_programs_own_types_and_on_wrong_types_of_the_kernel_is_no_guard
     }
 }
 
+/// A guard alone would skip the call on kernels that have the function with other parameters.
+#[test]
+fn a_kfunc_with_another_prototype_is_declared_as_the_kernel_has_it() {
+    let Some(case) = Case::new("other_prototype") else { return };
+    let lines = case.run("explain", &case.source, "-mcpu=v3", &[]);
+    let fixes = lines[0]["reasons"][0]["fixes"].as_array().unwrap();
+    let code: Vec<_> = fixes.iter().map(|fix| fix["code"].as_str().unwrap()).collect();
+    let guarded = "return (bpf_ksym_exists(bpf_task_acquire) ? bpf_task_acquire(1) : 0);";
+    assert_eq!(code, ["bpf_ksym_exists(bpf_task_acquire___other)", guarded]);
+    let declared =
+        "extern int bpf_task_acquire___other(unsigned long long, int, struct bpf_prog_aux *) __ksym __weak;";
+    let declaration = fixes[0]["declaration"].as_str().unwrap();
+    assert!(declaration.starts_with(declared), "{declaration}");
+}
+
 /// A guard would skip the code on every kernel, wherever the program keeps its data.
 #[test]
 fn advice_on_types_in_the_programs_own_memory_is_no_guard() {

@@ -70,8 +70,29 @@ pub(super) fn fixes(
         return vec![fix];
     }
     let replacement = replacement_fix(btf, kernel, entry, used_at.as_ref());
+    let other = replacement.or_else(|| prototype_fix(btf, kernel, entry));
     let guards = use_fixes(name, is_function, declaration.as_deref(), used_at.as_ref());
-    replacement.into_iter().chain(guards).collect()
+    other.into_iter().chain(guards).collect()
+}
+
+/// Returns the fix that declares a kfunc as the kernel has it, if the kernel has the function with another prototype. A guard alone skips
+/// the call on such kernels.
+fn prototype_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Option<Fix> {
+    let ExternBinding::Function(_) = entry.binding else { return None };
+    let own = core::str::from_utf8(entry.name).ok()?;
+    let name = core::str::from_utf8(Name::new(entry.name).essential().as_bytes()).ok()?;
+    let proto = kernel.ty(kernel.find(name.as_bytes(), Kind::Func)?.target()?)?.id();
+    let other = format!("{name}___other");
+    let declared = format!("extern {} __ksym __weak;", function_declarator(kernel, proto, &other)?);
+    if own == other || declaration(btf, entry, &other)? == declared {
+        return None;
+    }
+    let own_declaration = declaration(btf, entry, own)?;
+    let text = format!(
+        "declare `{name}` as this kernel has it, too, and call `{other}` with its arguments where this condition holds, and `{own}` elsewhere"
+    );
+    let fix = Fix::c(FixPlace::Condition, text, format!("bpf_ksym_exists({other})"));
+    Some(fix.with_declaration(format!("{declared}\n{own_declaration}")))
 }
 
 /// Returns the advice for a function whose BTF in the kernel has an argument that the verifier passes, although programs declare the
