@@ -357,6 +357,18 @@ fn advice_on_the_programs_own_types_and_on_wrong_types_of_the_kernel_is_no_guard
     }
 }
 
+/// The prototypes have the same text, so that the reason alone does not help.
+#[test]
+fn a_struct_that_a_kfunc_needs_is_defined() {
+    let Some(case) = Case::new("forward_declaration") else { return };
+    let lines = case.run("explain", &case.source, "-mcpu=v3", &[]);
+    let fixes = lines[0]["reasons"][0]["fixes"].as_array().unwrap();
+    let text = fixes[0]["text"].as_str().unwrap();
+    assert!(fixes.len() == 1 && text.starts_with("the object only declares `struct cgroup`"), "{text}");
+    let defined = case.source.replace("struct cgroup;", "struct cgroup { int any; };");
+    assert_eq!(case.run("check", &defined, "-mcpu=v3", &[])[0]["verdict"], "loads");
+}
+
 /// A guard alone would skip the call on kernels that have the function with other parameters.
 #[test]
 fn a_kfunc_with_another_prototype_is_declared_as_the_kernel_has_it() {

@@ -66,13 +66,30 @@ pub(super) fn fixes(
     let used_at = reason.source.clone().or_else(|| advisor.first_use(program, index));
     let declaration = declaration(btf, entry, name).filter(|_| !is_weak);
     let kernel: &Btf<'_> = &advisor.plan.target().vmlinux().btf;
-    if let Some(fix) = implicit_argument_fix(btf, kernel, entry) {
+    if let Some(fix) = implicit_argument_fix(btf, kernel, entry).or_else(|| forward_fix(btf, kernel, entry)) {
         return vec![fix];
     }
     let replacement = replacement_fix(btf, kernel, entry, used_at.as_ref());
     let other = replacement.or_else(|| prototype_fix(btf, kernel, entry));
     let guards = use_fixes(name, is_function, declaration.as_deref(), used_at.as_ref());
     other.into_iter().chain(guards).collect()
+}
+
+/// Returns the advice for a kfunc whose declaration has the kernel's text, but names a struct that the object only declares. libbpf takes
+/// a forward declaration for another type than the struct.
+fn forward_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Option<Fix> {
+    let ExternBinding::Function(proto) = entry.binding else { return None };
+    let name = Name::new(entry.name).essential();
+    kernel.find(name.as_bytes(), Kind::Func)?;
+    let proto = btf.ty(proto)?;
+    let pointees = proto.params().into_iter().map(|parameter| parameter.ty).chain(proto.target());
+    let mut types = pointees.filter_map(|ty| btf.strip(btf.strip(ty).ok()?.target()?).ok());
+    let forward = types.find(|ty| ty.kind() == Kind::Fwd)?;
+    let (name, ty) = (name.shortened(), CType::new(btf, forward.id()));
+    Some(Fix::without_code(format!(
+        "the object only declares `{ty}`, which libbpf takes for another type than the kernel's: include vmlinux.h, or define `{ty}` with \
+         any member before the declaration of {name}"
+    )))
 }
 
 /// Returns the fix that declares a kfunc as the kernel has it, if the kernel has the function with another prototype. A guard alone skips
