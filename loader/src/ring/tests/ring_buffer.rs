@@ -231,7 +231,7 @@ fn a_ring_that_always_has_records_does_not_starve_the_others() {
             })
             .unwrap();
     }
-    let take = || std::mem::take(&mut *seen.lock().unwrap());
+    let take = || core::mem::take(&mut *seen.lock().unwrap());
     run(to_a, &[0; 8], 40);
     run(to_b, &[0; 8], 3);
     run(to_c, &[0; 8], 1);
