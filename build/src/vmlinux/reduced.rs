@@ -3,30 +3,61 @@
 use crate::headers;
 use alloc::collections::BTreeSet;
 use core::{fmt::Write as _, iter};
-use core_relo::btf::{Btf, Kind};
+use core_relo::{
+    btf::{Btf, Kind},
+    minimise::MinimalBtf,
+};
 
-/// Types that the BTF of a kernel with networks has, unless it is reduced. Archives of minimal BTF have some of them, of programs that
-/// compare the kernels' versions of them.
-const MARKS: [&[u8]; 4] = [b"bpf_map_type", b"bpf_attr", b"__sk_buff", b"xdp_md"];
+/// Types that the BTF of a kernel with networks has, unless it is reduced. Minimal BTF of other programs than `core-relo` has no mark, but
+/// may have some of these types, of programs that compare the kernels' versions of them.
+const TYPES_OF_KERNELS: [&[u8]; 4] = [b"bpf_map_type", b"bpf_attr", b"__sk_buff", b"xdp_md"];
 
 /// The header with the types and constants that every program needs, and the headers that it includes.
-const TYPES: [&str; 2] = ["bpf/bpf_types.h", "bpf/bpf_contexts.h"];
+const HEADERS: [&str; 2] = ["bpf/bpf_types.h", "bpf/bpf_contexts.h"];
 
 /// Returns the end of a `vmlinux.h` of reduced BTF: it includes `bpf_types.h`, without the definitions that the BTF has. Empty for the
 /// whole BTF of a kernel.
 pub(super) fn missing_types(btf: &Btf<'_>) -> String {
-    let names = defined_names(btf);
-    if MARKS.iter().all(|mark| names.contains(mark)) {
+    if !is_reduced(btf) {
         return String::new();
     }
-    let known: BTreeSet<_> = TYPES.into_iter().filter_map(headers::text).flat_map(definitions).collect();
+    let names = defined_names(btf);
+    let known: BTreeSet<_> = headers().flat_map(definitions).collect();
     let both = || known.iter().filter(|name| names.contains(name.as_bytes()));
     let mut text = "\n/* The BTF is reduced. These are types that it lacks. */\n".to_owned();
     // The definitions in the header get other names.
     both().for_each(|name| _ = writeln!(text, "#define {name} core_relo_other_{name}"));
-    _ = writeln!(text, "#include \"{}\"", TYPES[0]);
+    _ = writeln!(text, "#include \"{}\"", HEADERS[0]);
     both().for_each(|name| _ = writeln!(text, "#undef {name}"));
     text
+}
+
+/// Returns whether the BTF is a part of a kernel's. That of a whole kernel has all typedefs of the headers, since 5.10. It may lack newer
+/// structs and constants.
+fn is_reduced(btf: &Btf<'_>) -> bool {
+    if MinimalBtf::find(btf).is_some() {
+        return true;
+    }
+    let mut missing: BTreeSet<_> = headers().flat_map(typedefs).map(str::as_bytes).collect();
+    missing.extend(TYPES_OF_KERNELS);
+    for ty in btf.types() {
+        if matches!(ty.kind(), Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 | Kind::Typedef) {
+            missing.remove(ty.name().as_bytes());
+        }
+    }
+    !missing.is_empty()
+}
+
+pub(super) fn headers() -> impl Iterator<Item = &'static str> {
+    HEADERS.into_iter().filter_map(headers::text)
+}
+
+/// Returns the names of the typedefs of a header.
+pub(super) fn typedefs(header: &str) -> impl Iterator<Item = &str> {
+    header.lines().filter_map(|line| {
+        let (_, name) = line.strip_prefix("typedef ")?.strip_suffix(';')?.rsplit_once(' ')?;
+        Some(name)
+    })
 }
 
 /// Returns the names of structs, unions and enums in BTF, and of the constants of enums.

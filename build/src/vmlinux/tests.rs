@@ -1,7 +1,8 @@
 //! Headers for targets other than the machine that builds.
 
+use super::reduced;
 use crate::{BuildError, Builder, environment::Environment};
-use core_relo::{Endian, btf};
+use core_relo::{Endian, TypeId, btf};
 use core_relo_object::object::Object;
 use std::{
     env, fs,
@@ -82,6 +83,19 @@ impl Build {
 
 /// Returns reduced BTF of a kernel of arm64, as in an archive of minimal BTF.
 fn arm64_kernel() -> Vec<u8> {
+    arm64_types().finish()
+}
+
+/// Returns reduced BTF as for verdicts: it also has the types by which a kernel is recognised.
+fn arm64_types_of_verdicts() -> btf::Builder {
+    let mut b = arm64_types();
+    let int = b.int("int", 4, 0);
+    b.structure("__sk_buff", 4, &[("len", int, 0)]);
+    b.union("bpf_attr", 4, &[("map_type", int, 0)]);
+    b
+}
+
+fn arm64_types() -> btf::Builder {
     let mut b = btf::Builder::new(Endian::Little);
     let int = b.int("unsigned int", 4, 0);
     let long = b.int("unsigned long", 8, 0);
@@ -95,7 +109,7 @@ fn arm64_kernel() -> Vec<u8> {
     b.enumeration("xdp_action", 4, false, &[("XDP_REDIRECT", 4)]);
     b.enumeration("", 4, false, &[("BPF_TCP_LISTEN", 10)]);
     b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_RINGBUF", 27)]);
-    b.finish()
+    b
 }
 
 #[test]
@@ -108,6 +122,38 @@ fn the_header_and_the_registers_are_those_of_the_target() {
     assert!(!directives.contains("cargo::warning"), "{directives}");
     let object = fs::read(build.directory.path().join("agent.bpf.o")).unwrap();
     assert_eq!(Object::parse(&object).unwrap().endian(), Endian::Little);
+}
+
+/// `btf min --verdicts` keeps `union bpf_attr`, `enum bpf_map_type` and contexts, so that its BTF looks like that of a whole kernel.
+/// `bpf_helpers.h` did not compile with it.
+#[test]
+fn types_for_verdicts_are_reduced_too() {
+    let build = Build::new("aarch64", false);
+    let types = build.write("arm64.btf", arm64_types_of_verdicts().finish());
+    let Some(built) = build.run(|builder| builder.vmlinux_of(&types)) else { return };
+    built.unwrap();
+}
+
+/// The header of a whole kernel brings no macros such as `TC_ACT_UNSPEC`, which programs define themselves.
+#[test]
+fn only_reduced_types_are_completed() {
+    let missing = |b: btf::Builder| {
+        let bytes = b.finish();
+        let parsed = btf::Btf::parse(&bytes[..]).unwrap();
+        reduced::missing_types(&parsed)
+    };
+    let whole = || {
+        let mut b = arm64_types_of_verdicts();
+        for name in reduced::headers().flat_map(reduced::typedefs) {
+            b.typedef(name, TypeId::VOID);
+        }
+        b
+    };
+    assert_eq!(missing(whole()), "");
+    assert!(missing(arm64_types_of_verdicts()).contains("bpf_types.h"), "by its missing typedefs");
+    let mut marked = whole();
+    marked.typedef("core_relo_minimal_btf_for_verdicts", TypeId::VOID);
+    assert!(missing(marked).contains("bpf_types.h"), "by its mark");
 }
 
 #[test]
