@@ -55,7 +55,7 @@
 /*
  * Comparisons that the compiler leaves as they are, of a variable with a number: the verifier then knows the variable's range.
  * bpf_cmp_likely(x, <, 10) expects that the comparison is true, bpf_cmp_unlikely that it is false: the code of the other case is further
- * away. The operand has the type short so that the compiler does not extend the variable in another register. Numbers of 64 bits need
+ * away. Only bpf_cmp_unlikely takes &, which has no opposite. The operand has the type short so that the compiler does not extend the variable in another register. Numbers of 64 bits need
  * a register.
  */
 #define bpf_cmp_unlikely(left, operator, right)                                            \
@@ -72,6 +72,8 @@
 #define bpf_cmp_likely(left, operator, right)                                              \
 	({                                                                                 \
 		_Bool is_true_;                                                            \
+		_Static_assert(BPF_HAS_OPPOSITE_(operator),                                \
+			       "bpf_cmp_likely takes ==, !=, <, <=, > and >=");            \
 		if (BPF_IS_OPERATOR_(operator, "=="))                                      \
 			is_true_ = !bpf_cmp_unlikely(left, !=, right);                     \
 		else if (BPF_IS_OPERATOR_(operator, "!="))                                 \
@@ -87,6 +89,10 @@
 		is_true_;                                                                  \
 	})
 #define BPF_IS_OPERATOR_(operator, text) (__builtin_strcmp(#operator, text) == 0)
+#define BPF_HAS_OPPOSITE_(operator)                                                        \
+	(BPF_IS_OPERATOR_(operator, "==") || BPF_IS_OPERATOR_(operator, "!=") ||           \
+	 BPF_IS_OPERATOR_(operator, "<") || BPF_IS_OPERATOR_(operator, "<=") ||            \
+	 BPF_IS_OPERATOR_(operator, ">") || BPF_IS_OPERATOR_(operator, ">="))
 #define BPF_COMPARES_SIGNED_(left, operator)                                               \
 	((__typeof__(left))-1 < (__typeof__(left))1 && !BPF_IS_OPERATOR_(operator, "==") && \
 	 !BPF_IS_OPERATOR_(operator, "!=") && !BPF_IS_OPERATOR_(operator, "&"))

@@ -29,6 +29,13 @@ impl<'a> Compilation<'a> {
 
     /// Returns the object, or `None` if the machine does not have the compiler, or it has no BPF.
     pub(crate) fn run(&self) -> Option<Vec<u8>> {
+        let Self { clang, source, target, machine, .. } = self;
+        let result = self.try_run()?;
+        Some(result.unwrap_or_else(|e| panic!("{clang} {} {target} {machine}: {e}", source.display())))
+    }
+
+    /// Returns the object or clang's messages, or `None` as [`run`](Self::run) does.
+    pub(crate) fn try_run(&self) -> Option<Result<Vec<u8>, String>> {
         let Self { clang, source, target, machine, arguments } = self;
         let dir = tempfile::tempdir().unwrap();
         let object = dir.path().join("program.o");
@@ -41,8 +48,10 @@ impl<'a> Compilation<'a> {
         if errors.contains("unknown target triple") || errors.contains("unable to create target") {
             return None;
         }
-        assert!(output.status.success(), "{clang} {} {target} {machine}: {errors}", source.display());
-        Some(fs::read(&object).unwrap())
+        if !output.status.success() {
+            return Some(Err(errors.into_owned()));
+        }
+        Some(Ok(fs::read(&object).unwrap()))
     }
 }
 

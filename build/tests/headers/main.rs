@@ -1,6 +1,6 @@
 //! The headers of `include/`: they stand alone, and mean what those of libbpf and the kernel mean.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod code;
 mod compile;
@@ -77,6 +77,27 @@ fn each_machine_has_its_registers() {
             }
             let expected = registers.split(' ').map(str::to_owned).collect();
             assert_eq!(found, expected, "{clang} {machine}");
+            compiled += 1;
+        }
+    }
+    skip_without(compiled);
+}
+
+/// `bpf_cmp_likely` jumps by the opposite of its operator. Other operators compiled to another comparison.
+#[test]
+fn comparisons_take_only_operators_with_an_opposite() {
+    const KNOWN: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
+    let mut compiled = 0;
+    for clang in CLANGS {
+        for operator in KNOWN.into_iter().chain(["&", "=", "s<", "^"]) {
+            let is_known = KNOWN.contains(&operator);
+            let arguments = vec![format!("-DOPERATOR={operator}")];
+            let compilation = Compilation { arguments, ..Compilation::new(clang, "compare", "bpf", "x86") };
+            let Some(result) = compilation.try_run() else { continue };
+            match result {
+                Ok(_) => assert!(is_known, "{clang}: {operator} compiles"),
+                Err(e) => assert!(!is_known && e.contains("bpf_cmp_likely takes"), "{clang} {operator}: {e}"),
+            }
             compiled += 1;
         }
     }
