@@ -10,7 +10,7 @@ use crate::{
     output,
     skeleton::{self, generate},
     source_options::SourceOptions,
-    vmlinux::KernelTypes,
+    vmlinux::{self, KernelTypes},
 };
 use alloc::collections::BTreeMap;
 use core_relo::Endian;
@@ -213,12 +213,10 @@ impl Builder {
         }
         let clang = Clang::find(self.clang.as_deref())?;
         let include = headers::write(&environment.out_dir)?;
-        if let Some(types) = &self.vmlinux {
-            if let KernelTypes::File(path) = types {
-                print(format!("rerun-if-changed={}", path.display()))?;
-            }
-            types.write(environment, &include)?;
+        if let Some(KernelTypes::File(path)) = &self.vmlinux {
+            print(format!("rerun-if-changed={}", path.display()))?;
         }
+        let vmlinux = self.vmlinux.as_ref().map(|types| types.write(environment)).transpose()?;
         let arguments = self.arguments()?;
         let mut options = SourceOptions::new(&self.skeleton);
         let mut built = Vec::new();
@@ -228,6 +226,7 @@ impl Builder {
                 clang: &clang,
                 environment,
                 include: &include,
+                vmlinux: vmlinux.as_deref(),
                 arguments: &arguments,
                 source,
                 object: &object,
@@ -257,13 +256,13 @@ impl Builder {
     /// Returns the text of the sources after the preprocessor, with line markers, one after the other. Programs such as the generator of a
     /// small `vmlinux.h` find the names of kernel types in it.
     ///
-    /// `vmlinux` is the text of the `vmlinux.h` that the sources include. It is written to the directory [`headers`](Preprocessed::headers)
-    /// below the output directory, as are this crate's headers.
+    /// `vmlinux` is the text of the `vmlinux.h` that the sources include. It is written below the output directory, as are this crate's
+    /// headers.
     pub fn preprocess(&self, vmlinux: &str) -> Result<Preprocessed, BuildError> {
         let environment = self.environment()?;
         let clang = Clang::find(self.clang.as_deref())?;
         let headers = headers::write(&environment.out_dir)?;
-        output::replace(&headers.join("vmlinux.h"), vmlinux.as_bytes())?;
+        let vmlinux = vmlinux::write_text(&environment.out_dir, vmlinux)?;
         let arguments = self.arguments()?;
         let mut text = Vec::new();
         for source in &self.sources {
@@ -272,6 +271,7 @@ impl Builder {
                 clang: &clang,
                 environment: &environment,
                 include: &headers,
+                vmlinux: Some(&vmlinux),
                 arguments: &arguments,
                 source,
                 object: &object,

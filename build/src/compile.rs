@@ -16,6 +16,8 @@ pub(crate) struct Compilation<'a> {
     pub(crate) environment: &'a Environment,
     /// The directory of this crate's headers.
     pub(crate) include: &'a Path,
+    /// The directory of the `vmlinux.h` that this crate has written.
+    pub(crate) vmlinux: Option<&'a Path>,
     /// The caller's arguments.
     pub(crate) arguments: &'a [OsString],
     pub(crate) source: &'a Path,
@@ -33,13 +35,15 @@ pub(crate) struct Compiled {
 impl Compilation<'_> {
     /// Returns a command of clang with all arguments but the source and the kind of output.
     fn command(&self) -> Command {
-        let Self { clang, environment, include, arguments, .. } = self;
+        let Self { clang, environment, include, vmlinux, arguments, .. } = self;
         let mut command = clang.command();
         command.args(["-g", "-O2", "-Wall", "-mcpu=v3", "-target", environment.target()]);
         if let Some(arch) = environment.header_arch() {
             command.arg(format!("-D__TARGET_ARCH_{arch}"));
         }
-        command.arg("-I").arg(include);
+        for directory in [Some(*include), *vmlinux].into_iter().flatten() {
+            command.arg("-I").arg(directory);
+        }
         if let Some(directory) = environment.multiarch_headers() {
             command.arg("-idirafter").arg(directory);
         }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
+use core_relo::{Endian, btf};
 use core_relo_build::{BuildError, Builder, skeleton::Options};
 use std::{
     fs,
@@ -150,9 +151,36 @@ fn vmlinux_h_declares_the_running_kernels_types() {
             result.unwrap();
             let directives = String::from_utf8(directives).unwrap();
             assert!(!directives.contains("cargo::warning"), "{directives}");
-            assert!(project.path("out/include/vmlinux.h").exists());
+            assert!(project.path("out/vmlinux/vmlinux.h").exists());
         }
     }
+}
+
+/// A `vmlinux.h` of an earlier build or of the preprocessor stays in the output directory, which cargo keeps.
+#[test]
+fn vmlinux_h_of_an_earlier_run_is_not_seen() {
+    let project = Project::new();
+    let mut kernel = btf::Builder::new(Endian::Little);
+    kernel.structure("old_kernel", 4, &[]);
+    fs::write(project.path("old.btf"), kernel.finish()).unwrap();
+    project.write("src/agent.bpf.c", "#include <vmlinux.h>\nstruct old_kernel value;\n");
+    let built = project.builder().vmlinux_of(project.path("old.btf")).build_with(&mut Vec::new());
+    if let Err(BuildError::NoClang { .. }) = built {
+        return println!("SKIP: no clang that compiles BPF programs");
+    }
+    built.unwrap();
+    let error = project.build().unwrap().unwrap_err().to_string();
+    assert!(error.contains("'vmlinux.h' file not found"), "{error}");
+
+    project.builder().preprocess("struct old_kernel;").unwrap();
+    let error = project.build().unwrap().unwrap_err().to_string();
+    assert!(error.contains("'vmlinux.h' file not found"), "{error}");
+
+    // The source's own.
+    project.write("src/vmlinux.h", "struct old_kernel { int member; };\n");
+    let include = format!("-I{}", project.path("src").display());
+    project.write("src/agent.bpf.c", "#include <vmlinux.h>\nint value = sizeof(struct old_kernel);\n");
+    project.builder().clang_arg(include).build_with(&mut Vec::new()).unwrap();
 }
 
 #[test]

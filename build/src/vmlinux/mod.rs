@@ -44,8 +44,8 @@ impl KernelTypes {
         }
     }
 
-    /// Writes `vmlinux.h` to the directory of headers.
-    pub(crate) fn write(&self, environment: &Environment, directory: &Path) -> Result<(), BuildError> {
+    /// Writes `vmlinux.h` below the output directory, and returns its directory.
+    pub(crate) fn write(&self, environment: &Environment) -> Result<PathBuf, BuildError> {
         let path = self.path();
         let located = |cause| BuildError::Vmlinux { path: path.to_path_buf(), cause };
         if matches!(self, Self::Running) && !environment.is_native() {
@@ -53,8 +53,17 @@ impl KernelTypes {
         }
         let bytes = fs::read(path).map_err(BuildError::io(path, "read the kernel's types"))?;
         let text = header(bytes, environment).map_err(located)?;
-        output::replace(&directory.join("vmlinux.h"), text.as_bytes())
+        write_text(&environment.out_dir, &text)
     }
+}
+
+/// Writes the text of a `vmlinux.h` below the output directory, and returns its directory. It has no other headers: sources of a build
+/// without `vmlinux.h` do not see the one of an earlier build.
+pub(crate) fn write_text(out_dir: &Path, text: &str) -> Result<PathBuf, BuildError> {
+    let directory = out_dir.join("vmlinux");
+    fs::create_dir_all(&directory).map_err(BuildError::io(&directory, "create the directory"))?;
+    output::replace(&directory.join("vmlinux.h"), text.as_bytes())?;
+    Ok(directory)
 }
 
 /// Returns the header of the types in a file.
