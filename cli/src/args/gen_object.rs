@@ -48,7 +48,7 @@ pub(crate) enum GenCommand {
 #[derive(Debug, Args)]
 pub(crate) struct GenObjectArgs {
     /// File to write the object to, as for `patch`; `-` is stdout
-    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Elf))]
+    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::BpfObject))]
     pub(crate) output: OutputPath,
     /// BPF objects to link; of several weak definitions, the first is used
     #[arg(required = true, value_name = "IN", value_hint = ValueHint::FilePath)]

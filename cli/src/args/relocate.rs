@@ -233,7 +233,7 @@ pub(crate) struct PatchArgs {
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
     /// File to write the object to; may be OBJ; `-` is stdout
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("object", OutputKind::Elf))]
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("object", OutputKind::BpfObject))]
     pub(crate) output: OutputPath,
     /// Keep the CO-RE records, for commands that show them; a loader would relocate the instructions a second time
     #[arg(long)]
