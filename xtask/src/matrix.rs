@@ -31,12 +31,23 @@ const LIBRARIES: [&str; 5] = ["core-relo", "object", "verdict", "dwarf", "loader
 const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
 
 /// The packages with features, and their features.
-const FEATURES: [(&str, &[&str]); 3] = [
-    ("core-relo-object", &["static-link", "test-support"]),
+const FEATURES: [(&str, &[&str]); 5] = [
+    ("core-relo-object", &["btf-archive", "static-link", "test-support"]),
+    ("core-relo-verdict", &["test-support"]),
     (
         "core-relo-loader",
-        &["adaptive", "kconfig-gz", "netlink", "static-link", "stripped-binaries", "sys", "usdt"],
+        &[
+            "adaptive",
+            "btf-archive",
+            "kconfig-gz",
+            "netlink",
+            "static-link",
+            "stripped-binaries",
+            "sys",
+            "usdt",
+        ],
     ),
+    ("core-relo-build", &["btf-archive"]),
     ("core-relo-cli", &["completions", "man", "sign"]),
 ];
 
@@ -284,7 +295,8 @@ fn without_dev_dependencies(manifest: &str) -> String {
 fn features() -> Outcome {
     for (package, features) in FEATURES {
         let single = features.iter().map(|feature| (*feature).to_owned());
-        let sets = std::iter::once(String::new()).chain(single).chain([features.join(",")]);
+        let all = (features.len() > 1).then(|| features.join(","));
+        let sets = std::iter::once(String::new()).chain(single).chain(all);
         for set in sets {
             eprintln!("{package}: features `{set}`");
             let mut command = cargo();
@@ -351,9 +363,26 @@ fn skip(row: &str, reason: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{PORTABLE, SLOW_TESTS};
+    use super::{FEATURES, PACKAGES, PORTABLE, SLOW_TESTS};
     use crate::system::{read, root};
     use std::path::Path;
+
+    /// A feature that the list lacks would be built only together with others.
+    #[test]
+    fn the_features_are_those_of_the_manifests() {
+        for package in PACKAGES {
+            let directory = package.strip_prefix("core-relo-").unwrap_or(package);
+            let manifest = read(&root().join(directory).join("Cargo.toml")).unwrap();
+            let table = manifest.split_once("\n[features]\n").map_or("", |(_, rest)| rest);
+            let table = table.split_once("\n[").map_or(table, |(table, _)| table);
+            let entries = table.lines().filter_map(|line| line.split_once(" = "));
+            let names =
+                entries.map(|(name, _)| name).filter(|name| !name.starts_with('#') && *name != "default");
+            let listed = FEATURES.iter().find(|(listed, _)| *listed == package);
+            let listed = listed.map_or(&[][..], |(_, features)| features);
+            assert_eq!(names.collect::<Vec<_>>(), listed, "{package}");
+        }
+    }
 
     #[test]
     fn the_slow_tests_exist() {
