@@ -43,6 +43,34 @@ pub(crate) fn cargo_of_kernel(machine: &str) -> Option<&'static str> {
     names.cargo.first().copied()
 }
 
+/// The architectures with words of 32 bits, as cargo names them.
+const CARGO_32_BIT: [&str; 8] =
+    ["x86", "arm", "powerpc", "riscv32", "mips", "mips32r6", "loongarch32", "sparc"];
+
+/// The architectures with words of 32 bits, as kernels name them.
+#[cfg(feature = "btf-archive")]
+const KERNEL_32_BIT: [&str; 6] = ["i686", "armv7l", "ppc", "riscv32", "mips", "sparc"];
+
+/// Returns the size of a word in bytes, of a kernel that names its architecture.
+#[cfg(feature = "btf-archive")]
+pub(crate) fn word_bytes_of_kernel(machine: &str) -> u32 {
+    if KERNEL_32_BIT.contains(&machine) { 4 } else { 8 }
+}
+
+/// Returns whether a kernel of the target's registers, with words of this size, runs programs for the target.
+pub(crate) fn fits_word_size(target: &str, bytes: u32) -> bool {
+    let is_32_bit = |name: &str| CARGO_32_BIT.contains(&name);
+    let runs_on_64_bit = || {
+        let mut names = ARCHITECTURES.iter().flat_map(|names| names.cargo);
+        names.any(|machine| !is_32_bit(machine) && is_native(target, machine))
+    };
+    match bytes {
+        4 => is_32_bit(target),
+        8 => runs_on_64_bit(),
+        _ => false,
+    }
+}
+
 /// The directories of headers such as `asm/types.h`, by the architecture's name in cargo and whether it is big-endian, where
 /// distributions keep them apart: for programs of this machine, and for cross compilers.
 pub(crate) fn header_directories(name: &str, is_big_endian: bool) -> [String; 2] {
@@ -90,6 +118,23 @@ mod tests {
             [("riscv32", "riscv64"), ("riscv64", "riscv32"), ("x86_64", "x86"), ("arm", "aarch64")]
         {
             assert!(!is_native(target, machine), "{target} on {machine}");
+        }
+    }
+
+    #[test]
+    fn word_sizes_are_those_of_kernels_that_run_the_program() {
+        for (target, sizes) in [
+            ("x86_64", &[8][..]),
+            ("aarch64", &[8]),
+            ("riscv64", &[8]),
+            ("riscv32", &[4]),
+            ("arm", &[4]),
+            ("x86", &[4, 8]),
+            ("mips", &[4, 8]),
+            ("loongarch32", &[4]),
+        ] {
+            let found: Vec<u32> = [4, 8].into_iter().filter(|bytes| fits_word_size(target, *bytes)).collect();
+            assert_eq!(found, sizes, "{target}");
         }
     }
 

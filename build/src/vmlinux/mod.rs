@@ -83,10 +83,16 @@ fn header(bytes: Vec<u8>, environment: &Environment) -> Result<String, VmlinuxEr
     let machine = find_architecture(&btf);
     let is_expected = machine.is_none_or(|machine| architecture::of_kernel(machine) == Some(expected));
     let is_same_order = (btf.endian() == Endian::Big) == environment.is_big_endian;
-    if !is_expected || !is_same_order {
+    let word = btf.pointer_size().0;
+    // The registers do not tell the size of words.
+    let fits_word_size = !btf.pointer_size_is_known() || architecture::fits_word_size(target, word);
+    if !is_expected || !is_same_order || !fits_word_size {
         let order = if btf.endian() == Endian::Big { "big-endian" } else { "little-endian" };
-        let found =
-            machine.map_or_else(|| format!("a {order} kernel"), |machine| format!("a kernel of {machine}"));
+        let found = match machine {
+            Some(machine) if !is_expected => format!("a kernel of {machine}"),
+            _ if !is_same_order => format!("a {order} kernel"),
+            _ => format!("a kernel with words of {word} bytes"),
+        };
         return Err(VmlinuxError::OtherTarget { found, target: target.clone() });
     }
     Ok(CHeader::new(&btf).to_string() + &reduced::missing_types(&btf))
@@ -98,11 +104,10 @@ fn from_archive(bytes: &[u8], target: &str, expected: &str) -> Result<Vec<u8>, V
     let archive = BtfArchive::parse(bytes)?;
     let is_of_target =
         |entry: &&ArchiveEntry| architecture::of_kernel(&entry.kernel.architecture) == Some(expected);
-    let newest = archive
-        .entries()
-        .iter()
-        .filter(is_of_target)
-        .max_by_key(|entry| release_numbers(&entry.kernel.release));
+    let newest = archive.entries().iter().filter(is_of_target).max_by_key(|entry| {
+        let word = architecture::word_bytes_of_kernel(&entry.kernel.architecture);
+        (architecture::fits_word_size(target, word), release_numbers(&entry.kernel.release))
+    });
     let newest = newest.ok_or_else(|| {
         let mut found: Vec<_> =
             archive.entries().iter().map(|entry| entry.kernel.architecture.clone()).collect();

@@ -188,6 +188,18 @@ fn types_of_another_target_are_named_with_the_way_out() {
     let error = build.error_of(&big).unwrap();
     assert!(error.contains("the types of a big-endian kernel, expected a kernel of x86_64"), "{error}");
 
+    // Registers of one name, but of another size.
+    let riscv = {
+        let mut b = btf::Builder::new(Endian::Little);
+        let long = b.int("unsigned long", 8, 0);
+        b.int("long", 8, btf::Builder::SIGNED);
+        b.structure("pt_regs", 8, &[("badaddr", long, 0)]);
+        b.finish()
+    };
+    let riscv32 = Build::new("riscv32", false);
+    let error = riscv32.error_of(&riscv32.write("riscv64.btf", riscv)).unwrap();
+    assert!(error.contains("a kernel with words of 8 bytes, expected a kernel of riscv32"), "{error}");
+
     let error = build.error_of(&build.write("text", "int x;")).unwrap();
     assert!(error.contains("text: neither BTF nor ELF") && error.contains("help: "), "{error}");
     let error = build.error_of(&build.directory.path().join("absent.btf")).unwrap();
