@@ -5,7 +5,7 @@ use super::{
     attach_type::{attach_types_of, attach_types_of_cgroups, shortest_word},
     fit::interface_hook,
     link::{errno_name, netns_attach_type, open},
-    occupants::XdpHolder,
+    occupants::{XdpHolder, is_held_by_link},
 };
 use crate::words::{list, shell_word};
 use clap::ValueEnum;
@@ -133,7 +133,8 @@ impl LastingAttachment<'_> {
         })
     }
 
-    /// Checks that no other program is attached at a place where the kernel replaces it without a question.
+    /// Checks that no other program is attached at a place where the kernel replaces it without a question. A place that a link holds is
+    /// left to the kernel, which refuses it.
     fn check_free(&self, target: QueryTarget<'_>, of: AttachType, replace: bool) -> Result<(), AttachError> {
         let other = match attach::query(target, of) {
             Ok(found) => found.prog_ids.first().copied(),
@@ -142,8 +143,10 @@ impl LastingAttachment<'_> {
             Err(e) => return Err(e),
         };
         match other.filter(|other| !replace && *other != self.id) {
-            Some(other) => Err(self.bad(format!("program {other} is attached there: --replace replaces it"))),
-            None => Ok(()),
+            Some(other) if !is_held_by_link(self.program, self.point, of) => {
+                Err(self.bad(format!("program {other} is attached there: --replace replaces it")))
+            }
+            _ => Ok(()),
         }
     }
 

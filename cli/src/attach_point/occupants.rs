@@ -116,6 +116,19 @@ pub(crate) fn explain_refusal(
     AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
 }
 
+/// Returns whether a link attaches a program at a place. Only the link can give the place up.
+pub(super) fn is_held_by_link(
+    program: &AttachedProgram<'_>,
+    point: &AttachPoint,
+    attach_type: AttachType,
+) -> bool {
+    let by_link = |occupant: &Occupant| {
+        occupant.attach_type == attach_type
+            && matches!(occupant.attachment, Attachment::Link(_) | Attachment::SomeLink)
+    };
+    Occupied::find(program, point).is_some_and(|found| found.occupants.iter().any(by_link))
+}
+
 /// The holder of an interface's XDP hook, by the kernel's explanation of `EBUSY`. Links explain nothing: only netlink does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum XdpHolder {
