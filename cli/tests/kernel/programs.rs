@@ -139,6 +139,27 @@ fn a_refused_run_names_the_sizes_for_programs_of_the_type() {
     }
 }
 
+/// The kernel's `E2BIG` names neither the limit nor the size of the context that it knows.
+#[test]
+fn a_context_that_is_too_long_is_named_with_the_limits() {
+    if types().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let pass = pass();
+    // Above a page of every machine.
+    for (bytes, last, expected) in [
+        (70_000, 0, "--ctx-in has 70000 bytes, expected at most "),
+        (200, 1, "--ctx-in has 200 bytes, expected zeros after the first "),
+    ] {
+        let mut context = vec![0; bytes];
+        *context.last_mut().unwrap() = last;
+        fs::write(dir.path().join("in"), context).unwrap();
+        let refused = run_in(dir.path(), ["prog", "run", &id_of(&pass), "--ctx-in", "in"]);
+        assert!(refused.exit == 2 && refused.err.contains(expected), "{refused:?}");
+    }
+}
+
 #[test]
 fn runs_are_counted_while_a_command_runs() {
     if types().is_none() {

@@ -1,5 +1,6 @@
 //! Test runs of programs (`BPF_PROG_TEST_RUN`): input, run and report, which `run` and `prog run` share.
 
+mod context_limits;
 mod sizes;
 
 use crate::{
@@ -11,6 +12,7 @@ use crate::{
     output,
     text::{line::Line, style::BOLD},
 };
+use context_limits::ContextLimits;
 use core_relo_loader::{
     object::ProgramType,
     sys::{self, Errno, TestRun, TestRunResult},
@@ -198,6 +200,12 @@ pub(super) fn refusal_help(
         && let Some(size) = input.refused_size(refused, args)
     {
         return format!("{size}: this kernel takes no other size for programs of type {type_name}");
+    }
+    if errno.name() == Some("E2BIG")
+        && !input.context.is_empty()
+        && let Some(limits) = ContextLimits::find(refused)
+    {
+        return limits.refusal(input.context.len(), &type_name);
     }
     match errno.name() {
         Some("ENOTSUPP" | "EOPNOTSUPP") => {

@@ -14,10 +14,10 @@ use std::{
 };
 
 /// A size that every kernel accepts of every type that takes packets.
-const USUAL_BYTES: usize = 64;
+pub(super) const USUAL_BYTES: usize = 64;
 
 /// The largest size that is tried. No kernel accepts more in one run.
-const MOST_BYTES: usize = 1 << 20;
+pub(super) const MOST_BYTES: usize = 1 << 20;
 
 /// `BPF_F_SLEEPABLE`.
 const SLEEPABLE: u32 = 1 << 4;
@@ -126,7 +126,7 @@ impl AcceptedSizes {
 }
 
 /// Returns the smallest number for which a condition holds, which holds for all larger ones and for the end of the range.
-fn smallest(range: std::ops::Range<usize>, holds: &dyn Fn(usize) -> bool) -> usize {
+pub(super) fn smallest(range: std::ops::Range<usize>, holds: &dyn Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (range.start, range.end);
     while low < high {
         let middle = low.midpoint(high);
@@ -140,7 +140,7 @@ fn smallest(range: std::ops::Range<usize>, holds: &dyn Fn(usize) -> bool) -> usi
 }
 
 /// Loads a program that returns 0, of the type of a refused one.
-fn load_like(refused: RefusedRun) -> Result<OwnedFd, Errno> {
+pub(super) fn load_like(refused: RefusedRun) -> Result<OwnedFd, Errno> {
     let return_0 = [Insn { code: 0xb7, ..Insn::default() }, Insn { code: 0x95, ..Insn::default() }];
     let insns: Vec<u8> = return_0.iter().flat_map(|insn| insn.encode(Endian::native())).collect();
     let load = ProgLoad {
