@@ -80,7 +80,7 @@ pub(super) fn attribute(name: &[u8], is_attribute: bool, macro_name: &str) -> St
     match core::str::from_utf8(name) {
         Ok(text) if is_text && !text.contains("??") => {
             let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-            format!("{macro_name}(\"{text}\")")
+            format!("{macro_name}(\"{}\")", without_commands(&text))
         }
         _ => format!("/* tag {} */", comment(name)),
     }
@@ -99,17 +99,29 @@ fn is_plain_attribute(name: &[u8]) -> bool {
     is_word(word) && inner.is_none_or(|inner| inner.is_some_and(is_word))
 }
 
+/// Returns the text of a string literal as several literals, none of which has `##`: `##vso[…]` is a command in the log of a CI job.
+fn without_commands(text: &str) -> String {
+    let mut pieces = String::new();
+    for c in text.chars() {
+        if c == '#' && pieces.ends_with('#') {
+            pieces.push_str("\" \"");
+        }
+        pieces.push(c);
+    }
+    pieces
+}
+
 /// Returns the octal digit for the low three bits of a byte.
 fn octal(byte: u8) -> char {
     char::from(b'0'.wrapping_add(byte & 7))
 }
 
-/// Returns a name for a comment: nothing in it ends the comment or continues a line.
+/// Returns a name for a comment: nothing in it ends the comment, continues a line, or is a command in the log of a CI job.
 pub(super) fn comment(name: &[u8]) -> String {
     let mut text = String::new();
     for c in name.iter().take(limits::NAME_BYTES) {
         match c {
-            b'*' | b'/' | b'\\' | b'?' => text.extend(['\\', octal(c >> 6), octal(c >> 3), octal(*c)]),
+            b'*' | b'/' | b'\\' | b'?' | b'#' => text.extend(['\\', octal(c >> 6), octal(c >> 3), octal(*c)]),
             b' '..=b'~' => text.push(char::from(*c)),
             _ => text.extend(['\\', octal(c >> 6), octal(c >> 3), octal(*c)]),
         }

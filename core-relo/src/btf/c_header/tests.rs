@@ -138,6 +138,26 @@ fn tags_and_parameters_that_c_does_not_have_are_comments() {
     }
 }
 
+/// A header on stdout may be in the log of a CI job, whose runner executes `##vso[…]` anywhere in a line.
+#[test]
+fn tags_contain_no_commands_of_ci_runners() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let record = b.structure("record", 4, &[("a", int, 0)]);
+    b.decl_tag("###vso[a]", record, -1, false);
+    b.decl_tag("##[b]", record, -1, true);
+    b.decl_tag("??##vso[c]", record, -1, false);
+    let text = header(&b);
+    for expected in [
+        r##"__core_relo_decl_tag("#" "#" "#vso[a]")"##,
+        r"/* attribute \043\043[b] */",
+        r"/* tag \077\077\043\043vso[c] */",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(!text.contains("##"), "{text}");
+}
+
 /// `typedef union a elements[2]; union a { elements *next; int b; };` is no C: at the typedef, `union a` has no size.
 #[test]
 fn elements_of_arrays_are_bytes_before_their_definition() {
