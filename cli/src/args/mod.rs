@@ -14,6 +14,8 @@ mod byte_count;
 #[cfg(feature = "completions")]
 pub(crate) mod completion;
 pub(crate) mod config;
+#[cfg(test)]
+mod documents;
 pub(crate) mod events;
 pub(crate) mod feature;
 pub(crate) mod files;
