@@ -256,7 +256,8 @@ fn struct_ops() -> TestObject {
 fn type_matches() -> TestObject {
     /// `BPF_CORE_TYPE_MATCHES`.
     const KIND: u32 = 12;
-    let mut m = program("classifier", &returns(0));
+    // The value in the object: the type matches itself.
+    let mut m = program("classifier", &returns(1));
     let ty = m.types.structure("task_struct", 4, &[("pid", m.int, 0)]);
     m.core_relo("classifier", &[(0, ty, "0", KIND)]);
     m
