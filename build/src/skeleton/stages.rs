@@ -38,7 +38,7 @@ fn write_open(code: &mut Code, stages: &Stages<'_>) {
     });
     code.line("");
     code.block(format!("impl {open} {{"), "}", |code| {
-        code.line("/// Returns the loader, for other settings. Settings of the parts below override those of the loader.");
+        code.line("/// Returns the loader, for other settings. Settings of the fields of this struct take precedence.");
         code.block("pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {", "}", |code| {
             code.line("&mut self.loader");
         });

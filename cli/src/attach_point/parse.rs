@@ -89,6 +89,7 @@ fn example(kind: &str) -> String {
         kind if kind.starts_with("usdt") => "/usr/bin/node:node:gc__start",
         kind if kind.starts_with('u') => "/bin/bash:readline",
         kind if kind.starts_with("raw") => "sys_enter",
+        "ksyscall" | "kretsyscall" => "openat",
         _ => "vfs_read",
     };
     format!("{kind}:{place}")
@@ -130,12 +131,19 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
         "cpu" => Site::Cpu(Some(number(kind, place)?)),
         kind if is_section_kind(kind) => {
             let section = format!("{kind}/{place}");
-            SectionTarget::parse(&section).map_err(|error| format!("{kind}:{place}: {}", error.problem))?;
+            SectionTarget::parse(&section)
+                .map_err(|error| format!("{kind}:{place}: {}", as_point(kind, error.problem)))?;
             Site::Section(section)
         }
         // `from_str` has checked the kind.
         kind => return Err(format!("unknown kind of attach point `{kind}`")),
     })
+}
+
+/// Returns the problem with a section's name in the notation of attach points: `kprobe:function` for `kprobe/function`.
+fn as_point(kind: &str, problem: &str) -> String {
+    let words = all_kinds().filter(|kind| is_section_kind(kind));
+    words.fold(problem.to_owned(), |text, word| text.replace(&format!("`{word}/"), &format!("`{kind}:")))
 }
 
 /// Divides a text at its last comma, if a known word follows. Paths and names may contain commas.

@@ -22,7 +22,7 @@ pub mod exec_monitor {
     }
 
     impl OpenExecMonitor {
-        /// Returns the loader, for other settings. Settings of the parts below override those of the loader.
+        /// Returns the loader, for other settings. Settings of the fields of this struct take precedence.
         pub fn loader_mut(&mut self) -> &mut Loader<'static, 'static> {
             &mut self.loader
         }
