@@ -1,4 +1,4 @@
-//! The JSON lines of `load` and `run`.
+//! The JSON lines of `load`, and of refused loads of `run`.
 
 use crate::{
     budget::stats::ProgramStats,
@@ -476,23 +476,6 @@ fn loaded_program<'l>(loaded: &'l LoadedProgram, map_names: Option<&MapNames<'l>
         verifier_log: Some(loaded.log.as_str()).filter(|l| !l.is_empty()),
         ..program(&loaded.plan, map_names)
     }
-}
-
-/// The result of a test run.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct RunOutcome<'l> {
-    pub(crate) object: Option<&'l str>,
-    pub(crate) prog_id: Option<u32>,
-    pub(crate) program: &'l str,
-    pub(crate) status: &'static str,
-    pub(crate) retval: u32,
-    pub(crate) duration_ns: u64,
-    pub(crate) repeat: u32,
-    pub(crate) data_len: u32,
-    pub(crate) ctx_len: u32,
-    pub(crate) truncated: bool,
-    /// The reason why `run` loaded the object without BTF.
-    pub(crate) btf_refusal: Option<&'l str>,
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub(crate) mod plan;
 pub(crate) mod reality;
 pub(crate) mod record;
 pub(crate) mod requires;
+pub(crate) mod test_run;
 pub(crate) mod value;
 pub(crate) mod verdict;
 mod verifier_log;

@@ -8,7 +8,7 @@ use crate::{
     console::Console,
     error::BadInput,
     input::{file, limits::MAX_OBJECT_BYTES},
-    json::load as json,
+    json::test_run as json,
     output,
     text::{line::Line, style::BOLD},
 };
