@@ -5,13 +5,13 @@
 //! followed on every path, so that an access to the context is one on some path.
 
 mod comparison;
+mod helper_memory;
 mod map_use;
 mod model;
 mod state;
 #[cfg(test)]
 mod tests;
 mod trace;
-mod written_memory;
 
 pub use comparison::Comparison;
 pub use model::{ContextAccess, ContextWord, Read, ReadKind, Returns};

@@ -1,6 +1,7 @@
 //! The values in registers and on the stack at an instruction.
 
 use super::model::ContextWord;
+use core_relo::insn::Insn;
 use core_relo_object::{ExternIndex, MapIndex};
 
 /// The frame pointer.
@@ -109,6 +110,18 @@ impl State {
     pub(super) fn set(&mut self, register: u8, value: Value) {
         if let Some(place) = self.registers.get_mut(usize::from(register)) {
             *place = value;
+        }
+    }
+
+    /// Forgets addresses in values of a map on the path where a comparison finds one to be null. Helpers take null for an argument that
+    /// is left out.
+    pub(super) fn forget_null(&mut self, comparison: Insn) {
+        let Value::Element(map) = self.get(comparison.dst) else { return };
+        if comparison.source_is_register() || comparison.imm != 0 {
+            return;
+        }
+        for value in self.registers.iter_mut().filter(|value| **value == Value::Element(map)) {
+            *value = Value::Unknown;
         }
     }
 

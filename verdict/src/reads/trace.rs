@@ -2,10 +2,10 @@
 
 use super::{
     comparison::Comparison,
+    helper_memory::{read_arguments, written_arguments},
     map_use::{MapAccess, TracedMapUse},
     model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
     state::{State, Value},
-    written_memory::written_argument,
 };
 use crate::{
     kernel::{AccessKind, LOAD_ACQUIRE, STORE_RELEASE, SpecialField},
@@ -110,6 +110,10 @@ fn loop_heads(insns: &[Insn]) -> Vec<bool> {
 const CALL: u8 = 0x80;
 const EXIT: u8 = 0x90;
 const JA: u8 = 0x00;
+
+/// The operations of the jumps that compare for equality.
+const JEQ: u8 = 0x10;
+const JNE: u8 = 0x50;
 
 /// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
 const PSEUDO_CALL: u8 = 1;
@@ -339,14 +343,21 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             _ => self.compare(at, insn, &state),
         }
         if let Some(target) = jump_target(at, insn).filter(|target| *target > at) {
+            let mut jumped = state.clone();
+            if insn.code & 0xf0 == JEQ {
+                jumped.forget_null(insn);
+            }
             let is_full = self.pending.len() >= limits::TRACED_STATES;
             match self.pending.get_mut(&target) {
-                Some(Some(other)) => other.join(&state),
+                Some(Some(other)) => other.join(&jumped),
                 Some(None) => {}
                 None => {
-                    self.pending.insert(target, Some(state.clone()).filter(|_| !is_full));
+                    self.pending.insert(target, Some(jumped).filter(|_| !is_full));
                 }
             }
+        }
+        if insn.code & 0xf0 == JNE {
+            state.forget_null(insn);
         }
         if insn.code & 0xf0 == JA {
             self.last = Some(state);
@@ -397,8 +408,11 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     /// Adds the uses of maps by the call of a helper. Returns the value that the call returns.
     fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
-        if let Some(register) = written_argument(helper) {
-            self.use_element(at, state.get(register), MapAccess::Store);
+        for register in written_arguments(helper) {
+            self.use_element(at, state.get(*register), MapAccess::Store);
+        }
+        for register in read_arguments(helper) {
+            self.use_element(at, state.get(*register), MapAccess::Load);
         }
         if SpecialField::of_helper(helper).is_some() {
             self.use_element(at, state.get(1), MapAccess::CallWithValue(helper));

@@ -57,6 +57,9 @@ const REDIRECT_MAP: i32 = 51;
 const UPDATE: i32 = 2;
 const LOOKUP: i32 = 1;
 const DELETE: i32 = 3;
+const PERF_EVENT_OUTPUT: i32 = 25;
+const SKB_LOAD_BYTES: i32 = 26;
+const SKB_STORE_BYTES: i32 = 9;
 const HASH: u32 = 1;
 const ARRAY: u32 = 2;
 const LPM_TRIE: u32 = 11;
@@ -173,6 +176,41 @@ fn programs_do_not_read_write_only_maps() {
     // store_release((u64 *)(r0 + 0), r10).
     let release = insn(0xdb, 0, 10, 0, 0x110);
     assert_eq!(reasons(with_map("xdp", &map(0x100), &access(release)), Age::Newest, None), []);
+}
+
+/// Protects the tables of the memory that helpers read and write, which Linux 6.18 confirms.
+#[test]
+fn helpers_read_and_write_values_as_programs_do() {
+    let map = |flags| [&sized(ARRAY)[..], &[("map_flags", flags)]].concat();
+    // r0 = lookup; if r0 == 0 goto +2; rN = r0; a helper with the value in rN.
+    let call = |register: u8, number: i32| {
+        let value = insn(0xbf, register, 0, 0, 0);
+        [helper(LOOKUP), insn(0x15, 0, 0, 2, 0), value, helper(number)]
+    };
+    let found = |flags, insns: &[Insn]| reasons(with_map("tc", &map(flags), insns), Age::Oldest, None);
+    for (register, number, reads) in [
+        (3, UPDATE, true),
+        (2, LOOKUP, true),
+        (4, PERF_EVENT_OUTPUT, true),
+        (3, SKB_STORE_BYTES, true),
+        (3, SKB_LOAD_BYTES, false),
+    ] {
+        let (read_only, write_only) =
+            (found(0x80, &call(register, number)), found(0x100, &call(register, number)));
+        assert_eq!(
+            (read_only.len(), write_only.len()),
+            if reads { (0, 1) } else { (1, 0) },
+            "helper {number}"
+        );
+        assert_eq!(found(0, &call(register, number)), []);
+    }
+    // bpf_csum_diff takes null for no bytes: if r0 != 0 goto +3; r1 = r0; r3 = r0; bpf_csum_diff.
+    let null = |jump: u8| {
+        let copies = [1, 3].map(|register| insn(0xbf, register, 0, 0, 0));
+        [helper(LOOKUP), insn(jump, 0, 0, 3, 0), copies[0], copies[1], helper(28)]
+    };
+    assert_eq!(found(0x100, &null(0x55)), [], "null");
+    assert_eq!(found(0x100, &null(0x15)).len(), 1, "an address");
 }
 
 #[test]
