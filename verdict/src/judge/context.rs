@@ -10,8 +10,8 @@ use crate::{
     mismatch::Prototype,
     reads::ContextAccess,
     requirements::{
-        ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, REGISTER_BYTES, TRACE_EVENT_BYTES,
-        TRACE_EVENT_START, context_part, is_aligned,
+        ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, REGISTER_BYTES, SYSTEM_CALL_BYTES,
+        TRACE_EVENT_BYTES, TRACE_EVENT_START, context_part, is_aligned,
     },
 };
 use core_relo::Name;
@@ -25,13 +25,14 @@ pub(super) fn refused_accesses(
     program: &ProgramNeeds,
     answers: &KernelAnswers<'_, '_>,
 ) -> Vec<(ContextAccess, Reason)> {
-    let (Some(context), false) = (program.context, program.context_accesses.is_empty()) else {
+    if program.context_accesses.is_empty() {
         return Vec::new();
-    };
-    let limit = Limit::new(context, program, answers);
+    }
+    let limit = program.context.map_or(Limit::None, |context| Limit::new(context, program, answers));
     let accesses = program.context_accesses.iter();
     let refused = accesses.filter_map(|access| {
         let reason = atomic_reason(*access)
+            .or_else(|| alignment_reason(program.context?, *access, answers))
             .or_else(|| limit.reason(*access))
             .or_else(|| limit.register_reason(program, *access))
             .or_else(|| moved_reason(program, *access, answers))
@@ -49,7 +50,7 @@ fn place(access: ContextAccess) -> String {
     let verb = match kind {
         AccessKind::Read => "reads",
         AccessKind::Write | AccessKind::WriteConstant => "writes",
-        AccessKind::Atomic => "changes",
+        AccessKind::Atomic => "accesses",
     };
     format!("{verb} {bytes} byte{plural} at offset {offset} of its context")
 }
@@ -58,6 +59,22 @@ fn place(access: ContextAccess) -> String {
 fn atomic_reason(access: ContextAccess) -> Option<Reason> {
     (access.kind == AccessKind::Atomic)
         .then(|| refused_by_all(format!("{}, with an atomic instruction", place(access))))
+}
+
+/// Returns the reason against an access at an offset that is no multiple of the width. For arguments, [`Limit`] decides.
+fn alignment_reason(
+    context: ContextKind,
+    access: ContextAccess,
+    answers: &KernelAnswers<'_, '_>,
+) -> Option<Reason> {
+    if context == ContextKind::Arguments || is_aligned(access) {
+        return None;
+    }
+    let text = || format!("{}: expected a multiple of {}", place(access), access.bytes);
+    if context == ContextKind::SystemCall {
+        return answered_reason(answers.facts.unaligned_system_call_context(), text);
+    }
+    Some(refused_by_all(text()))
 }
 
 /// Returns the reason against an access that every kernel refuses.
@@ -141,6 +158,7 @@ impl<'k> Limit<'k> {
             ContextKind::TraceEvent => {
                 bytes(TRACE_EVENT_START, TRACE_EVENT_BYTES, "the record of a trace event")
             }
+            ContextKind::SystemCall => bytes(0, SYSTEM_CALL_BYTES, "the context of a `syscall` program"),
             ContextKind::Struct(program_type) => match answers.facts.context_struct(program_type) {
                 Some((name, end)) => {
                     let what = format!("struct {}", Name::shortened(name));
@@ -224,9 +242,6 @@ impl<'k> Limit<'k> {
                 let fix = "read only the arguments that the kernel's declaration has. If kernels differ, write a program for each \
                            declaration, in a section that begins with `?`";
                 refused(text, evidence).map(|reason| reason.with_fix(fix))
-            }
-            _ if !is_aligned(access) => {
-                Some(refused_by_all(format!("{}: expected a multiple of {bytes}", place())))
             }
             Self::Bytes { start, end, what, evidence } => {
                 let offset = u32::try_from(offset).ok();

@@ -156,6 +156,16 @@ impl KernelFacts<'_> {
         self.answer_observed(observations, "permit it", permitted)
     }
 
+    /// Answers whether the kernel permits accesses to the context of a `syscall` program at offsets that are no multiple of the width
+    /// (kernel: `syscall_prog_is_valid_access`). 7.2 permits them.
+    pub(crate) fn unaligned_system_call_context(&self) -> Answer {
+        let row = self.without_later([NO, NO, NO, YES]);
+        let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
+        let text = "kernels like this one permit it".to_owned();
+        let permitted = Answer::Present(Evidence { source: EvidenceSource::Version, text });
+        self.answer_observed(observations, "permit it", permitted)
+    }
+
     /// Answers whether the kernel permits reads of a part of an argument that is a pointer (kernel: `btf_ctx_access`).
     pub(crate) fn parts_of_pointers(&self) -> Answer {
         // Updates of 6.12 refuse them.

@@ -18,6 +18,8 @@ pub enum ContextKind {
     TraceEvent,
     /// The arguments of a raw tracepoint without types (kernel: `raw_tp_prog_is_valid_access`).
     RawTracepoint,
+    /// The bytes that a caller of a `syscall` program passes (kernel: `syscall_prog_is_valid_access`).
+    SystemCall,
 }
 
 /// The largest record of a trace event (kernel: `PERF_MAX_TRACE_SIZE`, 2048 before updates of 5.10).
@@ -29,12 +31,15 @@ pub const TRACE_EVENT_START: u32 = 8;
 /// The words of a raw tracepoint's arguments (kernel: `MAX_BPF_FUNC_ARGS`), in bytes.
 pub const RAW_TRACEPOINT_BYTES: u32 = 12 * 8;
 
+/// The largest context of a `syscall` program. The kernel refuses an access to the last byte alone, too.
+pub const SYSTEM_CALL_BYTES: u32 = 1 << 16;
+
 /// The bytes of a register in the context of programs of perf events.
 pub const REGISTER_BYTES: u32 = 8;
 
 impl ContextKind {
     /// Returns the context of programs of a section. Returns `None` if the kernel does not decide by the place alone, or if nothing tells
-    /// how: extensions of other programs, and programs of `bpf(2)` calls.
+    /// how: extensions of other programs.
     pub(super) fn new(def: &SecDef) -> Option<Self> {
         use AttachType as A;
         use ProgramType as P;
@@ -54,12 +59,22 @@ impl ContextKind {
             | (P::StructOps, _) => Some(Self::Arguments),
             (P::Tracepoint, _) => Some(Self::TraceEvent),
             (P::RawTracepoint | P::RawTracepointWritable, _) => Some(Self::RawTracepoint),
+            (P::Syscall, _) => Some(Self::SystemCall),
             (program_type, _) => oldest_bytes(program_type).map(|_| Self::Struct(program_type)),
         }
     }
 
+    /// Returns whether some kernel since 5.10 may refuse an access of programs of a section. No kernel permits an atomic
+    /// access to a context (kernel: `check_atomic`). The first argument of an extension may be other memory.
+    pub(super) fn may_refuse(context: Option<Self>, def: &SecDef, access: ContextAccess) -> bool {
+        match context {
+            Some(context) => !context.always_permits(def, access),
+            None => access.kind == AccessKind::Atomic && def.program_type != ProgramType::Ext,
+        }
+    }
+
     /// Returns whether every kernel since 5.10 permits an access of programs of a section.
-    pub(super) fn always_permits(self, def: &SecDef, access: ContextAccess) -> bool {
+    fn always_permits(self, def: &SecDef, access: ContextAccess) -> bool {
         !access.is_moved
             && access.kind != AccessKind::Atomic
             // The kernel permits parts of the last members only.
@@ -77,6 +92,7 @@ impl ContextKind {
             Self::TraceEvent if access.offset < 0 => return true,
             Self::TraceEvent => (TRACE_EVENT_START, TRACE_EVENT_BYTES),
             Self::RawTracepoint => (0, RAW_TRACEPOINT_BYTES),
+            Self::SystemCall => (0, SYSTEM_CALL_BYTES),
         };
         let offset = u32::try_from(access.offset).ok();
         let access_end = offset.and_then(|offset| offset.checked_add(access.bytes));

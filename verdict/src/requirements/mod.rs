@@ -26,7 +26,10 @@ pub use core_relo_object::map_rules::{MapDefError, MapInput, MapRule};
 pub use attach::AttachNeed;
 pub use attach_point::{AttachPoint, AttachPointKind};
 pub use checks::{ExistenceChecks, is_existence_check};
-pub use context::{ContextKind, RAW_TRACEPOINT_BYTES, REGISTER_BYTES, TRACE_EVENT_BYTES, TRACE_EVENT_START};
+pub use context::{
+    ContextKind, RAW_TRACEPOINT_BYTES, REGISTER_BYTES, SYSTEM_CALL_BYTES, TRACE_EVENT_BYTES,
+    TRACE_EVENT_START,
+};
 pub(crate) use context::{context_part, is_aligned};
 pub use extern_need::ExternNeed;
 pub use hook::Hook;

@@ -146,9 +146,9 @@ impl ProgramNeeds {
         };
         let kconfig = KconfigValues { map: parts.linker.kconfig_map(), bytes };
         let Traced { reads, map_uses, mut context_accesses, returns } = trace(code, &self.records, kconfig);
-        let known = self.context.zip(self.sec_def);
+        let (context, def) = (self.context, self.sec_def);
         context_accesses
-            .retain(|access| known.is_some_and(|(context, def)| !context.always_permits(def, *access)));
+            .retain(|access| def.is_some_and(|def| ContextKind::may_refuse(context, def, *access)));
         self.sites.extend(map_use_sites(code, self.sec_def, parts.maps, &map_uses, table));
         sort_by_key(&mut self.sites, |site| site.insn);
         (self.reads, self.context_accesses, self.returns) = (reads, context_accesses, returns);

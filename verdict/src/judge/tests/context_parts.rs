@@ -22,6 +22,12 @@ fn add_6_12(b: &mut Builder) {
     b.enumeration("bpf_attach_type", 4, false, &[("BPF_XDP", 37)]);
 }
 
+fn add_7_2(b: &mut Builder) {
+    add_6_1(b);
+    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
+    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_INSN_ARRAY", 34)]);
+}
+
 fn reason(types: fn(&mut Builder), section: &str, access: Insn) -> Option<(Verdict, String)> {
     let mut m = TestObject::new();
     m.program("main", section, &[&[insn(0xb7, 2, 0, 0, 0), access][..], &returns(1)].concat());
@@ -119,11 +125,6 @@ fn newer_kernels_refuse_parts_of_pointers() {
 
 #[test]
 fn registers_that_point_behind_the_start_of_the_context() {
-    fn add_newest(b: &mut Builder) {
-        add_6_1(b);
-        b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
-        b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_INSN_ARRAY", 34)]);
-    }
     let refused = |types: fn(&mut Builder), section: &str, access: Insn| {
         let mut m = TestObject::new();
         // r1 += 8, and the access.
@@ -134,8 +135,8 @@ fn registers_that_point_behind_the_start_of_the_context() {
     };
     let word = insn(0x79, 3, 1, 0, 0);
     assert!(refused(add_6_12, "raw_tp/t", word));
-    assert!(!refused(add_newest, "raw_tp/t", word));
-    assert!(refused(add_newest, "tc", read(0)));
+    assert!(!refused(add_7_2, "raw_tp/t", word));
+    assert!(refused(add_7_2, "tc", read(0)));
 }
 
 #[test]
@@ -143,9 +144,28 @@ fn no_context_takes_atomic_instructions() {
     // lock *(u32 *)(r1 + 8) += r2, and lock *(u64 *)(r1 + 8) += r2.
     let (word, double) = (insn(0xc3, 1, 2, 8, 0), insn(0xdb, 1, 2, 8, 0));
     for (section, access, bytes) in [("tc", word, 4), ("raw_tp/sched_switch", double, 8)] {
-        let text = format!("changes {bytes} bytes at offset 8 of its context, with an atomic instruction");
+        let text = format!("accesses {bytes} bytes at offset 8 of its context, with an atomic instruction");
         assert_eq!(reason(add_6_12, section, access), Some((Verdict::Refused, text)), "{section}");
     }
+    for section in ["syscall", "lirc_mode2", "fentry.multi/f"] {
+        assert!(reason(add_6_12, section, double).is_some(), "{section}: no place of the context is known");
+    }
+    assert_eq!(reason(add_6_12, "freplace/f", double), None, "the argument may be other memory");
+}
+
+/// Protects the rule of 5.14 to 6.18, and that of 7.2, which permits each offset of the context.
+#[test]
+fn the_context_of_system_calls_has_no_members() {
+    let found = |types: fn(&mut Builder), access| reason(types, "syscall", access);
+    let refused = |text: &str| Some((Verdict::Refused, text.to_owned()));
+    assert_eq!(found(add_6_12, read(4)), None);
+    assert_eq!(found(add_6_12, insn(0x7b, 1, 2, 8, 0)), None, "a write");
+    let text = "reads 4 bytes at offset 2 of its context: expected a multiple of 4";
+    assert_eq!(found(add_6_12, read(2)), refused(text));
+    assert_eq!(found(add_7_2, read(2)), None);
+    let text =
+        "reads 4 bytes at offset -8 of its context: the context of a `syscall` program has 65536 bytes";
+    assert_eq!(found(add_7_2, read(-8)), refused(text));
 }
 
 #[test]
