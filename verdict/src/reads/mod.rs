@@ -6,6 +6,7 @@
 
 mod comparison;
 mod helper_memory;
+mod jumps;
 mod map_use;
 mod model;
 mod state;

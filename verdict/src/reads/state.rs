@@ -71,6 +71,14 @@ impl Value {
         self.context_offset().map_or(Self::Unknown, Self::MaybeContext)
     }
 
+    /// Returns a value that a call passes to a function: an address in the context, a map, or an address in a map's value.
+    pub(super) fn as_argument(self) -> Self {
+        match self {
+            Self::Map(_) | Self::Element(_) => self,
+            _ => self.on_some_path(),
+        }
+    }
+
     /// Returns the smallest and the largest constant that the value may be.
     pub(super) const fn constants(self) -> Option<(i32, i32)> {
         match self {
@@ -81,7 +89,7 @@ impl Value {
     }
 
     /// Returns a value that stands for both values.
-    fn join(self, other: Self) -> Self {
+    pub(super) fn join(self, other: Self) -> Self {
         if self == other {
             return self;
         }

@@ -14,7 +14,7 @@ fn reads(insns: &[Insn], records: &[(u32, usize)]) -> Vec<Read> {
     m.program("main", "tc", &[insns, &returns(0)].concat());
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
-    trace(&link(&object), records, KconfigValues { map: None, bytes: |_| None }).reads
+    trace(&link(&object), records, KconfigValues { map: None, bytes: |_| None }, |_| false).reads
 }
 
 fn link(object: &Object<'_>) -> LinkedProgram {

@@ -3,6 +3,9 @@
 use super::{
     comparison::Comparison,
     helper_memory::{read_arguments, written_arguments},
+    jumps::{
+        CALL, CALL_CODE, EXIT, INDIRECT_JUMP, JA, JEQ, JNE, callee, hidden_callees, jump_target, loop_heads,
+    },
     map_use::{MapAccess, TracedMapUse},
     model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
     state::{State, Value},
@@ -10,14 +13,13 @@ use super::{
 use crate::{
     kernel::{AccessKind, LOAD_ACQUIRE, STORE_RELEASE, SpecialField},
     limits,
-    requirements::usize_of,
 };
 use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::{
     ExternIndex, MapIndex,
     helper_maps::map_argument,
-    link::{LinkedProgram, RefTarget},
+    link::{FunctionCopy, LinkedProgram, RefTarget},
 };
 use hashbrown::{HashMap, HashSet};
 
@@ -47,18 +49,22 @@ pub(crate) struct KconfigValues<K> {
     pub(crate) bytes: K,
 }
 
-/// Traces a program. `records` are the instructions of its CO-RE records, sorted.
+/// Traces a program. `records` are the instructions of its CO-RE records, sorted. `is_global` returns whether the kernel checks a function
+/// by itself.
 pub(crate) fn trace(
     code: &LinkedProgram,
     records: &[(u32, usize)],
     kconfig: KconfigValues<impl Fn(ExternIndex) -> Option<u32>>,
+    is_global: impl Fn(FunctionCopy) -> bool,
 ) -> Traced {
     if code.insns.len() > limits::TRACED_INSNS {
         return Traced::default();
     }
     let mut trace = Trace {
         records,
-        refs: &code.refs,
+        code,
+        is_global,
+        hidden_callees: None,
         kconfig,
         pending: BTreeMap::new(),
         arguments: HashMap::new(),
@@ -93,50 +99,13 @@ pub(crate) fn trace(
     trace.traced
 }
 
-/// Returns, for each instruction, whether a later instruction jumps to the instruction.
-fn loop_heads(insns: &[Insn]) -> Vec<bool> {
-    let mut heads = vec![false; insns.len()];
-    for (at, insn) in (0u32..).zip(insns) {
-        if let Some(target) = jump_target(at, *insn).filter(|target| *target <= at)
-            && let Some(head) = heads.get_mut(usize_of(target))
-        {
-            *head = true;
-        }
-    }
-    heads
-}
-
-/// The operation of a call, an exit, and of a jump without condition.
-const CALL: u8 = 0x80;
-const EXIT: u8 = 0x90;
-const JA: u8 = 0x00;
-
-/// The operations of the jumps that compare for equality.
-const JEQ: u8 = 0x10;
-const JNE: u8 = 0x50;
-
-/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
-const PSEUDO_CALL: u8 = 1;
-
-/// The opcode of the call of a helper.
-const HELPER_CALL: u8 = 0x85;
-
-/// The opcode of `gotox`.
-const INDIRECT_JUMP: u8 = 0x0d;
-
-fn jump_target(at: u32, insn: Insn) -> Option<u32> {
-    let distance = match (insn.class(), insn.code & 0xf0) {
-        (Class::Jmp | Class::Jmp32, CALL | EXIT) => return None,
-        (Class::Jmp32, JA) => insn.imm,
-        (Class::Jmp | Class::Jmp32, _) => insn.off.into(),
-        _ => return None,
-    };
-    at.checked_add(1)?.checked_add_signed(distance)
-}
-
-struct Trace<'r, K> {
+struct Trace<'r, K, G> {
     records: &'r [(u32, usize)],
-    refs: &'r [(u32, RefTarget)],
+    code: &'r LinkedProgram,
+    /// Whether the kernel checks a function by itself.
+    is_global: G,
+    /// The first instructions of the functions with calls that the trace has not seen at their start, once they are needed.
+    hidden_callees: Option<HashSet<u32>>,
     kconfig: KconfigValues<K>,
     /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each instruction moves them.
     pending: BTreeMap<u32, Option<Box<State>>>,
@@ -151,7 +120,7 @@ struct Trace<'r, K> {
     last: Option<Box<State>>,
 }
 
-impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
+impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K, G> {
     /// Computes the state at the first instruction of a function. The state of the function before ends.
     fn enter_function(&mut self, at: u32, is_loop_head: bool) {
         self.pending.remove(&at);
@@ -159,10 +128,24 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         if at == 0 {
             state.set(1, if is_loop_head { Value::MaybeContext(0) } else { Value::Context(0) });
         }
-        for (register, argument) in (1..).zip(self.arguments.get(&at).into_iter().flatten()) {
-            state.set(register, *argument);
+        if let Some(arguments) = self.arguments.get(&at).copied() {
+            let is_map = |argument: &Value| argument.as_argument() != argument.on_some_path();
+            let keeps_maps = !is_loop_head && arguments.iter().any(is_map) && self.has_known_callers(at);
+            for (register, argument) in (1..).zip(arguments) {
+                state.set(register, if keeps_maps { argument } else { argument.on_some_path() });
+            }
         }
         self.state = Some(state);
+    }
+
+    /// Returns whether the verifier follows each call of a function with the caller's values, and the trace has seen all calls.
+    fn has_known_callers(&mut self, start: u32) -> bool {
+        let code = self.code;
+        let copies = &code.functions;
+        let position = copies.binary_search_by_key(&start, |copy| copy.start).ok();
+        let copy = position.and_then(|position| copies.get(position));
+        copy.is_some_and(|copy| !(self.is_global)(*copy))
+            && !self.hidden_callees.get_or_insert_with(|| hidden_callees(code)).contains(&start)
     }
 
     /// Computes the state at an instruction. At the head of a loop, only addresses in the context are known, of some paths.
@@ -383,8 +366,8 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
 
     /// Returns the address that a 64-bit load has: of a configuration value, of a map or of a map's value.
     fn address(&self, at: u32, insn: Insn) -> Value {
-        let found = self.refs.binary_search_by_key(&at, |(load, _)| *load).ok();
-        match found.and_then(|position| self.refs.get(position)) {
+        let found = self.code.refs.binary_search_by_key(&at, |(load, _)| *load).ok();
+        match found.and_then(|position| self.code.refs.get(position)) {
             Some((_, RefTarget::Extern(index)))
                 if insn.imm == 0 && (self.kconfig.bytes)(*index).is_some() =>
             {
@@ -424,9 +407,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
     }
 
     fn call(&mut self, at: u32, insn: Insn, state: &mut State) {
-        if insn.src == PSEUDO_CALL
-            && let Some(start) = at.checked_add(1).and_then(|next| next.checked_add_signed(insn.imm))
-        {
+        if let Some(start) = callee(at, insn) {
             self.pass_arguments(start, state.arguments());
         }
         let is_probe_read = insn.src == 0 && PROBE_READS.contains(&insn.imm);
@@ -437,7 +418,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
             _ => None,
         };
         let result = match insn.imm.try_into() {
-            Ok(helper) if insn.code == HELPER_CALL && insn.src == 0 => self.call_with_map(at, helper, state),
+            Ok(helper) if insn.code == CALL_CODE && insn.src == 0 => self.call_with_map(at, helper, state),
             _ => Value::Unknown,
         };
         state.call();
@@ -448,16 +429,12 @@ impl<K: Fn(ExternIndex) -> Option<u32>> Trace<'_, K> {
         }
     }
 
-    /// Records the addresses in the context that a call passes to a function.
+    /// Records what a call passes to a function: maps that all calls pass, and addresses in the context that one passes.
     fn pass_arguments(&mut self, start: u32, arguments: [Value; 5]) {
-        let arguments = arguments.map(Value::on_some_path);
-        if arguments != [Value::Unknown; 5] {
-            let known = self.arguments.entry(start).or_insert(arguments);
-            for (known, argument) in known.iter_mut().zip(arguments) {
-                if *known == Value::Unknown {
-                    *known = argument;
-                }
-            }
+        let arguments = arguments.map(Value::as_argument);
+        let known = self.arguments.entry(start).or_insert(arguments);
+        for (known, argument) in known.iter_mut().zip(arguments) {
+            *known = known.join(argument);
         }
     }
 

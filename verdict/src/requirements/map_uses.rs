@@ -3,6 +3,7 @@
 use super::{
     need::{Need, NeedTable},
     program::Site,
+    value_fields::lacks_field,
 };
 use crate::{
     kernel::{FieldPlace, MapUse, SpecialField},
@@ -195,8 +196,7 @@ fn field_count(value: Type<'_>, btf: &Btf<'_>, field: SpecialField) -> usize {
     value.members().filter(|member| is_field(btf, member.ty, field)).count()
 }
 
-/// Returns the special fields that values of a type do not have anywhere in a map of a type. A member that is an aggregate itself may have
-/// every field.
+/// Returns the special fields that values of a type do not have anywhere in a map of a type.
 fn missing_fields(btf: &Btf<'_>, value: TypeId, map_type: MapType) -> Vec<SpecialField> {
     let Ok(value) = btf.strip(value) else { return Vec::new() };
     // The kernel refuses the types of such values, or finds no field in them.
@@ -208,25 +208,7 @@ fn missing_fields(btf: &Btf<'_>, value: TypeId, map_type: MapType) -> Vec<Specia
     if value.kind() == Kind::Struct && SpecialField::ALL.iter().any(is_refused) {
         return SpecialField::ALL.to_vec();
     }
-    let mut has_pointer = false;
-    match value.kind() {
-        Kind::Struct => {
-            for member in value.members() {
-                match btf.strip(member.ty) {
-                    Ok(ty) if !is_aggregate(ty) => has_pointer |= ty.kind() == Kind::Ptr,
-                    _ => return Vec::new(),
-                }
-            }
-        }
-        Kind::Int | Kind::Enum | Kind::Enum64 | Kind::Float | Kind::Ptr => {}
-        _ => return Vec::new(),
-    }
-    let is_missing = |field: &SpecialField| !has_pointer || *field != SpecialField::KernelPointer;
-    SpecialField::ALL.into_iter().filter(is_missing).collect()
-}
-
-fn is_aggregate(ty: Type<'_>) -> bool {
-    matches!(ty.kind(), Kind::Struct | Kind::Union | Kind::Array)
+    SpecialField::ALL.into_iter().filter(|field| lacks_field(btf, value, *field)).collect()
 }
 
 /// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.

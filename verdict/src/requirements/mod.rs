@@ -20,6 +20,7 @@ mod program;
 mod stack;
 mod structure;
 mod target_kind;
+mod value_fields;
 
 pub use core_relo_object::map_rules::{MapDefError, MapInput, MapRule};
 

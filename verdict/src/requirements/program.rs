@@ -145,7 +145,8 @@ impl ProgramNeeds {
             _ => None,
         };
         let kconfig = KconfigValues { map: parts.linker.kconfig_map(), bytes };
-        let Traced { reads, map_uses, mut context_accesses, returns } = trace(code, &self.records, kconfig);
+        let Traced { reads, map_uses, mut context_accesses, returns } =
+            trace(code, &self.records, kconfig, |copy| parts.linker.is_global(code, copy));
         let (context, def) = (self.context, self.sec_def);
         context_accesses
             .retain(|access| def.is_some_and(|def| ContextKind::may_refuse(context, def, *access)));

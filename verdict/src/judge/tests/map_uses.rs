@@ -4,7 +4,7 @@ use super::*;
 
 /// A kernel that is like one of the observed ones.
 #[derive(Clone, Copy)]
-enum Age {
+pub(super) enum Age {
     Oldest,
     Newest,
 }
@@ -29,7 +29,11 @@ fn add_kernel_of(age: Age, b: &mut Builder) {
 }
 
 /// Returns the reasons about the maps `m` and `.rodata`.
-fn reasons(m: TestObject, age: Age, settings: Option<&Settings>) -> Vec<(Verdict, ReasonKind, String)> {
+pub(super) fn reasons(
+    m: TestObject,
+    age: Age,
+    settings: Option<&Settings>,
+) -> Vec<(Verdict, ReasonKind, String)> {
     let inputs = KernelInputs::default();
     let verdict = judge_with_settings(&m.bytes(), |b| add_kernel_of(age, b), &inputs, settings);
     let program = verdict.programs.iter().find(|program| program.name == "main").unwrap();
@@ -49,18 +53,18 @@ fn with_map(section: &str, map: &[(&str, u32)], insns: &[Insn]) -> TestObject {
     m
 }
 
-const fn sized(map_type: u32) -> [(&'static str, u32); 4] {
+pub(super) const fn sized(map_type: u32) -> [(&'static str, u32); 4] {
     [("type", map_type), ("key_size", 4), ("value_size", 8), ("max_entries", 4)]
 }
 
 const REDIRECT_MAP: i32 = 51;
 const UPDATE: i32 = 2;
-const LOOKUP: i32 = 1;
+pub(super) const LOOKUP: i32 = 1;
 const DELETE: i32 = 3;
 const PERF_EVENT_OUTPUT: i32 = 25;
 const SKB_LOAD_BYTES: i32 = 26;
 const SKB_STORE_BYTES: i32 = 9;
-const HASH: u32 = 1;
+pub(super) const HASH: u32 = 1;
 const ARRAY: u32 = 2;
 const LPM_TRIE: u32 = 11;
 const DEVMAP: u32 = 14;
@@ -433,8 +437,11 @@ fn helpers_of_special_fields_need_values_with_them() {
         reasons(object("bpf_timer", 16, 169, false), Age::Newest, None),
         refused("helper bpf_timer_init", "bpf_timer")
     );
-    // The values have another field: one that may have the lock inside is not judged.
-    assert_eq!(reasons(object("other", 4, 93, true), Age::Newest, None), []);
+    assert_eq!(
+        reasons(object("other", 4, 93, true), Age::Newest, None),
+        refused("helper bpf_spin_lock", "bpf_spin_lock"),
+        "the values have another field"
+    );
     let sized = |bytes| {
         let mut settings = Settings::default();
         settings.map_mut("m").value_size = Some(bytes);

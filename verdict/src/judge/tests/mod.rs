@@ -23,6 +23,7 @@ mod map_uses;
 mod planning_errors;
 mod returns;
 mod settings;
+mod special_fields;
 mod struct_ops;
 
 use super::*;

@@ -1,0 +1,62 @@
+//! The calls and jumps of a program.
+
+use crate::requirements::{function_addresses, usize_of};
+use core_relo::insn::{Class, Insn};
+use core_relo_object::link::LinkedProgram;
+use hashbrown::HashSet;
+
+/// Returns, for each instruction, whether a later instruction jumps to the instruction.
+pub(super) fn loop_heads(insns: &[Insn]) -> Vec<bool> {
+    let mut heads = vec![false; insns.len()];
+    for (at, insn) in (0u32..).zip(insns) {
+        if let Some(target) = jump_target(at, *insn).filter(|target| *target <= at)
+            && let Some(head) = heads.get_mut(usize_of(target))
+        {
+            *head = true;
+        }
+    }
+    heads
+}
+
+/// Returns the first instructions of functions that are called by later code or by the kernel.
+pub(super) fn hidden_callees(code: &LinkedProgram) -> HashSet<u32> {
+    let calls = (0u32..).zip(&code.insns);
+    let later = calls.filter_map(|(at, insn)| callee(at, *insn).filter(|start| *start <= at));
+    later.chain(function_addresses(code).map(|(_, start)| start)).collect()
+}
+
+/// Returns the first instruction of the function that an instruction calls.
+pub(super) fn callee(at: u32, insn: Insn) -> Option<u32> {
+    if insn.code != CALL_CODE || insn.src != PSEUDO_CALL {
+        return None;
+    }
+    at.checked_add(1)?.checked_add_signed(insn.imm)
+}
+
+/// The operation of a call, an exit, and of a jump without condition.
+pub(super) const CALL: u8 = 0x80;
+pub(super) const EXIT: u8 = 0x90;
+pub(super) const JA: u8 = 0x00;
+
+/// The operations of the jumps that compare for equality.
+pub(super) const JEQ: u8 = 0x10;
+pub(super) const JNE: u8 = 0x50;
+
+/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
+const PSEUDO_CALL: u8 = 1;
+
+/// The opcode of a call.
+pub(super) const CALL_CODE: u8 = 0x85;
+
+/// The opcode of `gotox`.
+pub(super) const INDIRECT_JUMP: u8 = 0x0d;
+
+pub(super) fn jump_target(at: u32, insn: Insn) -> Option<u32> {
+    let distance = match (insn.class(), insn.code & 0xf0) {
+        (Class::Jmp | Class::Jmp32, CALL | EXIT) => return None,
+        (Class::Jmp32, JA) => insn.imm,
+        (Class::Jmp | Class::Jmp32, _) => insn.off.into(),
+        _ => return None,
+    };
+    at.checked_add(1)?.checked_add_signed(distance)
+}
