@@ -37,6 +37,8 @@ pub enum MapRule {
     KeyType,
     /// No map of maps holds maps of the type.
     NotInner,
+    /// The kernel creates a map of the type only for a struct of its own, which is defined in a section `.struct_ops`.
+    NotStructOps,
     /// The map type demands the flag.
     FlagMissing(&'static str),
     /// The map type does not accept the flag.
@@ -75,6 +77,9 @@ impl fmt::Display for MapDefError {
                 write!(f, "the type of its keys does not fit {map_type}, expected an integer of 32 bits")
             }
             MapRule::NotInner => write!(f, "{map_type}, which no map of maps holds"),
+            MapRule::NotStructOps => {
+                write!(f, "{map_type}, which has a struct of the kernel and a section `.struct_ops`")
+            }
             MapRule::Missing(attribute) => {
                 write!(f, "{} is 0, which user space must set", attribute.name())
             }
@@ -193,7 +198,8 @@ pub fn find_map_errors(def: &MapDef) -> Vec<MapDefError> {
             .chain(broken_size_rules(map_type, def))
             .chain(broken_extra_rule(map_type, def.map_extra))
             .chain((demands_types(map_type) && !has_types(def)).then_some(MapRule::TypesMissing))
-            .chain((is_inner && !may_be_inner(map_type)).then_some(MapRule::NotInner));
+            .chain((is_inner && !may_be_inner(map_type)).then_some(MapRule::NotInner))
+            .chain((map_type == MapType::StructOps).then_some(MapRule::NotStructOps));
         errors.extend(rules.map(|rule| MapDefError { is_inner, map_type, rule }));
     }
     errors

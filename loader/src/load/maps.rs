@@ -286,6 +286,14 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
         return LoadHint(format!("a limit of this kernel or machine: {exceeded}"));
     }
     let text = match errno.0 {
+        libc::EINVAL
+            if matches!(known, Some(M::ArrayOfMaps | M::HashOfMaps))
+                && map.inner().is_none()
+                && map.inner_fd().is_none() =>
+        {
+            "the map has no definition of its inner maps: `values`, --inner-map, or a map of the caller"
+                .into()
+        }
         libc::EINVAL if known.is_none() => format!("unknown map type {}", map.map_type()),
         libc::EINVAL if map.max_entries() == 0 && !is_unbounded => {
             "the map definition has no max_entries".into()
@@ -361,6 +369,10 @@ mod tests {
             "a limit of this kernel or machine: key_size does not fit BPF_MAP_TYPE_HASH: 600, expected at most 512"
         );
         assert!(text(MapType::Cpumap, 4, 4, 100_000).contains("100000 entries"));
+        assert_eq!(
+            text(MapType::ArrayOfMaps, 4, 4, 1),
+            "the map has no definition of its inner maps: `values`, --inner-map, or a map of the caller"
+        );
         let rule = "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4";
         assert_eq!(text(MapType::Array, 8, 4, 1), rule);
         // The kernel has this error for LRU hashes only.

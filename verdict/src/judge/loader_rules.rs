@@ -11,16 +11,22 @@ use crate::{
 /// Returns the reasons why the loader does not open the object, or does not load it as it is. They are part of the verdict.
 pub fn loader_reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
     let refused = needs.rule_uses.iter().filter_map(|found| match found.rule.stance(needs.loader) {
-        Stance::Refuses(source) => Some(refusal(needs.loader, found, Verdict::Refused, source)),
-        Stance::NeedsInput(source) => Some(refusal(needs.loader, found, Verdict::NeedsInput, source)),
+        Stance::Refuses(source) => Some(refusal(needs, found, Verdict::Refused, source)),
+        Stance::NeedsInput(source) => Some(refusal(needs, found, Verdict::NeedsInput, source)),
         _ => None,
     });
     refused.collect()
 }
 
-fn refusal(loader: Loader, found: &RuleUse, verdict: Verdict, source: &str) -> Reason {
+fn refusal(needs: &ObjectNeeds<'_, '_>, found: &RuleUse, verdict: Verdict, source: &str) -> Reason {
+    let loader = needs.loader;
     let does = if verdict == Verdict::Refused { "open" } else { "load" };
-    let accepting: Vec<_> = found.rule.accepting().map(Loader::name).collect();
+    // A loader that accepts this part of the object may refuse another.
+    let refuses = |loader: Loader| {
+        needs.rule_uses.iter().any(|found| matches!(found.rule.stance(loader), Stance::Refuses(_)))
+    };
+    let accepting = found.rule.accepting().filter(|loader| !refuses(*loader));
+    let accepting: Vec<_> = accepting.map(Loader::name).collect();
     let accepting = match accepting.split_last() {
         Some((last, [])) => format!("{last} accepts it"),
         Some((last, others)) => format!("{} and {last} accept it", others.join(", ")),

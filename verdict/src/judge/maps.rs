@@ -46,6 +46,9 @@ fn definition_reason(map: &str, error: MapDefError) -> Reason {
             (ReasonKind::MapSize, "`__type(key, int)` and `__type(value, …)` in place of sizes".into())
         }
         MapRule::KeyType => (ReasonKind::MapFlag, "__type(key, int)".into()),
+        MapRule::NotStructOps => {
+            (ReasonKind::MapType, "define the struct in SEC(\".struct_ops\"), in place of the map".into())
+        }
         MapRule::NotInner => (ReasonKind::MapType, "inner maps of another type".into()),
         MapRule::Missing(attribute) => (
             ReasonKind::MapSize,

@@ -105,7 +105,8 @@ impl MapPlan {
     /// Returns the first rule of all kernels that the map breaks, if a rule explains that the kernel refuses the map.
     pub fn broken_rule(&self) -> Option<MapDefError> {
         let mut errors = find_map_errors(&self.definition()).into_iter();
-        errors.find(|error| !matches!(error.rule, MapRule::FlagUnknown(_)))
+        // The definition of a plan does not show whether the map is one of a section `.struct_ops`.
+        errors.find(|error| !matches!(error.rule, MapRule::FlagUnknown(_) | MapRule::NotStructOps))
     }
 
     /// Returns the limits of some kernels and machines that the map exceeds.

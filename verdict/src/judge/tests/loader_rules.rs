@@ -54,6 +54,17 @@ fn each_rule_refuses_an_object_for_the_loaders_that_have_it() {
     }
 }
 
+/// A legacy map whose sixth word is not 0: core-relo accepts the section `maps`, and refuses the word.
+#[test]
+fn the_loaders_that_accept_an_object_accept_all_of_its_parts() {
+    let verdict = judge_object_for(Loader::Libbpf, &loader_object(LoaderRule::LegacyMapId));
+    let reasons: Vec<_> = verdict.reasons.iter().filter(|reason| reason.kind == ReasonKind::Loader).collect();
+    assert!(!reasons.is_empty());
+    for reason in reasons {
+        assert!(reason.text.ends_with("; cilium/ebpf and aya accept it"), "{}", reason.text);
+    }
+}
+
 #[test]
 fn programs_of_an_object_that_the_loader_refuses_are_judged_all_the_same() {
     let mut m = program("classifier", &guarded(helper(LOOP), false));

@@ -44,6 +44,17 @@ fn flags_that_a_type_demands_or_refuses() {
     assert_refused(33, [0, 0, 1, 0], "no flag BPF_F_MMAPABLE, which BPF_MAP_TYPE_ARENA demands");
 }
 
+/// No kernel creates a map of struct_ops without the struct of its value, which loaders send for maps of `.struct_ops` alone.
+#[test]
+fn maps_of_struct_ops_are_no_map_definitions() {
+    let mut m = program("tc", &returns(0));
+    m.map("m", &[("type", 26), ("key_size", 4), ("value_size", 8), ("max_entries", 1)], None);
+    let verdict = judge_object(m);
+    let text = "map m: BPF_MAP_TYPE_STRUCT_OPS, which has a struct of the kernel and a section `.struct_ops`";
+    assert!(verdict.programs[0].reasons.iter().any(|reason| reason.text == text), "{verdict:?}");
+    assert_eq!(verdict.verdict, Verdict::Refused);
+}
+
 #[test]
 fn newer_flags_and_flags_of_no_kernel() {
     let refused = "map m: flag BPF_F_RB_OVERWRITE, which BPF_MAP_TYPE_HASH does not accept".to_owned();
