@@ -69,6 +69,8 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
     match auto {
         SectionTarget::Nothing => Err(not_automatic(program.section, program.name)),
         SectionTarget::Kprobe { module, function, offset, retprobe } => {
+            // As for fentry, `vmlinux` is the kernel itself.
+            let module = module.filter(|module| *module != "vmlinux");
             let name = module.map(|module| format!("{module}:{function}"));
             let function = name.as_deref().unwrap_or(function);
             kprobe(fd, function, &KprobeOptions { retprobe, offset, ..KprobeOptions::default() })

@@ -28,7 +28,7 @@ pub enum SectionTarget<'a> {
     Nothing,
     /// `kprobe/module:function+offset`, `kretprobe/function`.
     Kprobe {
-        /// The module. `None` for a function of the kernel itself, or of any module.
+        /// The module; `vmlinux` for the kernel itself. `None` for a function of the kernel, or of any module.
         module: Option<&'a str>,
         /// The function, or an address in hexadecimal.
         function: &'a str,
@@ -177,8 +177,6 @@ fn kprobe(target: &str, retprobe: bool) -> Parsed<'_> {
     if offset != 0 && retprobe {
         return Err("a return probe cannot have an offset");
     }
-    // As for fentry, this is the kernel itself.
-    let module = module.filter(|module| *module != "vmlinux");
     Ok(SectionTarget::Kprobe { module, function, offset, retprobe })
 }
 
@@ -328,7 +326,7 @@ mod tests {
         assert_eq!(parse("kprobe/a+010"), entry("a", 8));
         assert_eq!(parse("kprobe/0xffffffff81000000"), entry("0xffffffff81000000", 0));
         assert_eq!(parse("kprobe/veth:veth_open+4"), probe(Some("veth"), "veth_open", 4));
-        assert_eq!(parse("kprobe/vmlinux:vfs_read"), entry("vfs_read", 0));
+        assert_eq!(parse("kprobe/vmlinux:vfs_read"), probe(Some("vmlinux"), "vfs_read", 0));
         let back = SectionTarget::Kprobe { module: None, function: "a", offset: 0, retprobe: true };
         assert_eq!((parse("kretprobe/a"), parse("kretprobe/a+0")), (back, back));
         assert_eq!(parse("kprobe"), SectionTarget::Nothing);

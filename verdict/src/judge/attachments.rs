@@ -89,8 +89,9 @@ fn misread(loader: Loader, section: &[u8]) -> Option<(String, String, EvidenceSo
             format!("cannot be attached by its section: {problem}")
         }
         (Loader::Libbpf, Ok(Some(SectionTarget::Kprobe { module: Some(module), .. }))) => {
+            let owner = if module == "vmlinux" { "kernel" } else { "module" };
             format!(
-                "libbpf takes `{module}` for the function; core-relo attaches to the function of the module"
+                "libbpf takes `{module}` for the function; core-relo attaches to the function of the {owner}"
             )
         }
         (Loader::Libbpf, Ok(Some(SectionTarget::Uprobe { place, .. }))) if file_offset(place).is_some() => {

@@ -96,6 +96,8 @@ impl AttachPoint {
             SectionTarget::Kprobe { module, function: name, offset, retprobe } => {
                 let kind = if retprobe { K::FunctionReturn } else { K::Function };
                 let place = at(name, offset);
+                // As for fentry, `vmlinux` is the kernel itself.
+                let module = module.filter(|module| *module != "vmlinux");
                 let place = module.map_or(place.clone(), |module| format!("{module}:{place}"));
                 (kind, place, None, function(name))
             }

@@ -313,12 +313,17 @@ fn sections_that_are_not_understood_to_their_end_are_warnings() {
         ("kprobe/vfs_rea*", "expected one function; kprobe.multi and kretprobe.multi take a pattern"),
         ("usdt/bin:provider:name:zz", "expected `usdt/binary:provider:name`"),
         ("kprobe/veth:open", ""),
+        ("kprobe/vmlinux:open", ""),
         ("uprobe/bin:0x4000", ""),
     ] {
         let found = warnings_with(section, |_| {}, &KernelInputs::default());
         let expected = match section {
             "kprobe/veth:open" => {
                 "libbpf takes `veth` for the function; core-relo attaches to the function of the module"
+                    .to_owned()
+            }
+            "kprobe/vmlinux:open" => {
+                "libbpf takes `vmlinux` for the function; core-relo attaches to the function of the kernel"
                     .to_owned()
             }
             "uprobe/bin:0x4000" => {
