@@ -93,11 +93,8 @@ fn error_help(planned: &PlannedReloc<'_>, error: RelocError) -> Option<&'static 
             "access it through a local flavour with a member that only one of the candidates has, before this access"
         }
         RelocError::AnonymousRoot(_) => "give the type a name, or access it through one that has",
-        RelocError::Insn(InsnError::UnexpectedValue { .. })
-            if planned.record().relo.kind == RelocKind::EnumvalValue =>
-        {
-            "libbpf sign-extends the enumerators of an unsigned 32-bit enum from 0x80000000 on, so that the value is not that of the instruction; \
-             cilium/ebpf and aya zero-extend them: for libbpf, use a 64-bit enum, or a constant"
+        error if error.is_sign_extension() && planned.record().relo.kind == RelocKind::EnumvalValue => {
+            "for libbpf, use a 64-bit enum, or a constant"
         }
         RelocError::Insn(InsnError::UnexpectedValue { insn, found, expected })
             if insn.is_memory_access() && is_truncated(found, expected) =>
