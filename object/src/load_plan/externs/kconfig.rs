@@ -72,8 +72,8 @@ pub(in crate::load_plan) fn read_values<'e>(
                     let (weak, strong): (Vec<_>, Vec<_>) =
                         unresolved.drain().partition(|(_, (e, _))| e.is_weak);
                     // libbpf refuses weak externs, too.
-                    for (name, _) in weak {
-                        log::warn!("{}: weak, and its value stays 0: {why}", text(name));
+                    if let Some(warning) = weak_warning(weak.into_iter().map(|(name, _)| name), &why) {
+                        log::warn!("{warning}");
                     }
                     missing.extend(strong.into_iter().map(|(name, _)| {
                         (name, Refusal::for_missing(text(name), why.clone(), KernelFact::Kconfig))
@@ -102,6 +102,18 @@ pub(in crate::load_plan) fn read_values<'e>(
         refused.add_refusal(name, || refusal);
     }
     Ok(bytes)
+}
+
+/// Returns the warning about weak externs whose values stay 0, in the order of their names.
+fn weak_warning<'e>(names: impl Iterator<Item = &'e [u8]>, why: &str) -> Option<String> {
+    let mut names: Vec<_> = names.map(|name| text(name).to_string()).collect();
+    sort_by(&mut names, String::cmp);
+    let values = match names.len() {
+        0 => return None,
+        1 => "its value stays",
+        _ => "their values stay",
+    };
+    Some(format!("{}: weak, and {values} 0: {why}", names.join(", ")))
 }
 
 /// Returns the size of `.kconfig` in bytes. Refuses a size that is too large.
@@ -306,6 +318,15 @@ mod tests {
 
     /// Clang's `char`, which is signed.
     const CHAR: ConfigType = ConfigType::Char { signed: true };
+
+    #[test]
+    fn weak_externs_without_a_value_are_one_warning_in_the_order_of_their_names() {
+        let warning = |names: &[&'static str]| weak_warning(names.iter().map(|name| name.as_bytes()), "why");
+        assert_eq!(warning(&[]), None);
+        assert_eq!(warning(&["CONFIG_A"]).as_deref(), Some("CONFIG_A: weak, and its value stays 0: why"));
+        let expected = "CONFIG_A, CONFIG_B, CONFIG_C: weak, and their values stay 0: why";
+        assert_eq!(warning(&["CONFIG_C", "CONFIG_A", "CONFIG_B"]).as_deref(), Some(expected));
+    }
 
     fn slot(ty: ConfigType, size: u32) -> ConfigSlot {
         ConfigSlot { ty, size, align: size, offset: 0 }
