@@ -114,7 +114,6 @@ impl HeaderRoots {
             Some(base) => self.find(base, named),
             None => Vec::new(),
         };
-        let has_sources = !self.sources.is_empty();
         for ty in kernel.types() {
             let Some(kind) = root_kind(ty) else { continue };
             let is_constants = kind == RootKind::Enum
@@ -124,7 +123,7 @@ impl HeaderRoots {
             if is_constants && !self.sources.defines(ty) {
                 roots.push(ty.id());
             }
-            if has_sources && self.sources.names(ty) {
+            if self.sources.names(ty) {
                 roots.push(ty.id());
                 named.push(ty.id());
             }

@@ -42,10 +42,6 @@ impl SourceNames {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
     /// Adds the name of an enumerator that a program may use.
     pub(super) fn add_enumerator(&mut self, name: &[u8]) {
         self.words.insert(name.to_vec());
