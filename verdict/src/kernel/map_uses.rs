@@ -234,7 +234,7 @@ impl KernelFacts<'_> {
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
             MapUse::SecondStorage(_) | MapUse::Read | MapUse::Write => {
-                let text = "every kernel keeps programs from it".to_owned();
+                let text = "every kernel refuses such programs".to_owned();
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
         };
