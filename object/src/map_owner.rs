@@ -172,8 +172,15 @@ impl OwnerDifference {
     }
 }
 
-/// The maps of cgroup storage of a program: shared, and per CPU. A program has at most one of each.
-pub type CgroupStorages = [Option<MapIndex>; 2];
+/// The maps of cgroup storage of a program, at most one of each type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers create it")]
+pub struct CgroupStorages {
+    /// The map whose values all CPUs share.
+    pub shared: Option<MapIndex>,
+    /// The map with a value for each CPU.
+    pub per_cpu: Option<MapIndex>,
+}
 
 /// The relation between the cgroup storage of a program and that of the owner of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +203,8 @@ pub enum StorageRelation {
 /// Compares the cgroup storage of a program with that of the owner of a map.
 pub fn compare_storages(owner: CgroupStorages, other: CgroupStorages) -> StorageRelation {
     let mut relation = StorageRelation::Same;
-    for (expected, found) in owner.into_iter().zip(other).filter(|(expected, found)| expected != found) {
+    let pairs = [(owner.shared, other.shared), (owner.per_cpu, other.per_cpu)];
+    for (expected, found) in pairs.into_iter().filter(|(expected, found)| expected != found) {
         match found {
             Some(found) => return StorageRelation::Differs { found, expected },
             None => relation = StorageRelation::Missing,
@@ -210,20 +218,26 @@ pub const fn has_attach_prototype(program_type: ProgramType) -> bool {
     matches!(program_type, ProgramType::Tracing | ProgramType::Lsm | ProgramType::StructOps)
 }
 
-/// Returns the prototype of an attach target: of a function, or of a tracepoint, which is a typedef of a pointer to a function. For a
-/// struct_ops program, the target is the struct, and `member` the index of the member.
-pub fn attach_prototype(target: Type<'_>, member: u32) -> Option<Type<'_>> {
+/// Returns the prototype of an attach target: of a function, or of a tracepoint, which is a typedef of a pointer to a function.
+pub fn attach_prototype(target: Type<'_>) -> Option<Type<'_>> {
     let btf = target.btf();
     let prototype = match target.kind() {
         Kind::Func => btf.ty(target.target()?)?,
         Kind::Typedef => btf.ty(btf.ty(target.target()?)?.target()?)?,
-        Kind::Struct => {
-            let member = target.members().nth(usize::try_from(member).ok()?)?;
-            btf.strip(btf.strip(member.ty).ok()?.target()?).ok()?
-        }
         _ => return None,
     };
-    (prototype.kind() == Kind::FuncProto).then_some(prototype)
+    Some(prototype).filter(is_prototype)
+}
+
+/// Returns the prototype of a member of a struct that struct_ops programs implement. `member` is its index.
+pub fn member_prototype(structure: Type<'_>, member: u32) -> Option<Type<'_>> {
+    let btf = structure.btf();
+    let member = structure.members().nth(usize::try_from(member).ok()?)?;
+    btf.strip(btf.strip(member.ty).ok()?.target()?).ok().filter(is_prototype)
+}
+
+fn is_prototype(ty: &Type<'_>) -> bool {
+    ty.kind() == Kind::FuncProto
 }
 
 /// Returns the type of a member of a struct, without modifiers and typedefs.
@@ -299,11 +313,13 @@ mod tests {
     #[test]
     fn a_program_without_cgroup_storage_may_follow_one_with_it() {
         let [a, b] = [Some(MapIndex(0)), Some(MapIndex(1))];
-        assert_eq!(compare_storages([a, None], [a, None]), StorageRelation::Same);
-        assert_eq!(compare_storages([a, None], [None, None]), StorageRelation::Missing);
+        let shared = |shared| CgroupStorages { shared, per_cpu: None };
+        assert_eq!(compare_storages(shared(a), shared(a)), StorageRelation::Same);
+        assert_eq!(compare_storages(shared(a), shared(None)), StorageRelation::Missing);
         let differs = StorageRelation::Differs { found: MapIndex(1), expected: a };
-        assert_eq!(compare_storages([a, None], [b, None]), differs);
+        assert_eq!(compare_storages(shared(a), shared(b)), differs);
+        let per_cpu = CgroupStorages { shared: None, per_cpu: b };
         let differs = StorageRelation::Differs { found: MapIndex(1), expected: None };
-        assert_eq!(compare_storages([a, None], [None, b]), differs);
+        assert_eq!(compare_storages(shared(a), per_cpu), differs);
     }
 }

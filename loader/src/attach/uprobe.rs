@@ -13,7 +13,7 @@ use super::{
     tracepoint,
 };
 use crate::sys::{self, Errno, PerfEventOpen};
-use core_relo_object::object::{file_offset, split_offset};
+use core_relo_object::object::{parse_file_offset, split_offset};
 use std::{
     os::{
         fd::{BorrowedFd, OwnedFd},
@@ -83,7 +83,7 @@ fn resolve_location(
     };
     let Some(function) = options.function else { return Ok((path, options.offset)) };
     let elf = match in_archive {
-        _ if file_offset(function).is_some() => None,
+        _ if parse_file_offset(function).is_some() => None,
         Some((_, member)) => Some(archive::open_member(&path, &member)?),
         None => Some(Binary::open(&path)?),
     };
@@ -99,7 +99,8 @@ pub(super) fn place_in_file(
 ) -> Result<u64, AttachError> {
     let outside = || AttachError::target(label, "the offset is outside of the file");
     let (Some(function), Some(binary)) = (options.function, binary) else {
-        let start = options.function.map_or(Some(0), file_offset).and_then(|start| u64::try_from(start).ok());
+        let start =
+            options.function.map_or(Some(0), parse_file_offset).and_then(|start| u64::try_from(start).ok());
         return start.and_then(|start| start.checked_add(options.offset)).ok_or_else(outside);
     };
     let (name, name_offset) = split_offset(function);

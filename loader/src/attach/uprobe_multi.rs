@@ -12,7 +12,7 @@ use super::{
 };
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
 use core_relo::sort::sort;
-use core_relo_object::object::{AttachType, MultiKind, file_offset};
+use core_relo_object::object::{AttachType, MultiKind, parse_file_offset};
 use std::{
     os::{
         fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
@@ -138,7 +138,7 @@ fn attach_at(
 /// Returns the file offset of a place without wildcards, as that of a uprobe. A name that several functions have stands for all of them.
 fn find_place(path: &Path, place: &str, pid: Option<u32>, label: &str) -> Result<Vec<u64>, AttachError> {
     let options = UprobeOptions { function: Some(place), pid, ..UprobeOptions::default() };
-    if file_offset(place).is_some() {
+    if parse_file_offset(place).is_some() {
         return Ok(vec![place_in_file(None, &options, label)?]);
     }
     let binary = Binary::open(path)?;

@@ -15,7 +15,7 @@ use core_relo_object::{
     load_plan::{FixupTarget, ProgramPlan, SlotPlan, prog_flags},
     map_owner::{
         CgroupStorages, OwnerDifference, OwnerProperties, OwnerRule, StorageRelation, attach_prototype,
-        compare_storages, has_attach_prototype, has_owner,
+        compare_storages, has_attach_prototype, has_owner, member_prototype,
     },
     object::{MapType, ProgramType},
 };
@@ -155,7 +155,7 @@ impl Comparison<'_> {
             let has_type = |map: &LoadedMap| map.plan.known_type() == Some(map_type);
             used_maps(program).find(|index| self.loaded.maps.get(index.0).is_some_and(has_type))
         };
-        [find(MapType::CgroupStorage), find(MapType::PercpuCgroupStorage)]
+        CgroupStorages { shared: find(MapType::CgroupStorage), per_cpu: find(MapType::PercpuCgroupStorage) }
     }
 
     /// Returns the difference between the attach targets, unless the kernel's BTF shows that they have one prototype.
@@ -172,7 +172,9 @@ impl Comparison<'_> {
             && (!is_struct_ops || first_target.2 == other_target.2);
         let prototype = |plan: &ProgramPlan| {
             let ty = kernel?.ty(plan.attach().type_id().filter(|_| plan.attach().module().is_none())?)?;
-            attach_prototype(ty, plan.attach_type()).map(Type::id)
+            let prototype =
+                if is_struct_ops { member_prototype(ty, plan.attach_type()) } else { attach_prototype(ty) };
+            prototype.map(Type::id)
         };
         let has_one_prototype = prototype(first).is_some_and(|id| prototype(other) == Some(id));
         let differs = !is_same && !has_one_prototype;

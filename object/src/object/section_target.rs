@@ -60,7 +60,7 @@ pub enum SectionTarget<'a> {
     Uprobe {
         /// The path or name of the binary.
         binary: &'a str,
-        /// The place: `function`, `function+offset`, or an offset from the start of the file ([`split_offset`], [`file_offset`]).
+        /// The place: `function`, `function+offset`, or an offset from the start of the file ([`split_offset`], [`parse_file_offset`]).
         place: &'a str,
         /// Whether the probe is on the function's return.
         retprobe: bool,
@@ -211,7 +211,7 @@ fn split_binary(target: &str) -> Result<Option<(&str, &str)>, &'static str> {
 fn uprobe(target: &str, retprobe: bool) -> Parsed<'_> {
     let Some((binary, place)) = split_binary(target)? else { return Ok(SectionTarget::Nothing) };
     // An offset from the start of the file may be the entry of a function.
-    if retprobe && file_offset(place).is_none() && split_offset(place).1 != 0 {
+    if retprobe && parse_file_offset(place).is_none() && split_offset(place).1 != 0 {
         return Err("a return probe cannot have an offset");
     }
     Ok(SectionTarget::Uprobe { binary, place, retprobe })
@@ -272,7 +272,7 @@ const fn is_event(c: char) -> bool {
 }
 
 /// Parses an offset from the start of a file: `0x1115`, `4373` or `+0x1115`. No function has such a name.
-pub fn file_offset(place: &str) -> Option<i64> {
+pub fn parse_file_offset(place: &str) -> Option<i64> {
     let digits = place.strip_prefix('+').unwrap_or(place);
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit());
     parse_whole_number(digits).filter(|_| is_number)
@@ -391,10 +391,14 @@ mod tests {
             ("operator+", "operator+", 0),
             ("f+4+", "f+4+", 0),
         ] {
-            assert_eq!((split_offset(place), file_offset(place)), ((function, offset), None), "{place}");
+            assert_eq!(
+                (split_offset(place), parse_file_offset(place)),
+                ((function, offset), None),
+                "{place}"
+            );
         }
-        assert_eq!(["0x1115", "4373", "+0x1115", "010425"].map(file_offset), [Some(0x1115); 4]);
-        assert_eq!(["0x11z", "-4", "", "+", "1 "].map(file_offset), [None; 5]);
+        assert_eq!(["0x1115", "4373", "+0x1115", "010425"].map(parse_file_offset), [Some(0x1115); 4]);
+        assert_eq!(["0x11z", "-4", "", "+", "1 "].map(parse_file_offset), [None; 5]);
         let back = |place| SectionTarget::Uprobe { binary: "/x", place, retprobe: true };
         assert_eq!((parse("uretprobe.s//x:f"), parse("uretprobe//x:0x40")), (back("f"), back("0x40")));
         for nothing in ["uprobe", "uretprobe", "uprobe.s", "uprobe/", "uprobe/:x"] {

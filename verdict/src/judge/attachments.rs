@@ -11,7 +11,7 @@ use crate::{
     requirements::{AttachPointKind, Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, explain::text};
-use core_relo_object::object::{AttachType, SectionTarget, SectionTargetError, file_offset};
+use core_relo_object::object::{AttachType, SectionTarget, SectionTargetError, parse_file_offset};
 
 /// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events, links or
 /// place of its section.
@@ -94,7 +94,9 @@ fn misread(loader: Loader, section: &[u8]) -> Option<(String, String, EvidenceSo
                 "libbpf takes `{module}` for the function; core-relo attaches to the function of the {owner}"
             )
         }
-        (Loader::Libbpf, Ok(Some(SectionTarget::Uprobe { place, .. }))) if file_offset(place).is_some() => {
+        (Loader::Libbpf, Ok(Some(SectionTarget::Uprobe { place, .. })))
+            if parse_file_offset(place).is_some() =>
+        {
             format!("libbpf takes `{place}` for a function; core-relo attaches to the offset in the file")
         }
         _ => return None,

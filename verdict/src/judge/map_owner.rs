@@ -17,7 +17,7 @@ use core_relo_object::{
     MapIndex, ProgramIndex,
     map_owner::{
         OwnerDifference, OwnerProperties, OwnerRule, StorageRelation, attach_prototype, compare_storages,
-        has_attach_prototype,
+        has_attach_prototype, member_prototype,
     },
     object::{AttachType, ProgramType, SecDef},
 };
@@ -256,7 +256,7 @@ impl Comparison<'_, '_> {
         let full = target.kind.kernel_name(target.name);
         let is_tracepoint = target.kind == TargetKind::Tracepoint;
         let kind = if is_tracepoint { Kind::Typedef } else { Kind::Func };
-        attach_prototype(self.answers.facts.find_type(full.as_bytes(), kind)?, 0)
+        attach_prototype(self.answers.facts.find_type(full.as_bytes(), kind)?)
     }
 }
 
@@ -269,7 +269,7 @@ struct StructOpsMember<'k> {
 
 impl<'k> StructOpsMember<'k> {
     fn prototype(self) -> Option<Type<'k>> {
-        attach_prototype(self.structure, self.index)
+        member_prototype(self.structure, self.index)
     }
 }
 

@@ -48,7 +48,7 @@ impl OwnedMaps {
 
     /// Returns the cgroup storage of a program that refers to a map with an owner.
     pub(crate) fn storages(&self, program: ProgramIndex) -> CgroupStorages {
-        self.storages.get(&program).copied().unwrap_or([None; 2])
+        self.storages.get(&program).copied().unwrap_or_default()
     }
 
     /// Returns the maps that a program refers to.
@@ -64,7 +64,7 @@ impl OwnedMaps {
 
     fn add_program(&mut self, linker: &ProgramLinker<'_, '_>, program: &ProgramNeeds) {
         let Ok(code) = &program.code else { return };
-        let (mut is_user, mut storages) = (false, [None; 2]);
+        let (mut is_user, mut storages) = (false, CgroupStorages::default());
         for (_, target) in &code.refs {
             let RefTarget::Map(map) = target else { continue };
             if let Ok(position) = self.maps.binary_search_by_key(map, |owned| owned.index) {
@@ -75,12 +75,11 @@ impl OwnedMaps {
                     self.by_program.entry(program.index).or_default().push(position);
                 });
             }
-            let storage = match linker.maps().get(map.0).and_then(map_type) {
-                Some(MapType::CgroupStorage) => 0,
-                Some(MapType::PercpuCgroupStorage) => 1,
-                _ => continue,
-            };
-            storages.get_mut(storage).into_iter().for_each(|slot| *slot = Some(*map));
+            match linker.maps().get(map.0).and_then(map_type) {
+                Some(MapType::CgroupStorage) => storages.shared = Some(*map),
+                Some(MapType::PercpuCgroupStorage) => storages.per_cpu = Some(*map),
+                _ => {}
+            }
         }
         if is_user {
             self.storages.insert(program.index, storages);
