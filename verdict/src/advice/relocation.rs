@@ -51,7 +51,8 @@ pub(super) fn own_type_fix(planned: &PlannedReloc<'_>) -> Fix {
     let root = CType::new(planned.btf(), planned.record().relo.root);
     Fix::without_code(format!(
         "`{root}` is the program's own type, which no kernel has: declare it without preserve_access_index. If a header turns that on for \
-         all types, as vmlinux.h does, move the type behind its `#pragma clang attribute pop`"
+         all types, as vmlinux.h does, move the type behind its `#pragma clang attribute pop`. If other kernels have the type, guard the \
+         access with bpf_core_type_exists({root}) instead"
     ))
 }
 
