@@ -248,7 +248,7 @@ fn an_interrupt_leaves_no_directory_of_headers() {
 fn bad_input_leaves_the_old_header() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("vmlinux.h");
-    let old = "#ifndef __VMLINUX_H__\n#endif\n";
+    let old = "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n";
     fs::write(&out, old).unwrap();
     fs::copy(demo().join(KERNEL), dir.path().join("kernel.btf")).unwrap();
     fs::copy(demo().join("exec.bpf.o"), dir.path().join("exec.bpf.o")).unwrap();
