@@ -121,13 +121,16 @@ impl State {
         }
     }
 
-    /// Forgets addresses in values of a map on the path where a comparison finds one to be null. Helpers take null for an argument that
-    /// is left out.
-    pub(super) fn forget_null(&mut self, comparison: Insn) {
-        let Value::Element(map) = self.get(comparison.dst) else { return };
-        if comparison.source_is_register() || comparison.imm != 0 {
-            return;
+    /// Returns the map of which a comparison asks whether an address in its values is null.
+    pub(super) fn null_check(&self, comparison: Insn) -> Option<MapIndex> {
+        match self.get(comparison.dst) {
+            Value::Element(map) if !comparison.source_is_register() && comparison.imm == 0 => Some(map),
+            _ => None,
         }
+    }
+
+    /// Forgets addresses in values of a map, on the path where one of them is null. Helpers take null for an argument that is left out.
+    pub(super) fn forget_elements(&mut self, map: MapIndex) {
         for value in self.registers.iter_mut().filter(|value| **value == Value::Element(map)) {
             *value = Value::Unknown;
         }

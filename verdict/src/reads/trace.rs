@@ -325,22 +325,25 @@ impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K
             }
             _ => self.compare(at, insn, &state),
         }
+        let null_check = state.null_check(insn);
         if let Some(target) = jump_target(at, insn).filter(|target| *target > at) {
-            let mut jumped = state.clone();
-            if insn.code & 0xf0 == JEQ {
-                jumped.forget_null(insn);
-            }
+            let with_null = null_check.filter(|_| insn.code & 0xf0 == JEQ).map(|map| {
+                let mut jumped = state.clone();
+                jumped.forget_elements(map);
+                jumped
+            });
+            let jumped = with_null.as_ref().unwrap_or(&state);
             let is_full = self.pending.len() >= limits::TRACED_STATES;
             match self.pending.get_mut(&target) {
-                Some(Some(other)) => other.join(&jumped),
+                Some(Some(other)) => other.join(jumped),
                 Some(None) => {}
                 None => {
-                    self.pending.insert(target, Some(jumped).filter(|_| !is_full));
+                    self.pending.insert(target, Some(jumped.clone()).filter(|_| !is_full));
                 }
             }
         }
-        if insn.code & 0xf0 == JNE {
-            state.forget_null(insn);
+        if let Some(map) = null_check.filter(|_| insn.code & 0xf0 == JNE) {
+            state.forget_elements(map);
         }
         if insn.code & 0xf0 == JA {
             self.last = Some(state);
