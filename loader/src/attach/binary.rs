@@ -103,6 +103,13 @@ impl Binary {
         self.match_offset(process, wanted, found, entry)
     }
 
+    /// Returns whether several functions at different places have the name.
+    pub(super) fn has_several_functions(&self, name: &str) -> Result<bool, AttachError> {
+        let mut search = FunctionSearch::new([name]);
+        self.search(&mut search)?;
+        Ok(search.matches().any(|(_, found)| found.is_ambiguous))
+    }
+
     /// Returns the file offsets of functions by their names, as [`find_function`](Self::find_function) (libbpf:
     /// `elf_resolve_syms_offsets`).
     pub(super) fn find_functions(&self, names: &[&str]) -> Result<Vec<u64>, AttachError> {

@@ -9,7 +9,7 @@ use super::{
     error::AttachError,
     function_search::split_version,
     import_slots::import_slots,
-    process_maps::{mapped_binaries, mappings},
+    process_maps::ProcessMaps,
 };
 use object::elf;
 use std::{collections::HashMap, fs::File, os::unix::fs::FileExt as _};
@@ -33,14 +33,15 @@ pub(super) fn implementations(
     functions: &[IndirectFunction<'_>],
     pid: u32,
 ) -> Result<Vec<Option<u64>>, AttachError> {
-    let mapped = mappings(binary, pid)?;
+    let maps = ProcessMaps::read(binary, pid)?;
+    let mapped = maps.of_binary(binary);
     let Some(shift) = load_address(binary, &mapped)? else {
         return Err(binary.error(format!("is not mapped by process {pid}")));
     };
     let unreadable =
         |e: std::io::Error| binary.error(format!("the memory of process {pid} cannot be read: {e}"));
     let memory = File::open(format!("/proc/{pid}/mem")).map_err(unreadable)?;
-    let process = Process { binary, memory, mapped, shift, pid };
+    let process = Process { binary, memory, maps, mapped, shift };
     let places = result_addresses(binary)?;
     let mut found = Vec::new();
     for function in functions {
@@ -59,11 +60,11 @@ pub(super) fn implementations(
 struct Process<'b> {
     binary: &'b Binary,
     memory: File,
+    maps: ProcessMaps,
     /// The parts of the binary that the process maps.
     mapped: Vec<Segment>,
     /// The distance between the addresses in the process and in the binary.
     shift: u64,
-    pid: u32,
 }
 
 impl Process<'_> {
@@ -93,12 +94,14 @@ impl Process<'_> {
     ) -> Result<(), AttachError> {
         let names: Vec<_> = functions.iter().map(|function| function.name).collect();
         let plain = self.plain_functions(&names)?;
-        for path in mapped_binaries(self.binary, self.pid)? {
+        for path in self.maps.binaries() {
             let Ok(caller) = Binary::open(&path) else { continue };
-            let (Ok(mapped), Ok(slots)) = (mappings(&caller, self.pid), import_slots(&caller, &names)) else {
+            let Ok(slots) = import_slots(&caller, &names) else { continue };
+            // The mappings of a binary are a walk over those of the process.
+            if slots.is_empty() {
                 continue;
-            };
-            let Ok(Some(shift)) = load_address(&caller, &mapped) else { continue };
+            }
+            let Ok(Some(shift)) = load_address(&caller, &self.maps.of_binary(&caller)) else { continue };
             for slot in slots {
                 let (Some(function), Some(found)) = (functions.get(slot.name), found.get_mut(slot.name))
                 else {
@@ -205,7 +208,7 @@ mod tests {
             return None;
         };
         let binary = Binary::open(&path).unwrap();
-        let mapped = mappings(&binary, std::process::id()).unwrap();
+        let mapped = ProcessMaps::read(&binary, std::process::id()).unwrap().of_binary(&binary);
         let code = mapped.iter().find(|m| (m.start..m.end).contains(&address));
         let Some(code) = code else {
             println!("SKIP: the address of strlen is not in the C library");
@@ -233,10 +236,11 @@ mod tests {
         let Some((path, expected)) = own_strlen() else { return };
         let binary = Binary::open(&path).unwrap();
         let pid = std::process::id();
-        let mapped = mappings(&binary, pid).unwrap();
+        let maps = ProcessMaps::read(&binary, pid).unwrap();
+        let mapped = maps.of_binary(&binary);
         let shift = load_address(&binary, &mapped).unwrap().unwrap();
         let memory = File::open("/proc/self/mem").unwrap();
-        let process = Process { binary: &binary, memory, mapped, shift, pid };
+        let process = Process { binary: &binary, memory, maps, mapped, shift };
         let functions =
             [b"no_such_function", &b"strlen"[..]].map(|name| IndirectFunction { name, resolver: u64::MAX });
         let mut found = [None; 2];

@@ -365,7 +365,12 @@ mod tests {
             alone.starts_with("`copy` is an indirect function (IFUNC): its symbol is the resolver"),
             "{alone}"
         );
-        assert!(alone.contains("name a process (`--attach-to PROG=pid:N`), or probe"), "{alone}");
+        assert!(
+            alone.contains(
+                "name a process (`--attach-to PROG=pid:N`, for the function in the section), or probe"
+            ),
+            "{alone}"
+        );
         assert!(alone.contains("`uprobe/FILE:0xOFFSET`"), "{alone}");
         let further = [
             ifunc(),

@@ -11,9 +11,6 @@ use super::{
 use crate::limits::BINARY_MATCHES;
 use core_relo::sort::sort;
 
-/// The number of matching indirect functions whose implementations are found. The C library has some hundred names of such functions.
-const INDIRECT: usize = 4096;
-
 /// A search for functions by a pattern. The caller adds the symbols of one table after the other, until one has matches.
 pub(super) struct PatternSearch<'p> {
     binary: &'p Binary,
@@ -43,17 +40,22 @@ impl<'p> PatternSearch<'p> {
             return Ok(());
         }
         if symbol.kind == SymbolKind::Indirect {
-            if self.indirect.len() < INDIRECT {
-                self.indirect.push((split_version(symbol).0.to_vec(), symbol.address));
+            if self.indirect.len() == BINARY_MATCHES {
+                return Err(self.too_many());
             }
+            self.indirect.push((split_version(symbol).0.to_vec(), symbol.address));
             return Ok(());
         }
         if self.offsets.len() == BINARY_MATCHES {
-            let problem = format!("too many functions match `{pattern}`, expected at most {BINARY_MATCHES}");
-            return Err(binary.error(problem));
+            return Err(self.too_many());
         }
         self.offsets.push(symbol.offset.wrapping_add(symbol.local_entry));
         Ok(())
+    }
+
+    fn too_many(&self) -> AttachError {
+        let pattern = self.pattern;
+        self.binary.error(format!("too many functions match `{pattern}`, expected at most {BINARY_MATCHES}"))
     }
 
     pub(super) const fn has_matches(&self) -> bool {
@@ -94,8 +96,7 @@ impl<'p> PatternSearch<'p> {
         match implementations(self.binary, &functions, pid) {
             Ok(found) => self.offsets.extend(found.into_iter().flatten()),
             Err(error) if !self.has_matches() => return Err(error),
-            // The process does not map the binary, so that only plain functions match.
-            Err(_) => {}
+            Err(error) => log::warn!("indirect functions (IFUNC) are not probed: {error}"),
         }
         Ok(())
     }

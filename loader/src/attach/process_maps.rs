@@ -4,29 +4,39 @@ use super::{binary::Binary, elf_file::Segment, error::AttachError};
 use crate::limits;
 use std::{fs, path::PathBuf};
 
-/// Returns the parts of a binary that a process maps.
-pub(super) fn mappings(binary: &Binary, pid: u32) -> Result<Vec<Segment>, AttachError> {
-    let range = binary.range();
-    let path = range.kernel_path().unwrap_or_else(|| range.path().to_path_buf());
-    Ok(parse_mappings(&read_maps(binary, pid)?, &path.to_string_lossy()))
+/// The memory mappings of a process.
+pub(super) struct ProcessMaps {
+    pid: u32,
+    /// The text of `/proc/PID/maps`. A process may have 65,530 mappings.
+    text: String,
 }
 
-/// Returns the paths of the files whose code a process maps, as this process opens them. `of` is one of them.
-pub(super) fn mapped_binaries(of: &Binary, pid: u32) -> Result<Vec<PathBuf>, AttachError> {
-    let root = PathBuf::from(format!("/proc/{pid}/root"));
-    let paths = code_paths(&read_maps(of, pid)?).into_iter().map(PathBuf::from);
-    // Paths in another mount namespace begin at the root of the process, others at the root of this process.
-    let opened = paths.map(|path| match path.strip_prefix("/").map(|inside| root.join(inside)) {
-        Ok(inside) if inside.exists() => inside,
-        _ => path,
-    });
-    Ok(opened.collect())
-}
+impl ProcessMaps {
+    /// Reads the mappings of a process. `of` is the binary that an error names.
+    pub(super) fn read(of: &Binary, pid: u32) -> Result<Self, AttachError> {
+        let maps = fs::read(format!("/proc/{pid}/maps"));
+        let maps = maps.map_err(|e| of.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
+        Ok(Self { pid, text: String::from_utf8_lossy(&maps).into_owned() })
+    }
 
-fn read_maps(of: &Binary, pid: u32) -> Result<String, AttachError> {
-    let maps = fs::read(format!("/proc/{pid}/maps"));
-    let maps = maps.map_err(|e| of.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
-    Ok(String::from_utf8_lossy(&maps).into_owned())
+    /// Returns the parts of a binary that the process maps.
+    pub(super) fn of_binary(&self, binary: &Binary) -> Vec<Segment> {
+        let range = binary.range();
+        let path = range.kernel_path().unwrap_or_else(|| range.path().to_path_buf());
+        parse_mappings(&self.text, &path.to_string_lossy())
+    }
+
+    /// Returns the paths of the files whose code the process maps, as this process opens them.
+    pub(super) fn binaries(&self) -> impl Iterator<Item = PathBuf> {
+        let root = PathBuf::from(format!("/proc/{}/root", self.pid));
+        // Paths in another mount namespace begin at the root of the process, others at the root of this process.
+        code_paths(&self.text).into_iter().map(PathBuf::from).map(move |path| {
+            match path.strip_prefix("/").map(|inside| root.join(inside)) {
+                Ok(inside) if inside.exists() => inside,
+                _ => path,
+            }
+        })
+    }
 }
 
 /// Returns the paths of files with executable mappings, each once.
@@ -83,9 +93,10 @@ mod tests {
         let pid = std::process::id();
         for path in [exe, link.clone(), PathBuf::from(format!("/proc/{pid}/root{}", link.display()))] {
             let binary = Binary::open(&path).unwrap();
-            let found = mappings(&binary, pid).unwrap();
+            let maps = ProcessMaps::read(&binary, pid).unwrap();
+            let found = maps.of_binary(&binary);
             assert!(found.iter().any(|mapping| mapping.is_code), "{}", path.display());
-            let binaries = mapped_binaries(&binary, pid).unwrap();
+            let binaries: Vec<_> = maps.binaries().collect();
             assert!(binaries.iter().all(|path| path.exists()), "{binaries:?}");
         }
         fs::remove_file(link).unwrap();

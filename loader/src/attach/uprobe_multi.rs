@@ -142,10 +142,10 @@ fn find_place(path: &Path, place: &str, pid: Option<u32>, label: &str) -> Result
         return Ok(vec![place_in_file(None, &options, label)?]);
     }
     let binary = Binary::open(path)?;
-    match place_in_file(Some(&binary), &options, label) {
-        Ok(offset) => Ok(vec![offset]),
-        Err(error) => binary.find_matching_functions(None, place).map_err(|_no_match| error),
+    if binary.has_several_functions(place)? {
+        return binary.find_matching_functions(None, place);
     }
+    Ok(vec![place_in_file(Some(&binary), &options, label)?])
 }
 
 /// Creates the kernel link. Returns the kernel's answer apart from other errors, because callers judge it differently.

@@ -5,7 +5,7 @@ use super::{
         binary::Binary,
         elf_file::Segment,
         error::AttachError,
-        process_maps::{find_address, mappings},
+        process_maps::{ProcessMaps, find_address},
     },
     args::{Arch, Arg, parse},
     note::{Note, notes},
@@ -163,7 +163,7 @@ fn code_mappings(pid: Option<u32>, binary: &Binary) -> Result<Vec<Segment>, Atta
             "this kernel has no cookies (needs 5.15): name a process to probe a shared library or PIE";
         return Err(binary.error(problem));
     };
-    let mut found = mappings(binary, pid)?;
+    let mut found = ProcessMaps::read(binary, pid)?.of_binary(binary);
     found.retain(|mapping| mapping.is_code);
     if found.is_empty() {
         return Err(binary.error(format!("is not mapped by process {pid}")));
