@@ -241,9 +241,10 @@ impl RecordFacts {
         }
     }
 
-    /// Returns the source position, as `exec.bpf.c:41`, or the position in the object.
+    /// Returns the source position, as `exec.bpf.c:41` or `near exec.bpf.c:41`, or the position in the object.
     pub(crate) fn position(&self) -> String {
         match &self.source {
+            Some(source) if source.is_near => format!("near {}:{}", source.file, source.line),
             Some(source) => format!("{}:{}", source.file, source.line),
             None => format!("{} relocation {}", self.keys.section, self.keys.relocation),
         }
