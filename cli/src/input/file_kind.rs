@@ -57,6 +57,12 @@ pub(crate) fn is_archive_name(path: &Path) -> bool {
     name.is_some_and(|name| ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes())))
 }
 
+/// Returns whether an output of BTF of this name is an archive. Other names of archives are those of inputs only.
+pub(crate) fn is_output_archive_name(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    name.ends_with(b".tar.gz") || name.ends_with(b".tgz")
+}
+
 /// Returns whether a file's name excludes that it is a kernel: a hidden file, a file of the boot loader, or a name of other files.
 ///
 /// The path is that below the directory, or in the archive, which the user has named.

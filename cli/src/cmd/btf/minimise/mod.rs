@@ -9,6 +9,7 @@ use crate::{
     cmd::verdicts::objects::{BadObjectReporter, JudgedObjects, read_objects, with_judged_objects},
     console::{Console, ExitStatus},
     error::{BadInput, escape_path},
+    input::file_kind,
     output,
     process::threads::Threads,
     settings::UserSettings,
@@ -16,7 +17,7 @@ use crate::{
 use core_relo_verdict::loaders::Loader;
 use kernels::{MinimalKernel, minimise_kernels};
 use report::{MinimalKernelJson, write_report};
-use std::{io, path::Path};
+use std::io;
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> io::Result<()> {
     let threads = Threads::none();
@@ -64,7 +65,7 @@ fn minimise(console: &mut Console<'_>, args: &BtfMinArgs, objects: &JudgedObject
 
 /// Returns the bytes of the output file: an archive, or the BTF of the only kernel.
 fn encode(args: &BtfMinArgs, kernels: &[MinimalKernel]) -> Result<Vec<u8>, BadInput> {
-    if is_archive(&args.output) {
+    if file_kind::is_output_archive_name(&args.output) {
         return archive::encode(kernels).map_err(|e| BadInput::for_path(&args.output, e));
     }
     match kernels {
@@ -84,10 +85,4 @@ fn encode(args: &BtfMinArgs, kernels: &[MinimalKernel]) -> Result<Vec<u8>, BadIn
             Err(BadInput::for_path(&args.output, what).help("for an archive, end the name with .tar.gz"))
         }
     }
-}
-
-/// Returns whether the name of an output file is that of an archive.
-fn is_archive(path: &Path) -> bool {
-    let name = path.as_os_str().as_encoded_bytes();
-    name.ends_with(b".tar.gz") || name.ends_with(b".tgz")
 }
