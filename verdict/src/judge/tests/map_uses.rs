@@ -348,8 +348,8 @@ fn helpers_do_not_write_to_read_only_maps() {
     };
     let text = "map m: the program writes to the map, which programs only read".to_owned();
     let refused = [(Verdict::Refused, ReasonKind::MapFlag, text)];
-    // bpf_get_current_comm, bpf_get_stack, bpf_skb_load_bytes, bpf_getsockopt.
-    for (register, number) in [(1, 16), (2, 67), (3, 26), (4, 57)] {
+    // bpf_get_current_comm, bpf_skb_get_tunnel_key, bpf_skb_load_bytes, bpf_getsockopt.
+    for (register, number) in [(1, 16), (2, 20), (3, 26), (4, 57)] {
         let call = filled(register, number);
         assert_eq!(reasons(with_map("tc", &map(0x80), &call), Age::Oldest, None), refused, "{number}");
         assert_eq!(reasons(with_map("tc", &map(0), &call), Age::Oldest, None), [], "{number}");
