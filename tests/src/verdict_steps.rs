@@ -72,6 +72,7 @@ fn dead_insn_count(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) -> usize
         verifies_uncalled_functions: true,
         exception_callback: code.exception_callback,
         bounds_context: false,
+        passes_context: true,
     });
     (0u32..).zip(&code.insns).filter(|(insn, _)| matches!(reachability.reach(*insn), Reach::Dead)).count()
 }

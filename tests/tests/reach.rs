@@ -39,6 +39,7 @@ fn reachability(program: &ProgramPlan, endian: Endian) -> (Vec<Insn>, Reachabili
         verifies_uncalled_functions: false,
         exception_callback: None,
         bounds_context: false,
+        passes_context: true,
     });
     (insns, result)
 }

@@ -282,7 +282,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             return None;
         };
         if self.flow.function(function)?.is_global {
-            self.start_function(function, state.undecided, Some(pc), &global_arguments(state));
+            self.start_function(function, state.undecided, Some(pc), &self.global_arguments(state));
             for register in 1..=5 {
                 let argument = state.register(register);
                 pass_memory(state, argument);
@@ -419,13 +419,13 @@ impl<'a, 'p> Explorer<'a, 'p> {
             self.within_limits(stored);
         }
     }
-}
 
-/// Returns the arguments with which the verifier looks into a global function that a state calls: any, except for the context. A function
-/// that takes the context has it in each call, and the verifier refuses other calls (kernel: `btf_prepare_func_args`).
-fn global_arguments(state: &State) -> [Value; 5] {
-    [1, 2, 3, 4, 5].map(|register| match state.register(register) {
-        Value::CONTEXT => Value::CONTEXT,
-        _ => Value::Scalar(unknown_argument()),
-    })
+    /// Returns the arguments with which the verifier looks into a global function that a state calls: any, except for the context. A
+    /// function that takes the context has it in each call, and the verifier refuses other calls (kernel: `btf_prepare_func_args`).
+    fn global_arguments(&self, state: &State) -> [Value; 5] {
+        [1, 2, 3, 4, 5].map(|register| match state.register(register) {
+            Value::CONTEXT if self.program.passes_context => Value::CONTEXT,
+            _ => Value::Scalar(unknown_argument()),
+        })
+    }
 }

@@ -25,6 +25,9 @@ pub struct Program<'p> {
     pub exception_callback: Option<u32>,
     /// Whether the verifier may know bounds of numbers in the context: the result that an LSM hook passes (6.12).
     pub bounds_context: bool,
+    /// Whether a global function that gets the context as an argument has it as context. Functions of `syscall` programs may have it as
+    /// plain memory.
+    pub passes_context: bool,
 }
 
 /// A function in a linked program.

@@ -47,6 +47,7 @@ impl GeneratedProgram {
             verifies_uncalled_functions: false,
             exception_callback: None,
             bounds_context: false,
+            passes_context: true,
         })
     }
 }

@@ -201,31 +201,46 @@ fn static_functions_receive_the_context() {
     assert_eq!(verdict(&[load_word(2, 1, 8)]), Verdict::Refused);
 }
 
+/// Returns the reason of a program that passes its context to a function. `linkage` is that of the function.
+fn reason_in_function(section: &str, linkage: u8, access: Insn) -> Option<(Verdict, String)> {
+    let mut m = TestObject::new();
+    let main = m.program("main", section, &[&[call(-1)][..], &returns(0)].concat());
+    let code = [&[insn(0xb7, 2, 0, 0, 0), access][..], &returns(0)].concat();
+    let text = m.code(".text", &code);
+    let function = m.function("sub", text, 0, 4);
+    m.refer(main, 0, function, true);
+    let main_type = m.func_type("main", 1);
+    let ty = m.func_type("sub", linkage);
+    m.func_info(section, &[(0, main_type)]);
+    m.func_info(".text", &[(0, ty)]);
+    let types = |b: &mut Builder| {
+        add_contexts(b);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
+    };
+    let verdict = judge_on(m, types, &KernelInputs::default());
+    let found = verdict.programs[0].reasons.iter().find(|reason| reason.kind == ReasonKind::Context);
+    found.map(|reason| (reason.verdict, reason.text.clone()))
+}
+
 /// The kernel checks a global function by itself, with the context as the argument.
 #[test]
 fn global_functions_access_the_context_of_their_callers() {
-    let reason = |linkage: u8, off: i16| {
-        let mut m = TestObject::new();
-        let main = m.program("main", "kprobe/f", &[&[call(-1)][..], &returns(0)].concat());
-        let text = m.code(".text", &[&[load_word(2, 1, off)][..], &returns(0)].concat());
-        let function = m.function("sub", text, 0, 3);
-        m.refer(main, 0, function, true);
-        let main_type = m.func_type("main", 1);
-        let ty = m.func_type("sub", linkage);
-        m.func_info("kprobe/f", &[(0, main_type)]);
-        m.func_info(".text", &[(0, ty)]);
-        let types = |b: &mut Builder| {
-            add_contexts(b);
-            let int = b.int("int", 4, Builder::SIGNED);
-            b.structure("bpf_prog_aux", 4, &[("func_info_aux", int, 0)]);
-        };
-        let verdict = judge_on(m, types, &KernelInputs::default());
-        let found = verdict.programs[0].reasons.iter().find(|reason| reason.kind == ReasonKind::Context);
-        found.map(|reason| (reason.verdict, reason.text.clone()))
-    };
+    let reason = |linkage: u8, off: i16| reason_in_function("kprobe/f", linkage, load_word(3, 1, off));
     let text = "reads 8 bytes at offset 176 of its context: struct pt_regs has 168 bytes";
     for linkage in [0, 1] {
         assert_eq!(reason(linkage, 176), refused(text), "{linkage}");
         assert_eq!(reason(linkage, 160), None, "{linkage}");
     }
+}
+
+/// A global function of a `syscall` program may take the context as a pointer to a struct. Its accesses are those of plain memory.
+#[test]
+fn global_functions_of_system_calls_access_plain_memory() {
+    // lock *(u64 *)(r1 + 8) += r2.
+    let atomic = insn(0xdb, 1, 2, 8, 0);
+    let text = "accesses 8 bytes at offset 8 of its context, with an atomic instruction";
+    assert_eq!(reason_in_function("syscall", 0, atomic), refused(text), "a static function");
+    assert_eq!(reason_in_function("syscall", 1, atomic), None);
+    assert_eq!(reason_in_function("kprobe/f", 1, atomic), refused(text));
 }

@@ -246,6 +246,7 @@ impl Assembly {
             verifies_uncalled_functions: self.verifies_uncalled_functions,
             exception_callback: self.exception_callback,
             bounds_context: false,
+            passes_context: true,
         })
     }
 

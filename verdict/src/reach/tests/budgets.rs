@@ -20,6 +20,7 @@ fn run(insns: &[Insn]) -> crate::reach::Reachability {
         verifies_uncalled_functions: false,
         exception_callback: None,
         bounds_context: false,
+        passes_context: true,
     })
 }
 
@@ -131,6 +132,7 @@ fn functions_out_of_order_do_not_panic() {
             verifies_uncalled_functions: true,
             exception_callback: None,
             bounds_context: false,
+            passes_context: true,
         });
         assert_eq!(result.reach(0), Reach::Dead);
     }

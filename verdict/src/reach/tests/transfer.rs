@@ -113,6 +113,7 @@ fn check_arithmetic(insn: Insn, endian: Endian, random: &mut Random) {
         verifies_uncalled_functions: false,
         exception_callback: None,
         bounds_context: false,
+        passes_context: true,
     };
     for _ in 0..TRIALS {
         let ((left, lefts), (right, rights)) = (random.scalar(), random.scalar());
