@@ -7,6 +7,7 @@ use super::{
     observed_kernels::{OBSERVED_KERNELS, ObservedKernel},
     version::KernelVersion,
 };
+use core::cmp::Ordering;
 
 /// The place of a kernel among the observed ones. Numbers are indices in [`OBSERVED_KERNELS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,14 +141,17 @@ impl KernelFacts<'_> {
     fn place_among_observed(&self) -> Place {
         let place = self.place_by_marks();
         let version = self.inputs.version.map(|version| KernelVersion::release(version.major, version.minor));
-        match place {
-            // The release is between the last two.
-            Place::After(kernel) if kernel.checked_add(2) == Some(OBSERVED_KERNELS.len()) => match version {
-                Some(version) if version < LATE_RELEASE => Place::BeforeLate(kernel),
-                Some(version) if version == LATE_RELEASE => Place::AtLate(kernel),
-                _ => place,
-            },
-            _ => place,
+        let Place::After(kernel) = place else { return place };
+        let (Some(version), Some(before)) = (version, OBSERVED_KERNELS.get(kernel)) else { return place };
+        let is_before_newest = kernel.checked_add(2) == Some(OBSERVED_KERNELS.len());
+        // An older version with newer BTF is that of a distribution, which takes changes from any later release.
+        if !is_before_newest || version <= before.release {
+            return place;
+        }
+        match version.cmp(&LATE_RELEASE) {
+            Ordering::Less => Place::BeforeLate(kernel),
+            Ordering::Equal => Place::AtLate(kernel),
+            Ordering::Greater => place,
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn reasons(
 }
 
 /// Creates a program that begins with `r1 = m`.
-fn with_map(section: &str, map: &[(&str, u32)], insns: &[Insn]) -> TestObject {
+pub(super) fn with_map(section: &str, map: &[(&str, u32)], insns: &[Insn]) -> TestObject {
     let mut m = TestObject::new();
     let id = m.program("main", section, &[&load(1, 0)[..], insns, &returns(0)].concat());
     let (_, map) = m.map("m", map, None);
@@ -66,7 +66,7 @@ const SKB_LOAD_BYTES: i32 = 26;
 const SKB_STORE_BYTES: i32 = 9;
 pub(super) const HASH: u32 = 1;
 const ARRAY: u32 = 2;
-const LPM_TRIE: u32 = 11;
+pub(super) const LPM_TRIE: u32 = 11;
 const DEVMAP: u32 = 14;
 const SOCKMAP: u32 = 15;
 const SOCKHASH: u32 = 18;
@@ -228,23 +228,6 @@ fn programs_do_not_write_to_constants() {
     m.refer(id, 0, symbol, false);
     let text = "map .rodata: the program writes to the map, which programs only read".to_owned();
     assert_eq!(reasons(m, Age::Oldest, None), [(Verdict::Refused, ReasonKind::MapFlag, text)]);
-}
-
-#[test]
-fn programs_that_sleep_use_some_map_types_only() {
-    let text = "map m: programs that may sleep cannot use BPF_MAP_TYPE_LPM_TRIE".to_owned();
-    let map = [("type", LPM_TRIE), ("key_size", 8), ("value_size", 8), ("max_entries", 4), ("map_flags", 1)];
-    let m = || with_map("iter.s/task", &map, &[]);
-    assert_eq!(reasons(m(), Age::Oldest, None), [(Verdict::Refused, ReasonKind::MapType, text)]);
-    assert_eq!(reasons(m(), Age::Newest, None), []);
-    assert_eq!(reasons(with_map("iter/task", &map, &[]), Age::Oldest, None), []);
-    // The kernel looks at maps in dead code, too.
-    let mut dead = TestObject::new();
-    let insns = [&[insn(0xb7, 6, 0, 0, 0), insn(0x15, 6, 0, 2, 0)][..], &load(1, 0), &returns(0)].concat();
-    let id = dead.program("main", "iter.s/task", &insns);
-    let (_, symbol) = dead.map("m", &map, None);
-    dead.refer(id, 2, symbol, false);
-    assert_eq!(reasons(dead, Age::Oldest, None).len(), 1);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod map_uses;
 mod planning_errors;
 mod returns;
 mod settings;
+mod sleepable_maps;
 mod special_fields;
 mod struct_ops;
 
