@@ -61,6 +61,8 @@ impl UsedMap {
             let mut map = Self::new(entry, settings, btf);
             if let (MapSource::Data(section), Some(btf), Some(_)) = (entry.source, btf, map.map_type) {
                 let datasec = linker.datasec(section.name);
+                // The kernel refuses the types of a read-only map with fields. A loader creates it without types.
+                let datasec = datasec.filter(|_| !map.is_read_only);
                 map.fields = ValueFields::Variables(datasec.map_or_else(Vec::new, |ty| data_fields(btf, ty)));
             }
             map
@@ -110,10 +112,15 @@ impl UsedMap {
             matches!(self.map_type, Some(MapType::Hash | MapType::PercpuHash | MapType::HashOfMaps));
         self.allocates_later = is_hash && def.map_flags & NO_PREALLOC != 0;
         // The kernel takes the types of both or none.
-        if let (Some(map_type), Some(btf), Some(_), Some(value)) =
+        if let (Some(map_type), Some(btf), Some(key), Some(value)) =
             (self.map_type, btf, def.key_type, def.value_type)
+            && !loses_types(def, map_type, key, btf)
         {
             self.missing_fields = missing_fields(btf, value, map_type);
+            // Kernels before 6.1 accept locks in maps that programs only write to. On others, the map has no types.
+            if self.is_write_only {
+                return;
+            }
             let is_missing = |field: &SpecialField| self.missing_fields.contains(field);
             let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
             let fields = SpecialField::ALL.into_iter().filter(|field| !is_missing(field) && fits(field));
@@ -122,6 +129,19 @@ impl UsedMap {
             self.missing_fields = SpecialField::ALL.to_vec();
         }
     }
+}
+
+/// Returns whether no kernel creates a map with the types of its keys and values, if the values have a special field. A loader then creates
+/// the map without types (kernel: `map_check_btf`, `array_map_check_btf`).
+fn loses_types(def: &MapDef, map_type: MapType, key: TypeId, btf: &Btf<'_>) -> bool {
+    let is_array = matches!(map_type, MapType::Array | MapType::PercpuArray);
+    def.map_flags & READ_ONLY_PROG != 0 || (is_array && !may_be_index(btf, key))
+}
+
+/// Returns whether some kernel may take a type for that of an array's keys: an integer of 32 bits.
+fn may_be_index(btf: &Btf<'_>, key: TypeId) -> bool {
+    let Ok(key) = btf.strip(key) else { return true };
+    key.int().is_some_and(|int| int.bits == 32 && int.offset == 0)
 }
 
 /// Returns a map's name as reasons have it.
@@ -136,10 +156,15 @@ pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<(FieldPlace,
         let types = [M::SkStorage, M::InodeStorage, M::TaskStorage, M::CgrpStorage];
         def.known_type().is_some_and(|map_type| types.contains(&map_type))
     };
-    let has_keys = |def: &&MapDef| def.key_type.is_some();
+    let keeps_types = |def: &&MapDef| match (def.known_type(), def.key_type) {
+        (Some(map_type), Some(key)) => {
+            def.map_flags & WRITE_ONLY_PROG == 0 && !loses_types(def, map_type, key, btf)
+        }
+        _ => false,
+    };
     let maps = [
         (FieldPlace::LocalStorage, Some(def).filter(storage)),
-        (FieldPlace::InnerMap, def.inner.as_deref().filter(has_keys)),
+        (FieldPlace::InnerMap, def.inner.as_deref().filter(keeps_types)),
     ];
     let mut found = Vec::new();
     for (place, def) in maps {
