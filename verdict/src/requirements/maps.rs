@@ -34,8 +34,6 @@ pub struct MapNeed {
     pub needs: Vec<NeedId>,
     /// The special fields at places that some kernel does not accept.
     pub(crate) field_needs: Vec<NeedId>,
-    /// The error of the type of the keys, as far as a load sends it.
-    key_error: Option<MapDefError>,
     /// The attributes that user space must set.
     pub inputs: Vec<MapInput>,
     /// The attributes of the definition that no kernel accepts.
@@ -54,18 +52,15 @@ impl MapNeed {
     ) -> Option<Self> {
         let name = core_relo::explain::text(Name::new(entry.name).shortened());
         let (mut errors, mut limits) = (Vec::new(), Vec::new());
-        let (mut definition, mut data_bytes, mut field_needs, mut key_error) = (None, None, Vec::new(), None);
+        let (mut definition, mut data_bytes, mut field_needs) = (None, None, Vec::new());
         let (needs, inputs) = match entry.source {
             MapSource::Defined(map) => match &map.def {
                 Ok(def) => {
-                    key_error = btf.and_then(|btf| key_type_error(def, btf));
-                    errors = definition_errors(def, key_error);
+                    errors = definition_errors(def, btf);
                     limits = find_map_limits(def);
                     table.has_configured_limit |=
                         limits.iter().any(|exceeded| exceeded.limit.is_configured());
-                    let fields = btf.map_or_else(Vec::new, |btf| restricted_fields(def, btf)).into_iter();
-                    let needs = fields.map(|(place, field)| table.add(Need::MapField { place, field }));
-                    field_needs = needs.collect();
+                    field_needs = find_field_needs(def, btf, table);
                     definition = Some(def.clone());
                     (definition_needs(def, table), inputs(def))
                 }
@@ -92,18 +87,7 @@ impl MapNeed {
             }
         };
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
-        Some(Self {
-            name,
-            struct_ops,
-            definition,
-            data_bytes,
-            needs,
-            field_needs,
-            key_error,
-            inputs,
-            errors,
-            limits,
-        })
+        Some(Self { name, struct_ops, definition, data_bytes, needs, field_needs, inputs, errors, limits })
     }
 
     /// Applies the types, sizes and flags that a load sets, and those of the inner map.
@@ -111,6 +95,7 @@ impl MapNeed {
         &mut self,
         settings: Option<&MapSettings>,
         inner: Option<&MapSettings>,
+        btf: Option<&Btf<'_>>,
         table: &mut NeedTable,
     ) {
         if let (Some(data_bytes), Some(size)) =
@@ -129,7 +114,8 @@ impl MapNeed {
             def.inner = Some(Box::new(changed));
         }
         self.needs = definition_needs(def, table);
-        self.errors = definition_errors(def, self.key_error);
+        self.field_needs = find_field_needs(def, btf, table);
+        self.errors = definition_errors(def, btf);
         (self.limits, self.inputs) = (find_map_limits(def), inputs(def));
         table.has_configured_limit |= self.limits.iter().any(|exceeded| exceeded.limit.is_configured());
         // The caller's map is the template.
@@ -166,11 +152,16 @@ fn key_type_error(def: &MapDef, btf: &Btf<'_>) -> Option<MapDefError> {
     (key.kind() != Kind::Int).then_some(error)
 }
 
-/// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts. `key_error` counts if a load sends
-/// the types.
-fn definition_errors(def: &MapDef, key_error: Option<MapDefError>) -> Vec<MapDefError> {
+/// Returns the special fields of the values, and of inner maps' values, at places that some kernel does not accept.
+fn find_field_needs(def: &MapDef, btf: Option<&Btf<'_>>, table: &mut NeedTable) -> Vec<NeedId> {
+    let fields = btf.map_or_else(Vec::new, |btf| restricted_fields(def, btf)).into_iter();
+    fields.map(|(place, field)| table.add(Need::MapField { place, field })).collect()
+}
+
+/// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts.
+fn definition_errors(def: &MapDef, btf: Option<&Btf<'_>>) -> Vec<MapDefError> {
     let mut errors = find_map_errors(def);
-    errors.extend(key_error.filter(|_| def.key_type.is_some()));
+    errors.extend(btf.and_then(|btf| key_type_error(def, btf)));
     errors.extend(missing_inner_attributes(def));
     errors
 }

@@ -214,7 +214,7 @@ impl ObjectNeeds<'_, '_> {
         for needs in self.maps.iter_mut().filter(|_| !settings.maps.is_empty()) {
             let (own, inner) = (settings.maps.get(&needs.name), settings.inner_map(&needs.name));
             if own.is_some() || inner.is_some() {
-                needs.apply_settings(own, inner, table);
+                needs.apply_settings(own, inner, self.object.btf(), table);
             }
         }
         for (name, map) in &settings.maps {

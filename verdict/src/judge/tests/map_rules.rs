@@ -1,6 +1,7 @@
 //! Verdicts on definitions of maps that break the kernel's rules for the map type.
 
 use super::*;
+use core_relo_object::object::MapType;
 
 /// Returns the reasons against a map of a type with a key, a value, entries and flags. The kernel may lack the type.
 fn reasons(map_type: u32, [key, value, entries, flags]: [u32; 4]) -> Vec<(Verdict, ReasonKind, String)> {
@@ -277,4 +278,30 @@ fn local_storage_has_integers_as_keys() {
         assert_eq!(found(map_type, typedef), None);
     }
     assert_eq!(found(1, enumeration), None, "a hash");
+}
+
+/// Protects the rule that depends on the type of the keys, for a type of maps that a load sets.
+#[test]
+fn a_map_type_of_the_settings_decides_on_the_type_of_the_keys() {
+    let refused = |own: u32, set: MapType| {
+        let mut m = program("tc", &returns(0));
+        let (key, value) = (m.types.enumeration("key", 4, false, &[("ONE", 1)]), m.int);
+        m.typed_map(
+            "m",
+            &[("type", own), ("max_entries", u32::from(own == 1)), ("map_flags", 1)],
+            key,
+            value,
+        );
+        let mut settings = Settings::default();
+        let map = settings.map_mut("m");
+        (map.map_type, map.max_entries) = (Some(set.number()), Some(u32::from(set == MapType::Hash)));
+        let inputs = KernelInputs::default();
+        let verdict = judge_with_settings(&m.bytes(), add_kernel, &inputs, Some(&settings));
+        verdict.programs[0]
+            .reasons
+            .iter()
+            .any(|reason| reason.text.contains("the type of its keys does not fit"))
+    };
+    assert!(!refused(24, MapType::Hash));
+    assert!(refused(1, MapType::SkStorage));
 }

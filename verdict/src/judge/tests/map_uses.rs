@@ -437,15 +437,17 @@ fn helpers_of_special_fields_need_values_with_them() {
 #[test]
 fn local_storage_accepts_some_special_fields_only() {
     const SK_STORAGE: u32 = 24;
-    let found = |field: &str, bytes: u32, age: Age| {
+    let object = |field: &str, bytes: u32, map: &[(&str, u32)]| {
         let mut m = TestObject::new();
         m.program("main", "tc", &returns(0));
         let int = m.int;
         let field = m.types.structure(field, bytes, &[]);
         let value = m.types.structure("value", bytes + 8, &[("field", field, 0), ("n", int, bytes * 8)]);
-        m.typed_map("m", &[("type", SK_STORAGE), ("map_flags", 1)], int, value);
-        reasons(m, age, None)
+        m.typed_map("m", map, int, value);
+        m
     };
+    let storage = [("type", SK_STORAGE), ("map_flags", 1)];
+    let found = |field: &str, bytes: u32, age: Age| reasons(object(field, bytes, &storage), age, None);
     let refused = |field: &str| {
         let text = format!("map m: local storage does not accept values with {field}");
         [(Verdict::Refused, ReasonKind::MapType, text)]
@@ -455,6 +457,16 @@ fn local_storage_accepts_some_special_fields_only() {
         assert_eq!(found(field, bytes, Age::Oldest), [], "Linux 5.10 does not know {field}");
     }
     assert_eq!(found("bpf_spin_lock", 4, Age::Newest), []);
+    // The type that a load sets decides.
+    let set = |map: &[(&str, u32)], map_type: u32, entries: u32| {
+        let mut settings = Settings::default();
+        let map_settings = settings.map_mut("m");
+        (map_settings.map_type, map_settings.max_entries) = (Some(map_type), Some(entries));
+        map_settings.map_flags = Some(1);
+        reasons(object("bpf_timer", 16, map), Age::Newest, Some(&settings))
+    };
+    assert_eq!(set(&storage, HASH, 4), []);
+    assert_eq!(set(&[("type", HASH), ("max_entries", 4)], SK_STORAGE, 0), refused("bpf_timer"));
 }
 
 #[test]
