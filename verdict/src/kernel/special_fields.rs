@@ -96,9 +96,11 @@ impl SpecialField {
         }
     }
 
-    /// Returns whether no kernel creates maps of a type with the field. Newer kernels accept lists, trees and kptrs in more types.
+    /// Returns whether no kernel creates maps of a type with the field. Newer kernels accept lists, trees and kptrs in more types. The type
+    /// of the keys decides on locks in cgroup storage (kernel: `cgroup_storage_check_btf`).
     pub(crate) const fn never_fits(self, map_type: MapType) -> bool {
-        self.is_single() && !self.fits(map_type)
+        let is_lock = matches!(self, Self::SpinLock | Self::ResilientSpinLock);
+        self.is_single() && !self.fits(map_type) && !(is_lock && matches!(map_type, MapType::CgroupStorage))
     }
 
     /// Returns whether values have at most one such field.
@@ -149,5 +151,19 @@ impl KernelFacts<'_> {
         let text = "kernels like this one create such maps".to_owned();
         let exists = Answer::Present(Evidence { source: EvidenceSource::Version, text });
         self.answer_observed(observations, "create such maps", exists)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux 6.18 loads a program that takes a lock in cgroup storage.
+    #[test]
+    fn cgroup_storage_may_have_locks() {
+        let never_fits = |field: SpecialField| field.never_fits(MapType::CgroupStorage);
+        assert!(!never_fits(SpecialField::SpinLock) && !never_fits(SpecialField::ResilientSpinLock));
+        assert!(never_fits(SpecialField::Timer));
+        assert!(SpecialField::SpinLock.never_fits(MapType::PercpuCgroupStorage));
     }
 }
