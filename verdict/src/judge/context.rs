@@ -29,7 +29,7 @@ pub(super) fn refused_accesses(
         return Vec::new();
     }
     let limit = program.context.map_or(Limit::None, |context| Limit::new(context, program, answers));
-    let accesses = program.context_accesses.iter();
+    let accesses = program.context_accesses.iter().filter(|access| !is_undecided(program, **access));
     let refused = accesses.filter_map(|access| {
         let reason = atomic_reason(*access)
             .or_else(|| alignment_reason(program.context?, *access, answers))
@@ -41,6 +41,15 @@ pub(super) fn refused_accesses(
         Some((*access, reason))
     });
     refused.take(limits::REFUSED_ACCESSES).collect()
+}
+
+/// Returns whether kernels differ about an access, and nothing tells them apart. Those before 6.17 permit netfilter programs to read a word
+/// at any offset of a pointer (kernel: `nf_is_valid_access`).
+fn is_undecided(program: &ProgramNeeds, access: ContextAccess) -> bool {
+    program.context == Some(ContextKind::Struct(ProgramType::Netfilter))
+        && access.kind == AccessKind::Read
+        && i32::try_from(access.bytes) == Ok(WORD)
+        && !is_aligned(access)
 }
 
 /// Returns an access as words: "reads 4 bytes at offset 8 of its context".

@@ -181,3 +181,15 @@ fn registers_of_perf_events_are_read_as_a_whole() {
     // A half of `sample_period`.
     assert_eq!(reason(read(168)), None);
 }
+
+/// Kernels before 6.17 accept such reads, and load a pointer from the wrong place.
+#[test]
+fn netfilter_programs_may_read_words_at_any_offset() {
+    let read_word = |off| insn(0x79, 3, 1, off, 0);
+    for off in [4, 12] {
+        assert_eq!(reason(add_6_12, "netfilter", read_word(off)), None, "{off}");
+        let text = format!("writes 4 bytes at offset {} of its context", off + 1);
+        let refused = reason(add_6_12, "netfilter", write(off + 1)).unwrap();
+        assert!(refused.0 == Verdict::Refused && refused.1.starts_with(&text), "{refused:?}");
+    }
+}
