@@ -114,7 +114,7 @@ fn fitting_declaration(name: &str, value: &str) -> Option<String> {
         // The array has room for the NUL, instead of the two quotes.
         [b'"', inner @ .., b'"'] => format!("char {name}[{}]", inner.len().checked_add(1)?),
         [b'"', ..] => return None,
-        [b'y' | b'm' | b'n', ..] => format!("enum libbpf_tristate {name}"),
+        [b'y' | b'm' | b'n'] => format!("enum libbpf_tristate {name}"),
         _ if value.parse::<i64>().is_ok() => format!("long {name}"),
         _ if value.parse::<u64>().is_ok() => format!("unsigned long {name}"),
         [b'0', b'x' | b'X', ..] if value.len() <= 18 && value.get(2..).is_some_and(is_number) => {

@@ -115,6 +115,7 @@ fn values_that_do_not_fit_their_type_have_a_fix() {
     assert_eq!(fix("18446744073709551615"), declare("unsigned long CONFIG_X"));
     assert_eq!(fix("\"(none)\""), declare("char CONFIG_X[7]"));
     assert_eq!(fix("99999999999999999999"), [""; 0], "no type has the value");
+    assert_eq!(fix("yes"), [""; 0], "no type has the value");
 }
 
 #[test]
