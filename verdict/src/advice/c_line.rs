@@ -233,7 +233,7 @@ impl<'s> CLine<'s> {
             let arguments = split_arguments(call.arguments);
             let [target, size, _] = arguments.as_slice() else { return None };
             // clang needs a constant.
-            let is_constant = size.bytes().all(|byte| byte.is_ascii_digit()) || size.starts_with("sizeof");
+            let is_constant = size.bytes().all(|byte| byte.is_ascii_digit()) || is_sizeof(size);
             return is_constant.then(|| format!("__builtin_memset({target}, 0, {size});"));
         }
         let call = find(&FILLS_INTO)?;
@@ -320,6 +320,12 @@ pub(super) fn split_arguments(arguments: &str) -> Vec<&str> {
 
 const fn is_identifier_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Returns whether an expression is a `sizeof` with parentheses, and nothing else.
+fn is_sizeof(text: &str) -> bool {
+    let operand = text.strip_prefix("sizeof").map(str::trim_start).filter(|operand| operand.starts_with('('));
+    operand.is_some_and(|operand| closing_parenthesis(operand) == operand.len().checked_sub(1))
 }
 
 /// Returns the position of the parenthesis that closes the first one. The text begins with a parenthesis.
@@ -496,6 +502,9 @@ mod tests {
             ("BPF_CORE_READ_INTO(&v, p, b, a);", Some("__builtin_memset(&v, 0, sizeof(v));")),
             ("BPF_CORE_READ_STR_INTO(to, p, a);", Some("__builtin_memset(to, 0, sizeof(*(to)));")),
             ("bpf_core_read(&v, len, &p->a);", None),
+            ("bpf_core_read(&v, sizeof(v) - len, &p->a);", None),
+            ("bpf_core_read(&v, sizeof(v) * f(n), &p->a);", None),
+            ("bpf_core_read(&v, sizeof(*(v)), &p->a);", Some("__builtin_memset(&v, 0, sizeof(*(v)));")),
             ("err = bpf_core_read(&v, sizeof(v), &p->a);", None),
             ("f(&p->a);", None),
         ] {
