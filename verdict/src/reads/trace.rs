@@ -104,12 +104,13 @@ struct Trace<'r, K, G> {
     code: &'r LinkedProgram,
     /// Whether the kernel checks a function by itself.
     is_global: G,
-    /// The first instructions of the functions with calls that the trace has not seen at their start, once they are needed.
+    /// The first instructions of functions that later code or the kernel calls. When the trace arrives at such a function, it has not seen
+    /// all calls. `None` before the first use.
     hidden_callees: Option<HashSet<u32>>,
     kconfig: KconfigValues<K>,
     /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each instruction moves them.
     pending: BTreeMap<u32, Option<Box<State>>>,
-    /// The arguments of functions that are called, as far as they are addresses in the context.
+    /// The arguments of functions that are called, as far as they are maps, values of maps or addresses in the context.
     arguments: HashMap<u32, [Value; 5]>,
     traced: Traced,
     /// The end of the program's own function.
