@@ -8,6 +8,7 @@ use crate::{
     headers,
     manifest::Manifest,
     output,
+    runner::Runner,
     skeleton::{self, generate},
     source_options::SourceOptions,
     vmlinux::{self, KernelTypes},
@@ -211,7 +212,7 @@ impl Builder {
         for source in names.values() {
             print(format!("rerun-if-changed={}", source.display()))?;
         }
-        let clang = Clang::find(self.clang.as_deref())?;
+        let clang = Clang::find(self.clang.as_deref(), Runner::default())?;
         let include = headers::write(&environment.out_dir)?;
         if let Some(KernelTypes::File(path)) = &self.vmlinux {
             print(format!("rerun-if-changed={}", path.display()))?;
@@ -259,8 +260,22 @@ impl Builder {
     /// `vmlinux` is the text of the `vmlinux.h` that the sources include. It is written below the output directory, as are this crate's
     /// headers.
     pub fn preprocess(&self, vmlinux: &str) -> Result<Preprocessed, BuildError> {
+        self.preprocess_with(vmlinux, Runner::default())
+    }
+
+    /// Returns the text as [`preprocess`](Self::preprocess), and stops clang when `is_cancelled` is true, with the error
+    /// [`BuildError::Cancelled`]. A program that removes the output directory when a signal arrives needs that.
+    pub fn preprocess_until(
+        &self,
+        vmlinux: &str,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Preprocessed, BuildError> {
+        self.preprocess_with(vmlinux, Runner::cancelled_by(is_cancelled))
+    }
+
+    fn preprocess_with(&self, vmlinux: &str, runner: Runner<'_>) -> Result<Preprocessed, BuildError> {
         let environment = self.environment()?;
-        let clang = Clang::find(self.clang.as_deref())?;
+        let clang = Clang::find(self.clang.as_deref(), runner)?;
         let headers = headers::write(&environment.out_dir)?;
         let vmlinux = vmlinux::write_text(&environment.out_dir, vmlinux)?;
         let arguments = self.arguments()?;
@@ -276,7 +291,7 @@ impl Builder {
                 source,
                 object: &object,
             };
-            text.append(&mut compile::preprocess(&request)?);
+            text.append(&mut compile::preprocess(&request, runner)?);
         }
         Ok(Preprocessed { text, headers })
     }

@@ -1,12 +1,11 @@
 //! Finds a clang that compiles for BPF.
 
-use crate::error::BuildError;
+use crate::{error::BuildError, runner::Runner};
 use std::{
     env,
     ffi::OsString,
-    io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 /// The environment variable with the path of clang.
@@ -25,59 +24,68 @@ pub(crate) struct Clang {
     version: u32,
 }
 
+/// The result of a look at a program.
+enum Probe {
+    Fits(Clang),
+    /// There is no such program.
+    Missing,
+    /// The program does not fit, for this reason.
+    Refused(String),
+}
+
 impl Clang {
     /// Finds clang: the given path, else `CLANG`, else `clang` and `clang-NN` in `PATH`, newest first.
-    pub(crate) fn find(given: Option<&Path>) -> Result<Self, BuildError> {
+    pub(crate) fn find(given: Option<&Path>, runner: Runner<'_>) -> Result<Self, BuildError> {
         let mut refused = Vec::new();
         let variable = || env::var_os(CLANG).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(path) = given.map(Path::to_path_buf).or_else(variable) {
-            match Self::probe(&path) {
-                Ok(Some(clang)) => return Ok(clang),
-                Ok(None) => refused.push((path, "no such program in PATH".to_owned())),
-                Err(why) => refused.push((path, why)),
+            match Self::probe(&path, runner)? {
+                Probe::Fits(clang) => return Ok(clang),
+                Probe::Missing => refused.push((path, "no such program in PATH".to_owned())),
+                Probe::Refused(why) => refused.push((path, why)),
             }
             return Err(BuildError::NoClang { minimum: MINIMUM, refused });
         }
         let versioned = (MINIMUM..=NEWEST).rev().map(|version| PathBuf::from(format!("clang-{version}")));
         for path in core::iter::once(PathBuf::from("clang")).chain(versioned) {
-            match Self::probe(&path) {
-                Ok(Some(clang)) => return Ok(clang),
+            match Self::probe(&path, runner)? {
+                Probe::Fits(clang) => return Ok(clang),
                 // A name that is not in `PATH` is not worth a line.
-                Ok(None) => {}
-                Err(why) => refused.push((path, why)),
+                Probe::Missing => {}
+                Probe::Refused(why) => refused.push((path, why)),
             }
         }
         Err(BuildError::NoClang { minimum: MINIMUM, refused })
     }
 
-    /// Returns the clang at a path, `None` if there is no program, or why the program does not fit.
-    fn probe(path: &Path) -> Result<Option<Self>, String> {
+    /// Judges the program at a path.
+    fn probe(path: &Path, runner: Runner<'_>) -> Result<Probe, BuildError> {
         let is_given = path.components().count() > 1;
-        let output = match Command::new(path).arg("--version").stdin(Stdio::null()).output() {
-            Ok(output) => output,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_given => return Ok(None),
-            Err(error) => return Err(format!("cannot be started: {error}")),
+        let output = match runner.output(Command::new(path).arg("--version"), b"") {
+            Ok(output) => output.ok_or(BuildError::Cancelled)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_given => {
+                return Ok(Probe::Missing);
+            }
+            Err(error) => return Ok(Probe::Refused(format!("cannot be started: {error}"))),
         };
-        let text = String::from_utf8_lossy(&output.stdout);
-        let version = parse_version(&text).ok_or("its --version names no version of clang")?;
+        let Some(version) = parse_version(&String::from_utf8_lossy(&output.stdout)) else {
+            return Ok(Probe::Refused("its --version names no version of clang".into()));
+        };
         if version < MINIMUM {
-            return Err(format!("clang {version} is too old"));
+            return Ok(Probe::Refused(format!("clang {version} is too old")));
         }
         let clang = Self { path: path.to_path_buf(), version };
-        if clang.compiles_for_bpf() { Ok(Some(clang)) } else { Err("it has no target `bpf`".into()) }
+        let compiles = clang.compiles_for_bpf(runner)?;
+        Ok(if compiles { Probe::Fits(clang) } else { Probe::Refused("it has no target `bpf`".into()) })
     }
 
-    fn compiles_for_bpf(&self) -> bool {
-        let child = Command::new(&self.path)
-            .args(["-target", "bpf", "-x", "c", "-S", "-o", "-", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(mut child) = child else { return false };
-        // The end of the input ends clang. A clang that does not read is judged by its status.
-        let is_written = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(b"int works;\n").is_ok());
-        child.wait().is_ok_and(|status| status.success()) && is_written
+    fn compiles_for_bpf(&self, runner: Runner<'_>) -> Result<bool, BuildError> {
+        let mut command = self.command();
+        command.args(["-target", "bpf", "-x", "c", "-S", "-o", "-", "-"]);
+        match runner.output(&mut command, b"int works;\n") {
+            Ok(output) => Ok(output.ok_or(BuildError::Cancelled)?.status.success()),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Returns a command of this clang.
@@ -118,10 +126,12 @@ mod tests {
 
     #[test]
     fn a_program_that_is_no_clang_is_named_in_the_error() {
-        let error = Clang::find(Some(Path::new("/bin/true"))).unwrap_err().to_string();
+        let error = Clang::find(Some(Path::new("/bin/true")), Runner::default()).unwrap_err().to_string();
         assert!(error.contains("/bin/true: its --version names no version of clang"), "{error}");
-        let error = Clang::find(Some(Path::new("/nonexistent/clang"))).unwrap_err().to_string();
-        let unknown = Clang::find(Some(Path::new("clang-nonexistent"))).unwrap_err().to_string();
+        let error =
+            Clang::find(Some(Path::new("/nonexistent/clang")), Runner::default()).unwrap_err().to_string();
+        let unknown =
+            Clang::find(Some(Path::new("clang-nonexistent")), Runner::default()).unwrap_err().to_string();
         assert!(unknown.contains("clang-nonexistent: no such program in PATH"), "{unknown}");
         assert!(
             error.contains("/nonexistent/clang: cannot be started") && error.contains("apt install clang"),

@@ -1,6 +1,8 @@
 //! Compiles a source to a BPF object.
 
-use crate::{clang::Clang, dep_file, environment::Environment, error::BuildError, output::Temporary};
+use crate::{
+    clang::Clang, dep_file, environment::Environment, error::BuildError, output::Temporary, runner::Runner,
+};
 use alloc::borrow::Cow;
 use std::{
     ffi::OsString,
@@ -62,11 +64,12 @@ fn source_argument(source: &Path) -> Cow<'_, Path> {
 }
 
 /// Returns the text of a source after the preprocessor.
-pub(crate) fn preprocess(request: &Compilation<'_>) -> Result<Vec<u8>, BuildError> {
+pub(crate) fn preprocess(request: &Compilation<'_>, runner: Runner<'_>) -> Result<Vec<u8>, BuildError> {
     let Compilation { clang, source, .. } = request;
     let mut command = request.command();
-    command.arg("-E").arg(&*source_argument(source)).stdin(Stdio::null());
-    let output = command.output().map_err(BuildError::io(clang.path(), "start it"))?;
+    command.arg("-E").arg(&*source_argument(source));
+    let output = runner.output(&mut command, b"").map_err(BuildError::io(clang.path(), "start it"))?;
+    let output = output.ok_or(BuildError::Cancelled)?;
     if output.status.success() {
         return Ok(output.stdout);
     }

@@ -87,6 +87,9 @@ pub enum BuildError {
         #[source]
         cause: io::Error,
     },
+    /// The caller has cancelled the work.
+    #[error("cancelled")]
+    Cancelled,
     /// clang's list of headers cannot be read.
     #[error("{}: no list of dependencies: {problem}", .path.display())]
     Dependencies {

@@ -41,6 +41,7 @@ mod error;
 mod headers;
 mod manifest;
 mod output;
+mod runner;
 pub mod skeleton;
 mod source_options;
 mod vmlinux;

@@ -7,7 +7,7 @@ mod common;
 use common::{demo, run, run_in, text};
 use core_relo::{Endian, btf::Builder};
 use rustix::{
-    fs::{FileType, Mode},
+    fs::{CWD, FileType, Mode, OFlags},
     process::{Pid, Signal},
 };
 use std::{
@@ -15,8 +15,8 @@ use std::{
     io::Write as _,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::Path,
-    process::{Command, Stdio},
-    time::Duration,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 const KERNEL: &str = "linux-7.2.btf";
@@ -210,38 +210,74 @@ struct on_x86 *x86;
     }
 }
 
-#[test]
-fn an_interrupt_leaves_no_directory_of_headers() {
-    let dir = tempfile::tempdir().unwrap();
-    let temporary = dir.path().join("temporary");
-    fs::create_dir(&temporary).unwrap();
-    // clang waits for the writer of the pipe.
-    let pipe = dir.path().join("pipe.h");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
-    fs::write(dir.path().join("waits.bpf.c"), "#include \"pipe.h\"\n").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
-    command.args(["gen", "vmlinux", "waits.bpf.c", "--btf", text(&demo().join(KERNEL))]);
-    command.current_dir(dir.path()).env("TMPDIR", &temporary).process_group(0);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let entries = || fs::read_dir(&temporary).unwrap().count();
-    let written = || fs::read_dir(&temporary).unwrap().flatten().next().map(|found| found.path());
-    while child.try_wait().unwrap().is_none() {
-        // The preprocessor has started, or is about to start.
-        if written().is_some_and(|found| fs::read_dir(found).is_ok_and(|mut files| files.next().is_some())) {
-            break;
+/// A child process that ends with the test, which waits for nothing without a limit.
+struct LimitedChild(Child);
+
+impl LimitedChild {
+    /// Waits until `look` returns a value.
+    fn wait_for<T>(&mut self, what: &str, mut look: impl FnMut(&mut Child) -> Option<T>) -> T {
+        let end = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < end {
+            if let Some(found) = look(&mut self.0) {
+                return found;
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(5));
+        panic!("{what} takes too long");
     }
-    if child.try_wait().unwrap().is_some() {
-        println!("SKIP: no clang");
-        return;
+}
+
+impl Drop for LimitedChild {
+    fn drop(&mut self) {
+        let _killed = self.0.kill();
+        let _status = self.0.wait();
     }
-    std::thread::sleep(Duration::from_millis(300));
-    // As a terminal does, to all processes in its foreground.
-    let group = Pid::from_child(&child);
-    rustix::process::kill_process_group(group, Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
-    assert_eq!(entries(), 0, "{:?}", written());
+}
+
+/// A terminal sends a signal to clang, too; a service manager may send it to the command alone.
+#[test]
+fn a_signal_stops_clang_and_leaves_no_directory_of_headers() {
+    for (signal, is_for_group) in [(Signal::INT, true), (Signal::TERM, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let temporary = dir.path().join("temporary");
+        fs::create_dir(&temporary).unwrap();
+        // clang waits for the text of the pipe.
+        let pipe = dir.path().join("pipe.h");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        fs::write(dir.path().join("waits.bpf.c"), "#include \"pipe.h\"\n").unwrap();
+        let errors = dir.path().join("errors");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
+        command.args(["gen", "vmlinux", "waits.bpf.c", "--btf", text(&demo().join(KERNEL))]);
+        command.current_dir(dir.path()).env("TMPDIR", &temporary).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
+        let mut child = LimitedChild(command.spawn().unwrap());
+        // A pipe can be opened so only if somebody reads.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let writer = child.wait_for("the start of clang", |child| {
+            let has_ended = child.try_wait().unwrap().is_some();
+            rustix::fs::open(&pipe, flags, Mode::empty())
+                .map_or(has_ended.then_some(None), |pipe| Some(Some(pipe)))
+        });
+        if writer.is_none() {
+            let errors = fs::read_to_string(&errors).unwrap();
+            assert!(errors.contains("no clang"), "{errors}");
+            println!("SKIP: no clang");
+            return;
+        }
+        assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1);
+        let pid = Pid::from_child(&child.0);
+        if is_for_group {
+            rustix::process::kill_process_group(pid, signal).unwrap();
+        } else {
+            rustix::process::kill_process(pid, signal).unwrap();
+        }
+        let status = child.wait_for("the end by a signal", |child| child.try_wait().unwrap());
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{}", fs::read_to_string(&errors).unwrap());
+        let left: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().map(|entry| entry.path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        // clang has ended, too: nobody reads any more.
+        child.wait_for("the end of clang", |_| rustix::fs::open(&pipe, flags, Mode::empty()).err());
+    }
 }
 
 #[test]

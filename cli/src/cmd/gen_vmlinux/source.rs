@@ -1,8 +1,10 @@
 //! Sources of BPF programs, after clang's preprocessor.
 
 use crate::{
-    args::gen_vmlinux::GenVmlinuxArgs, error::BadInput, output::random_names,
-    process::signals::TerminationSignals,
+    args::gen_vmlinux::GenVmlinuxArgs,
+    error::BadInput,
+    output::random_names,
+    process::signals::{self, TerminationSignals},
 };
 use core_relo::btf::{Btf, HeaderRoots};
 use core_relo_build::{BuildError, Builder, Preprocessed};
@@ -46,17 +48,20 @@ fn is_vmlinux(file: &[u8]) -> bool {
     file.rsplit(|c| *c == b'/').next() == Some(b"vmlinux.h")
 }
 
-/// Runs the preprocessor. A signal ends the process after the directory of headers has been removed.
+/// Runs the preprocessor. A signal stops clang, and ends the process after the directory of headers has been removed.
 fn preprocess(path: &Path, builder: Builder) -> Result<Preprocessed, BadInput> {
-    let signals = TerminationSignals::catch_all()?;
+    let caught = TerminationSignals::catch_all()?;
     let result = match PrivateDirectory::create() {
-        Ok(directory) => builder.out_dir(&directory.0).preprocess("").map_err(|e| bad_input(path, &e)),
+        Ok(directory) => {
+            let builder = builder.out_dir(&directory.0);
+            builder.preprocess_until("", &signals::has_arrived).map_err(|e| bad_input(path, &e))
+        }
         Err(e) => {
             Err(BadInput::for_path(&env::temp_dir(), format_args!("create a directory for headers: {e}")))
         }
     };
     // The directory does not exist any more.
-    signals.release()?;
+    caught.release()?;
     result
 }
 
