@@ -34,6 +34,22 @@ fn compile(source: &str, include: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
+/// Returns whether sources can be read on this machine: with a clang for BPF, and the headers of Linux.
+fn has_clang(dir: &Path) -> bool {
+    let mut b = Builder::new(Endian::Little);
+    b.int("int", 4, Builder::SIGNED);
+    fs::write(dir.join("probe.btf"), b.finish()).unwrap();
+    fs::write(dir.join("probe.bpf.c"), "#include <linux/types.h>\n").unwrap();
+    let probe = run_in(dir, ["gen", "vmlinux", "probe.bpf.c", "--btf", "probe.btf"]);
+    let reason = ["no clang", "file not found"].into_iter().find(|reason| probe.err.contains(reason));
+    if let Some(reason) = reason {
+        println!("SKIP: {reason}");
+    } else {
+        assert_eq!(probe.exit, 0, "{probe:?}");
+    }
+    reason.is_none()
+}
+
 fn assert_compiles(source: &str, include: &Path) {
     match compile(source, include) {
         Some(errors) => assert_eq!(errors, ""),
@@ -182,8 +198,7 @@ struct on_x86 *x86;
     for name in ["-x.bpf.c", "@x.bpf.c"] {
         fs::write(dir.path().join(name), source).unwrap();
     }
-    if Command::new("clang").arg("--version").output().is_err() {
-        println!("SKIP: no clang");
+    if !has_clang(dir.path()) {
         return;
     }
     let kernels = [
