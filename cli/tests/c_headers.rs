@@ -178,6 +178,35 @@ fn programs_compile_with_the_header_of_their_source_or_object() {
     assert!(missing.exit == 2 && !missing.err.contains("clang"), "{missing:?}");
 }
 
+/// The header of two sources lacked all that one of them defines, and the other one did not compile.
+#[test]
+fn what_one_source_defines_is_in_the_header_for_another() {
+    let dir = tempfile::tempdir().unwrap();
+    if !has_clang(dir.path()) {
+        return;
+    }
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    b.structure("key", 4, &[("number", int, 0)]);
+    fs::write(dir.path().join("kernel.btf"), b.finish()).unwrap();
+    fs::write(dir.path().join("owner.bpf.c"), "struct key { char own[3]; };\n").unwrap();
+    let user = "#include \"vmlinux.h\"\nint number(struct key *key) { return key->number; }\n";
+    fs::write(dir.path().join("user.bpf.c"), user).unwrap();
+    let generate = |inputs: &[&str]| {
+        let command = [&["gen", "vmlinux", "--btf", "kernel.btf", "-o", "vmlinux.h"], inputs].concat();
+        let run = run_in(dir.path(), command);
+        assert_eq!(run.exit, 0, "{run:?}");
+        run.err
+    };
+    let notes = generate(&["user.bpf.c", "owner.bpf.c"]);
+    assert_compiles(user, dir.path());
+    assert!(notes.contains("owner.bpf.c: defines `key`, as the header does"), "{notes}");
+    assert!(!notes.contains("user.bpf.c"), "{notes}");
+    assert_eq!(generate(&["user.bpf.c"]), "");
+    assert_compiles(user, dir.path());
+    assert_eq!(generate(&["owner.bpf.c"]), "");
+}
+
 /// A source sees the registers of the kernel that the header is for, not those of this machine.
 #[test]
 fn sources_are_read_for_the_architecture_of_the_kernel() {

@@ -11,6 +11,7 @@ pub(crate) const GEN_VMLINUX_HELP: &str = "Examples:
   core-relo gen vmlinux *.bpf.o --btf 6.12/vmlinux --root task_struct --root 'tcp_*' -o vmlinux.h
 
 The header declares all types that sources name, and those that they reach through the names of members: the sources compile with it.
+A note names a source that does not, because it defines a type which another source takes from the header.
 clang's preprocessor reads the sources for the kernel's architecture (__TARGET_ARCH_arm64), which `struct pt_regs` tells, else for this machine's,
 with the headers of `core-relo-build`. CLANG names clang, BPF_CFLAGS has more arguments for it.
 

@@ -32,7 +32,7 @@ mod text;
 mod view;
 mod write;
 
-pub use c_header::{CHeader, HeaderRoots, LayoutError};
+pub use c_header::{CHeader, HeaderRoots, LayoutError, Redefinitions};
 pub use format::Kind;
 pub use kernel_check::{
     BtfPlace, BtfRule, BtfViolation, BtfViolations, Element, KernelBtfRules, ManagedError, ManagedField,

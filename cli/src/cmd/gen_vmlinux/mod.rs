@@ -40,13 +40,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Resul
     )
 }
 
-/// Returns the header, and notes: what could not be read, and the names that the kernel does not have.
+/// Returns the header, and notes: what could not be read, names that the kernel does not have, and sources that do not compile with the header.
 fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
-    let (mut roots, mut notes) = (HeaderRoots::new(), Vec::new());
+    let (mut roots, mut notes, mut sources) = (HeaderRoots::new(), Vec::new(), Vec::new());
     let kernel = read_file(&args.btf, None)?;
     for path in &args.inputs {
         if path.extension().is_some_and(|extension| extension == "c") {
             source::add(&mut roots, path, &kernel, args)?;
+            sources.push(path);
         } else {
             notes.extend(add_object(&mut roots, path)?);
         }
@@ -55,7 +56,13 @@ fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
     ids.extend(matching_types(&kernel, &args.root, &escape_path(&args.btf))?);
     let header = CHeader::with_roots(&kernel, ids).assertions(args.assertions);
     notes.extend(roots.missing().map(|name| format!("the kernel does not have `{name}`")));
-    Ok((header.to_string(), notes))
+    let text = header.to_string();
+    for found in roots.redefinitions(&text) {
+        // The numbers are those of the calls above.
+        let path = sources.get(found.source).ok_or_else(|| BadInput::new("sources", "one is missing"))?;
+        notes.push(source::redefinition_note(path, &found.names));
+    }
+    Ok((text, notes))
 }
 
 /// Adds the types that an object uses: those of its BTF, and of its debug information, if it has some. Returns a note about debug information

@@ -2,11 +2,14 @@
 
 use crate::{
     args::gen_vmlinux::GenVmlinuxArgs,
-    error::BadInput,
+    error::{BadInput, escape_path},
     output::random_names,
     process::signals::{self, TerminationSignals},
 };
-use core_relo::btf::{Btf, HeaderRoots};
+use core_relo::{
+    Name,
+    btf::{Btf, HeaderRoots},
+};
 use core_relo_build::{BuildError, Builder, Preprocessed};
 use core_relo_loader::target::find_architecture;
 use std::{
@@ -41,6 +44,24 @@ pub(super) fn add(
     let library = sources.headers.as_os_str().as_bytes().to_vec();
     roots.add_source(&sources.text, |file| file.starts_with(&library) || is_vmlinux(file));
     Ok(())
+}
+
+/// The number of names in a note.
+const NOTED_NAMES: usize = 3;
+
+/// Returns a note on a source that defines names which the header has, too.
+pub(super) fn redefinition_note(path: &Path, names: &[Name<'_>]) -> String {
+    let shown: Vec<_> = names.iter().take(NOTED_NAMES).map(|name| format!("`{name}`")).collect();
+    let more = match names.len().checked_sub(shown.len()) {
+        None | Some(0) => String::new(),
+        Some(count) => format!(" and {count} more"),
+    };
+    format!(
+        "{}: defines {}{more}, as the header does, because another source or a type of the kernel needs the kernel's: \
+         if the source includes the header, make a header of its own for it, or rename its types",
+        escape_path(path),
+        shown.join(", ")
+    )
 }
 
 /// Returns whether a file is a header with a kernel's types that has another guard than `__VMLINUX_H__`.

@@ -12,6 +12,7 @@
 //! | `assertions` | the layout, as assertions for the compiler |
 //! | `roots` | the types of a kernel that an object or a source uses |
 //! | `source_names` | the names in a C source |
+//! | `sources` | the sources of a header, and what they define that the header has, too |
 //! | `source_definitions` | the types that a C source defines itself |
 
 mod assertions;
@@ -25,12 +26,14 @@ mod names;
 mod roots;
 mod source_definitions;
 mod source_names;
+mod sources;
 mod tags;
 #[cfg(test)]
 mod tests;
 
 pub use layout::LayoutError;
 pub use roots::HeaderRoots;
+pub use sources::Redefinitions;
 
 use crate::{
     btf::{format::Kind, parse::Btf, view::Type},

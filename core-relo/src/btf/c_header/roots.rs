@@ -1,6 +1,6 @@
 //! The types of a kernel that BPF objects use.
 
-use super::source_names::SourceNames;
+use super::sources::{NamedTypes, Redefinitions, Sources};
 use crate::{
     btf::{format::Kind, parse::Btf, view::Type},
     ids::TypeId,
@@ -41,7 +41,7 @@ enum RootKind {
 #[derive(Debug, Default)]
 pub struct HeaderRoots {
     wanted: BTreeMap<RootKind, BTreeMap<Vec<u8>, Root>>,
-    sources: SourceNames,
+    sources: Sources,
 }
 
 /// A name that an object uses.
@@ -102,14 +102,14 @@ impl HeaderRoots {
 
     /// Returns the types of the kernel. Names that the kernel does not have become [missing](Self::missing).
     pub fn resolve(&mut self, kernel: &Btf<'_>) -> Vec<TypeId> {
-        let mut named = Vec::new();
+        let mut named = self.sources.no_types();
         let mut roots = self.find(kernel, &mut named);
         roots.extend(self.sources.reached(kernel, &named));
         roots
     }
 
-    /// Returns the types with a wanted name, in the order of their ids. Adds those that a source names to `named`.
-    fn find(&mut self, kernel: &Btf<'_>, named: &mut Vec<TypeId>) -> Vec<TypeId> {
+    /// Returns the types with a wanted name, in the order of their ids. Adds those that sources name to `named`.
+    fn find(&mut self, kernel: &Btf<'_>, named: &mut NamedTypes) -> Vec<TypeId> {
         let mut roots = match kernel.base() {
             Some(base) => self.find(base, named),
             None => Vec::new(),
@@ -123,9 +123,8 @@ impl HeaderRoots {
             if is_constants && !self.sources.defines(ty) {
                 roots.push(ty.id());
             }
-            if self.sources.names(ty) {
+            if self.sources.names(ty, named) {
                 roots.push(ty.id());
-                named.push(ty.id());
             }
             let wanted = self.wanted.get_mut(&kind).and_then(|names| names.get_mut(ty.name().as_bytes()));
             if let Some(root) = wanted {
@@ -144,6 +143,12 @@ impl HeaderRoots {
     pub fn missing(&self) -> impl Iterator<Item = Name<'_>> {
         let names = self.wanted.values().flatten();
         names.filter(|(_, root)| root.is_of_kernel && !root.is_found).map(|(name, _)| Name::new(name))
+    }
+
+    /// Returns what sources define although a header has it, too: for another source, or for a type of the kernel that contains it. Such a source
+    /// does not compile with the header.
+    pub fn redefinitions(&self, header: &str) -> Vec<Redefinitions<'_>> {
+        self.sources.redefinitions(header)
     }
 
     /// Adds an enum, or the enumerators of an enum without a name.

@@ -10,8 +10,8 @@ use hashbrown::HashSet;
 pub(super) struct SourceDefinitions {
     /// The structs, unions and enums with a body.
     tags: HashSet<Vec<u8>>,
-    /// The typedefs and enumerators.
-    ordinary: HashSet<Vec<u8>>,
+    typedefs: HashSet<Vec<u8>>,
+    enumerators: HashSet<Vec<u8>>,
 }
 
 impl SourceDefinitions {
@@ -27,14 +27,28 @@ impl SourceDefinitions {
         let name = ty.name().as_bytes();
         match ty.kind() {
             Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 => self.tags.contains(name),
-            Kind::Typedef => self.ordinary.contains(name),
+            Kind::Typedef => self.has_ordinary(name),
             _ => false,
         }
     }
 
     /// Returns whether the source defines an enumerator or typedef of this name.
     pub(super) fn has_ordinary(&self, name: &[u8]) -> bool {
-        self.ordinary.contains(name)
+        self.typedefs.contains(name) || self.enumerators.contains(name)
+    }
+
+    /// Returns the names that both texts define: structs, unions and enums, then enumerators, both sorted. Typedefs are none of them, because C
+    /// permits the same one twice.
+    pub(super) fn common(&self, other: &Self) -> Vec<&[u8]> {
+        let mut names = Vec::new();
+        for (own, others) in [(&self.tags, &other.tags), (&self.enumerators, &other.enumerators)] {
+            let start = names.len();
+            names.extend(own.iter().filter(|name| others.contains(*name)).map(Vec::as_slice));
+            if let Some(added) = names.get_mut(start..) {
+                added.sort_unstable();
+            }
+        }
+        names
     }
 }
 
@@ -113,7 +127,7 @@ impl<'t> Scanner<'_, 't> {
             && core::mem::take(is_next)
         {
             if is_file_scope {
-                self.found.ordinary.insert(word.to_vec());
+                self.found.enumerators.insert(word.to_vec());
             }
             return;
         }
@@ -201,7 +215,7 @@ impl<'t> Scanner<'_, 't> {
             return;
         }
         if let Some(name) = typedef.name.take() {
-            self.found.ordinary.insert(name.to_vec());
+            self.found.typedefs.insert(name.to_vec());
         }
         if is_last {
             self.typedef = None;
@@ -216,10 +230,7 @@ mod tests {
         Endian, TypeId,
         btf::{Btf, Builder, CHeader, HeaderRoots},
     };
-    use alloc::{
-        string::{String, ToString as _},
-        vec,
-    };
+    use alloc::string::{String, ToString as _};
 
     fn sorted(names: &HashSet<Vec<u8>>) -> Vec<String> {
         let mut names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -245,12 +256,10 @@ typedef unsigned long word_t __attribute__((mode(word))); typedef struct used al
         found.add(text);
         assert_eq!(sorted(&found.tags), ["both", "inner", "key", "sized"]);
         assert_eq!(
-            sorted(&found.ordinary),
-            vec![
-                "BIG", "BIGGER", "IN_A", "IN_B", "alias", "callback", "list_p", "list_t", "numbers", "plain",
-                "word_t"
-            ]
+            sorted(&found.typedefs),
+            ["alias", "callback", "list_p", "list_t", "numbers", "plain", "word_t"]
         );
+        assert_eq!(sorted(&found.enumerators), ["BIG", "BIGGER", "IN_A", "IN_B"]);
     }
 
     /// The header would define the source's own types a second time.

@@ -42,19 +42,14 @@ impl SourceNames {
         }
     }
 
-    /// Adds the name of an enumerator that a program may use.
-    pub(super) fn add_enumerator(&mut self, name: &[u8]) {
-        self.words.insert(name.to_vec());
-    }
-
-    /// Returns whether the source defines a type of this name itself. A second definition would be an error of the compiler.
-    pub(super) fn defines(&self, ty: Type<'_>) -> bool {
-        self.definitions.has(ty)
+    /// Returns the types that the source defines itself. A second definition would be an error of the compiler.
+    pub(super) const fn definitions(&self) -> &SourceDefinitions {
+        &self.definitions
     }
 
     /// Returns whether the source names a declaration that it does not define.
     pub(super) fn names(&self, ty: Type<'_>) -> bool {
-        if self.defines(ty) {
+        if self.definitions.has(ty) {
             return false;
         }
         let name = ty.name().as_bytes();
@@ -77,7 +72,7 @@ impl SourceNames {
             let Some(ty) = btf.ty(id).filter(|_| visited.insert(id)) else { continue };
             match ty.kind() {
                 Kind::Struct | Kind::Union => {
-                    if !ty.name().is_empty() && !self.defines(ty) {
+                    if !ty.name().is_empty() && !self.definitions.has(ty) {
                         found.push(id);
                     }
                     let is_used = |name: &[u8]| name.is_empty() || self.words.contains(name);
