@@ -1,74 +1,120 @@
 //! The architectures that BPF programs are compiled for.
 
-/// A row of names of an architecture.
-struct Names {
-    /// In `__TARGET_ARCH_…`, by which headers choose registers.
+/// An architecture, as headers see it.
+struct Architecture {
+    /// Its name in `__TARGET_ARCH_…`, by which headers choose registers.
     header: &'static str,
-    /// In cargo's `CARGO_CFG_TARGET_ARCH`.
-    cargo: &'static [&'static str],
-    /// As `uname -m` prints it, and as Debian names it.
-    machine: &'static [&'static str],
+    targets: &'static [Target],
+}
+
+/// A target of cargo.
+struct Target {
+    /// Its name in cargo's `CARGO_CFG_TARGET_ARCH`.
+    cargo: &'static str,
+    word_bytes: u32,
+    /// The names of its machines, as `uname -m` prints them, and as Debian names them.
+    machines: &'static [&'static str],
+}
+
+const fn target32(cargo: &'static str, machines: &'static [&'static str]) -> Target {
+    Target { cargo, word_bytes: 4, machines }
+}
+
+const fn target64(cargo: &'static str, machines: &'static [&'static str]) -> Target {
+    Target { cargo, word_bytes: 8, machines }
 }
 
 /// The architectures whose registers the headers know.
-const ARCHITECTURES: [Names; 9] = [
-    Names { header: "x86", cargo: &["x86_64", "x86"], machine: &["x86_64", "amd64", "i686"] },
-    Names { header: "arm64", cargo: &["aarch64"], machine: &["aarch64", "arm64"] },
-    Names { header: "arm", cargo: &["arm"], machine: &["armv7l"] },
-    Names { header: "powerpc", cargo: &["powerpc64", "powerpc"], machine: &["ppc64le", "ppc64", "ppc"] },
-    Names { header: "riscv", cargo: &["riscv64", "riscv32"], machine: &["riscv64", "riscv32"] },
-    Names { header: "s390", cargo: &["s390x"], machine: &["s390x"] },
-    Names {
-        header: "mips",
-        cargo: &["mips64", "mips64r6", "mips", "mips32r6"],
-        machine: &["mips64", "mips"],
+const ARCHITECTURES: [Architecture; 9] = [
+    Architecture {
+        header: "x86",
+        targets: &[
+            target64("x86_64", &["x86_64", "amd64"]),
+            target32("x86", &["i686", "i586", "i486", "i386"]),
+        ],
     },
-    Names { header: "loongarch", cargo: &["loongarch64", "loongarch32"], machine: &["loongarch64"] },
-    Names { header: "sparc", cargo: &["sparc64", "sparc"], machine: &["sparc64", "sparc"] },
+    Architecture { header: "arm64", targets: &[target64("aarch64", &["aarch64", "aarch64_be", "arm64"])] },
+    Architecture {
+        header: "arm",
+        // A program for 32 bits sees `armv8l` on a 64-bit kernel.
+        targets: &[target32("arm", &["armv7l", "armv7b", "armv6l", "armv5tel", "armv8l", "armhf"])],
+    },
+    Architecture {
+        header: "powerpc",
+        targets: &[
+            target64("powerpc64", &["ppc64le", "ppc64el", "ppc64"]),
+            target32("powerpc", &["ppc", "powerpc"]),
+        ],
+    },
+    Architecture {
+        header: "riscv",
+        targets: &[target64("riscv64", &["riscv64"]), target32("riscv32", &["riscv32"])],
+    },
+    Architecture { header: "s390", targets: &[target64("s390x", &["s390x"])] },
+    Architecture {
+        header: "mips",
+        targets: &[
+            target64("mips64", &["mips64"]),
+            target64("mips64r6", &[]),
+            target32("mips", &["mips"]),
+            target32("mips32r6", &[]),
+        ],
+    },
+    Architecture {
+        header: "loongarch",
+        targets: &[target64("loongarch64", &["loongarch64"]), target32("loongarch32", &["loongarch32"])],
+    },
+    Architecture {
+        header: "sparc",
+        targets: &[target64("sparc64", &["sparc64"]), target32("sparc", &["sparc"])],
+    },
 ];
+
+fn targets() -> impl Iterator<Item = &'static Target> {
+    ARCHITECTURES.iter().flat_map(|architecture| architecture.targets)
+}
+
+/// Returns the name in headers of the architecture with a target.
+fn header_name(is_wanted: impl Fn(&Target) -> bool) -> Option<&'static str> {
+    let mut architectures = ARCHITECTURES.iter();
+    let found = architectures.find(|architecture| architecture.targets.iter().any(&is_wanted));
+    found.map(|architecture| architecture.header)
+}
 
 /// Returns the name in headers of an architecture that cargo names. `None` if the headers do not know its registers.
 pub(crate) fn of_cargo(name: &str) -> Option<&'static str> {
-    ARCHITECTURES.iter().find(|names| names.cargo.contains(&name)).map(|names| names.header)
+    header_name(|target| target.cargo == name)
 }
 
 /// Returns the name in headers of an architecture that a kernel names.
 pub(crate) fn of_kernel(machine: &str) -> Option<&'static str> {
-    ARCHITECTURES.iter().find(|names| names.machine.contains(&machine)).map(|names| names.header)
+    header_name(|target| target.machines.contains(&machine))
+}
+
+fn target_of_kernel(machine: &str) -> Option<&'static Target> {
+    targets().find(|target| target.machines.contains(&machine))
 }
 
 /// Returns the name in cargo of an architecture that a kernel names. `None` if the headers do not know its registers.
 pub(crate) fn cargo_of_kernel(machine: &str) -> Option<&'static str> {
-    let names = ARCHITECTURES.iter().find(|names| names.machine.contains(&machine))?;
-    names.cargo.first().copied()
+    target_of_kernel(machine).map(|target| target.cargo)
 }
 
-/// The architectures with words of 32 bits, as cargo names them.
-const CARGO_32_BIT: [&str; 8] =
-    ["x86", "arm", "powerpc", "riscv32", "mips", "mips32r6", "loongarch32", "sparc"];
+/// Returns the names of all machines.
+pub(crate) fn machines() -> impl Iterator<Item = &'static str> {
+    targets().flat_map(|target| target.machines).copied()
+}
 
-/// The architectures with words of 32 bits, as kernels name them.
-#[cfg(feature = "btf-archive")]
-const KERNEL_32_BIT: [&str; 6] = ["i686", "armv7l", "ppc", "riscv32", "mips", "sparc"];
-
-/// Returns the size of a word in bytes, of a kernel that names its architecture.
-#[cfg(feature = "btf-archive")]
-pub(crate) fn word_bytes_of_kernel(machine: &str) -> u32 {
-    if KERNEL_32_BIT.contains(&machine) { 4 } else { 8 }
+/// Returns the size of a word in bytes, of a kernel that names its architecture. `None` if the headers do not know its registers.
+#[cfg(any(feature = "btf-archive", test))]
+pub(crate) fn word_bytes_of_kernel(machine: &str) -> Option<u32> {
+    target_of_kernel(machine).map(|target| target.word_bytes)
 }
 
 /// Returns whether a kernel of the target's registers, with words of this size, runs programs for the target.
 pub(crate) fn fits_word_size(target: &str, bytes: u32) -> bool {
-    let is_32_bit = |name: &str| CARGO_32_BIT.contains(&name);
-    let runs_on_64_bit = || {
-        let mut names = ARCHITECTURES.iter().flat_map(|names| names.cargo);
-        names.any(|machine| !is_32_bit(machine) && is_native(target, machine))
-    };
-    match bytes {
-        4 => is_32_bit(target),
-        8 => runs_on_64_bit(),
-        _ => false,
-    }
+    // A 32-bit kernel runs programs of its own target alone, a 64-bit kernel perhaps others.
+    targets().filter(|machine| machine.word_bytes == bytes).any(|machine| is_native(target, machine.cargo))
 }
 
 /// The directories of headers such as `asm/types.h`, by the architecture's name in cargo and whether it is big-endian, where
@@ -106,6 +152,8 @@ pub(crate) fn is_native(target: &str, machine: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
     use super::*;
 
     /// Types of a 64-bit kernel are wrong for agents of 32-bit kernels.
@@ -118,6 +166,37 @@ mod tests {
             [("riscv32", "riscv64"), ("riscv64", "riscv32"), ("x86_64", "x86"), ("arm", "aarch64")]
         {
             assert!(!is_native(target, machine), "{target} on {machine}");
+        }
+    }
+
+    /// A machine of 32 bits was taken for the target of 64 bits with the same registers.
+    #[test]
+    fn machines_are_those_of_a_target_with_their_word_size() {
+        for machine in machines() {
+            let cargo = cargo_of_kernel(machine).unwrap();
+            assert!(fits_word_size(cargo, word_bytes_of_kernel(machine).unwrap()), "{machine}");
+            assert_eq!(of_cargo(cargo), of_kernel(machine), "{machine}");
+        }
+        for (machine, cargo) in [
+            ("i686", "x86"),
+            ("amd64", "x86_64"),
+            ("ppc", "powerpc"),
+            ("ppc64le", "powerpc64"),
+            ("riscv32", "riscv32"),
+            ("mips", "mips"),
+            ("sparc", "sparc"),
+            ("armv6l", "arm"),
+        ] {
+            assert_eq!(cargo_of_kernel(machine), Some(cargo));
+        }
+        assert_eq!(cargo_of_kernel("pdp11"), None);
+    }
+
+    #[test]
+    fn no_name_stands_for_two_targets() {
+        let names: Vec<_> = machines().collect();
+        for name in &names {
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
         }
     }
 

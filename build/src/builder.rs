@@ -108,7 +108,7 @@ impl Builder {
     }
 
     /// Sets the machine that the programs run on, as `uname -m` prints it, and its byte order. The default is cargo's target, and outside of
-    /// cargo this machine.
+    /// cargo this machine. A build for a machine whose registers the headers do not know is an error.
     ///
     /// Sources see `__TARGET_ARCH_…` of the machine. Where its headers, such as `asm/types.h`, are not installed, they see those of this machine.
     #[must_use]
@@ -299,10 +299,10 @@ impl Builder {
     /// Returns cargo's settings, for the machine that the caller has set.
     fn environment(&self) -> Result<Environment, BuildError> {
         let environment = Environment::read(self.out_dir.as_ref())?;
-        Ok(match &self.machine {
+        match &self.machine {
             Some(machine) => environment.for_machine(machine),
-            None => environment,
-        })
+            None => Ok(environment),
+        }
     }
 
     /// Returns the caller's arguments for clang.

@@ -43,9 +43,18 @@ impl Environment {
     }
 
     /// Returns the environment of a build for another machine. Its own headers may not be installed.
-    pub(crate) fn for_machine(self, machine: &Machine) -> Self {
-        let arch = architecture::cargo_of_kernel(&machine.name).unwrap_or(&machine.name).to_owned();
-        Self { arch, is_big_endian: machine.is_big_endian, has_foreign_headers: true, ..self }
+    pub(crate) fn for_machine(self, machine: &Machine) -> Result<Self, BuildError> {
+        let arch = architecture::cargo_of_kernel(&machine.name);
+        let arch = arch.ok_or_else(|| BuildError::UnknownMachine {
+            machine: machine.name.clone(),
+            known: architecture::machines().collect(),
+        })?;
+        Ok(Self {
+            arch: arch.to_owned(),
+            is_big_endian: machine.is_big_endian,
+            has_foreign_headers: true,
+            ..self
+        })
     }
 
     /// Returns clang's target: BPF in the byte order of the machine.

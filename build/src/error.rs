@@ -90,6 +90,14 @@ pub enum BuildError {
     /// The caller has cancelled the work.
     #[error("cancelled")]
     Cancelled,
+    /// The headers do not know the registers of the machine that [`Builder::machine`](crate::Builder::machine) names.
+    #[error("no machine is called `{machine}`, expected one of {}", .known.join(", "))]
+    UnknownMachine {
+        /// The name.
+        machine: String,
+        /// The names of the machines that the headers know.
+        known: Vec<&'static str>,
+    },
     /// clang's list of headers cannot be read.
     #[error("{}: no list of dependencies: {problem}", .path.display())]
     Dependencies {

@@ -183,6 +183,47 @@ fn vmlinux_h_of_an_earlier_run_is_not_seen() {
     project.builder().clang_arg(include).build_with(&mut Vec::new()).unwrap();
 }
 
+/// A machine of 32 bits was built for as the one of 64 bits with the same registers.
+#[test]
+fn the_machine_tells_the_word_size_of_its_kernels() {
+    let project = Project::new();
+    project.write("src/agent.bpf.c", "#include <vmlinux.h>\nstruct kernel_type value;\n");
+    for bytes in [4, 8] {
+        let mut kernel = btf::Builder::new(Endian::Little);
+        kernel.int("unsigned long", bytes, 0);
+        let long = kernel.int("long", bytes, btf::Builder::SIGNED);
+        kernel.structure("kernel_type", bytes, &[("member", long, 0)]);
+        fs::write(project.path(&format!("{bytes}.btf")), kernel.finish()).unwrap();
+    }
+    let build = |machine: &str, types: &str| {
+        let builder = project.builder().machine(machine, Endian::Little);
+        let built = builder.vmlinux_of(project.path(types)).build_with(&mut Vec::new());
+        built.map(drop).map_err(|e| e.to_string())
+    };
+    if build("riscv64", "8.btf").is_err_and(|error| error.starts_with("no clang")) {
+        return println!("SKIP: no clang that compiles BPF programs");
+    }
+    for (machine, types) in [
+        ("i686", "4.btf"),
+        ("armv6l", "4.btf"),
+        ("riscv32", "4.btf"),
+        ("riscv64", "8.btf"),
+        ("amd64", "8.btf"),
+    ] {
+        build(machine, types).unwrap();
+    }
+    for (machine, types) in [("riscv32", "8.btf"), ("riscv64", "4.btf"), ("x86_64", "4.btf")] {
+        let error = build(machine, types).unwrap_err();
+        assert!(error.contains("a kernel with words of"), "{machine}: {error}");
+    }
+    for error in [
+        build("pdp11", "4.btf").unwrap_err(),
+        project.builder().machine("pdp11", Endian::Little).preprocess("").unwrap_err().to_string(),
+    ] {
+        assert!(error.contains("no machine is called `pdp11`") && error.contains("x86_64"), "{error}");
+    }
+}
+
 #[test]
 fn a_source_without_a_skeleton_is_named() {
     let project = Project::new();

@@ -106,7 +106,8 @@ fn from_archive(bytes: &[u8], target: &str, expected: &str) -> Result<Vec<u8>, V
         |entry: &&ArchiveEntry| architecture::of_kernel(&entry.kernel.architecture) == Some(expected);
     let newest = archive.entries().iter().filter(is_of_target).max_by_key(|entry| {
         let word = architecture::word_bytes_of_kernel(&entry.kernel.architecture);
-        (architecture::fits_word_size(target, word), release_numbers(&entry.kernel.release))
+        let fits = word.is_some_and(|word| architecture::fits_word_size(target, word));
+        (fits, release_numbers(&entry.kernel.release))
     });
     let newest = newest.ok_or_else(|| {
         let mut found: Vec<_> =
