@@ -43,7 +43,8 @@ impl Compilation<'_> {
         if let Some(arch) = environment.header_arch() {
             command.arg(format!("-D__TARGET_ARCH_{arch}"));
         }
-        for directory in [Some(*include), *vmlinux].into_iter().flatten() {
+        // The directory of this crate's headers may have an old `vmlinux.h`, by an earlier version or by the user.
+        for directory in [*vmlinux, Some(*include)].into_iter().flatten() {
             command.arg("-I").arg(directory);
         }
         if let Some(directory) = environment.multiarch_headers() {

@@ -169,6 +169,12 @@ fn vmlinux_h_of_an_earlier_run_is_not_seen() {
         return println!("SKIP: no clang that compiles BPF programs");
     }
     built.unwrap();
+
+    // One beside the builder's headers, where earlier versions wrote it.
+    project.write("out/include/vmlinux.h", "#error the old header\n");
+    project.builder().vmlinux_of(project.path("old.btf")).build_with(&mut Vec::new()).unwrap();
+    fs::remove_file(project.path("out/include/vmlinux.h")).unwrap();
+
     let error = project.build().unwrap().unwrap_err().to_string();
     assert!(error.contains("'vmlinux.h' file not found"), "{error}");
 
