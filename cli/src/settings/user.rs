@@ -1,7 +1,7 @@
 //! The settings of a command, and those that apply to an object.
 
 use super::{
-    AttachTo, Setting, SettingValue,
+    Setting, SettingValue,
     names::{NameKind, ObjectNames, no_such},
 };
 use crate::{
@@ -254,13 +254,23 @@ impl SettingValue {
     }
 }
 
-/// Returns the attach target in a word for a program type: `vfs_read` of `fentry/vfs_read`.
-fn section_target(word: &str) -> Option<&str> {
-    let def = SecDef::find(word.as_bytes()).filter(|def| def.matching == SecMatch::WithTarget)?;
+/// Returns the function in a word for a program type: `vfs_read` of `fentry/vfs_read`.
+fn section_function(word: &str) -> Option<&str> {
+    let def = SecDef::find(word.as_bytes())
+        .filter(|def| def.matching == SecMatch::WithTarget && def.flags.needs_attach_btf())?;
     word.get(def.name.len()..)?.strip_prefix('/').filter(|target| !target.is_empty())
 }
 
-/// An attribute that a setting decides: the option and the name.
+/// Returns a function of the kernel itself without the name of its BTF: `vfs_read` of `vmlinux:vfs_read`.
+fn plain_function(function: &str) -> String {
+    function.strip_prefix("vmlinux:").unwrap_or(function).to_owned()
+}
+
+/// The attribute that both a program type and an attach target decide. A target in a loaded program, `FUNC@PROGRAM`, completes a section
+/// with the same function, such as `freplace/FUNC`.
+const FUNCTION: &str = "function";
+
+/// An attribute that a setting decides: the option or [`FUNCTION`], and the name.
 type Attribute = (&'static str, String);
 
 impl Setting {
@@ -284,13 +294,14 @@ impl Setting {
                 vec![(name(self.value.option()), n.to_string())]
             }
             SettingValue::ProgramType(word) => {
-                let function = section_target(word).map(|function| {
-                    let target = AttachTo { function: function.to_owned(), of_program: None };
-                    SettingValue::AttachTarget(target)
-                });
-                let values = [Some(self.value.clone()), function].into_iter().flatten();
-                values.map(|value| (name(value.option()), format!("{value:?}"))).collect()
+                let function =
+                    section_function(word).map(|function| (name(FUNCTION), plain_function(function)));
+                [(name(self.value.option()), word.clone())].into_iter().chain(function).collect()
             }
+            SettingValue::AttachTarget(target) => vec![
+                (name(self.value.option()), format!("{target:?}")),
+                (name(FUNCTION), plain_function(&target.function)),
+            ],
             value => vec![(name(value.option()), format!("{value:?}"))],
         }
     }
@@ -302,5 +313,38 @@ impl Setting {
             && NameKind::of(&earlier.value) == NameKind::Map
             && earlier.name == inner_map_name(&self.name);
         is_same && self.name == earlier.name || has_inner
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(settings: [Setting; 2]) -> SettingGroup {
+        SettingGroup { place: None, object: None, demands_names: true, settings: settings.into() }
+    }
+
+    /// A target completes the section that is loaded with it: `freplace/FUNC` needs the program of the function.
+    #[test]
+    fn a_target_contradicts_a_section_only_with_another_function() {
+        for (section, target, is_consistent) in [
+            ("freplace/pass", "pass@/sys/fs/bpf/x/pass", true),
+            ("fentry/pass", "pass@12", true),
+            ("fentry/pass", "drop@12", false),
+            ("fentry/vmlinux:vfs_read", "vfs_read", true),
+            ("fentry.s/vfs_read", "vmlinux:vfs_read", true),
+            ("fentry/vmlinux:vfs_read", "vfs_write", false),
+            ("fentry/nf_tables:nft_init", "nft_init", false),
+            ("fentry", "vfs_read", true),
+        ] {
+            let section = Setting::parse_program_type(&format!("hook={section}")).unwrap();
+            let target = Setting::parse_attach_target(&format!("hook={target}")).unwrap();
+            for settings in [[section.clone(), target.clone()], [target, section]] {
+                let checked = group(settings.clone()).check_contradictions();
+                assert_eq!(checked.is_ok(), is_consistent, "{settings:?}");
+            }
+        }
+        let targets = ["hook=pass@1", "hook=pass@2"].map(|text| Setting::parse_attach_target(text).unwrap());
+        assert!(group(targets).check_contradictions().is_err());
     }
 }
