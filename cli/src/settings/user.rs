@@ -92,6 +92,13 @@ impl UserSettings {
         Ok(())
     }
 
+    /// Returns the settings for a command on one of the objects that `core-relo.toml` is for: the other objects may have the names.
+    pub(crate) fn for_one_of_project(mut self) -> Self {
+        let of_file = self.groups.iter_mut().filter(|group| group.place.is_some());
+        of_file.for_each(|group| group.demands_names = false);
+        self
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     let read = kernel_inputs(&args.evidence).and_then(|inputs| {
         let given = args.variants.as_deref().map(read_variants).transpose()?;
         let mut config = Config::of_project(&args.config)?;
-        let user = config.take_settings(&args.settings)?;
+        let user = config.take_settings(&args.settings)?.for_one_of_project();
         let loader = args.evidence.loader.loader.or(config.loader).unwrap_or_default();
         Ok((inputs, given, user, loader))
     });
