@@ -95,9 +95,11 @@ impl ExtendedFloat {
         let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
         let (digits, power) = digits.split_once(['p', 'P'])?;
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        if whole.starts_with('+') || fraction.starts_with('+') {
+        if whole.starts_with('+') || fraction.starts_with('+') || (whole.is_empty() && fraction.is_empty()) {
             return None;
         }
+        // The zeros at the end would only shift the digits before the point.
+        let fraction = fraction.trim_end_matches('0');
         let number = |digits: &str| match digits {
             "" => Some(0),
             digits => u64::from_str_radix(digits, 16).ok(),
@@ -105,12 +107,16 @@ impl ExtendedFloat {
         let (high, low) = (number(whole)?, number(fraction)?);
         let shift = u32::try_from(fraction.len()).ok()?.checked_mul(4)?;
         let power = power.parse::<i64>().ok()?.checked_sub(shift.into())?;
-        // A fraction has at most 16 digits.
-        let all = u128::from(high).checked_shl(shift)? | u128::from(low);
+        let high = match high {
+            0 => 0,
+            high if shift <= u64::BITS => u128::from(high).checked_shl(shift)?,
+            // More bits than a mantissa: the last digit is not 0.
+            _ => return None,
+        };
+        let all = high | u128::from(low);
         let zeros = all.trailing_zeros();
         let Ok(integer) = u64::try_from(all.checked_shr(zeros).unwrap_or(0)) else { return None };
         let power = power.checked_add(zeros.into())?;
-        (!whole.is_empty() || !fraction.is_empty()).then_some(())?;
         Self::from_parts(is_negative, integer, power)
     }
 
@@ -226,6 +232,7 @@ mod tests {
             "0x+1p1",
             "0x1.+1p0",
             "0x1.00000000000000001p0",
+            "0x10000000000000.00000000000000001p0",
             "0x1ffffffffffffffffp0",
             "0x1p99999999999",
             "--0x1p0",
@@ -234,6 +241,18 @@ mod tests {
             assert_eq!(ExtendedFloat::parse(text), None, "{text}");
         }
         assert_eq!(ExtendedFloat::parse("0xc.8p-2").and_then(ExtendedFloat::to_f64), Some(3.125));
+        // Zeros at the end of a fraction shifted the number out.
+        for (text, double) in [
+            ("0x10000000000000.00000000000000000000p0", 4_503_599_627_370_496.0),
+            ("0x8000000000000000.00000000000000000p0", 9_223_372_036_854_775_808.0),
+            ("0x1.80000000000000000000000000000000000000000p+1", 3.0),
+            ("0x.0p0", 0.0),
+            ("0x0.p0", 0.0),
+            ("0x0.00000000000000001p+68", 1.0),
+            ("0x0.0000000000000000000000000000000000000001p+160", 1.0),
+        ] {
+            assert_eq!(ExtendedFloat::parse(text).and_then(ExtendedFloat::to_f64), Some(double), "{text}");
+        }
     }
 
     /// Bits that are a number come back from its text, or from the `double` of the same value.
