@@ -350,6 +350,15 @@ fn a_program_is_run_on_data() {
     assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
     schema().check("run, prog run", &shown.lines()[0]);
     assert_eq!(fs::read(&out).unwrap().len(), 64);
+    // The packet of an earlier run is replaced, also if it is text.
+    let packet = "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n".repeat(2);
+    let request = dir.path().join("packet.in");
+    fs::write(&request, &packet).unwrap();
+    for _ in 0..2 {
+        let shown = run([&args[..], &["--data-in", text(&request)]].concat());
+        assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
+        assert_eq!(fs::read_to_string(&out).unwrap(), packet);
+    }
     let shown = run(["run", text(&object), "--program", "nope"]);
     assert_eq!(shown.exit, 2, "{}{}", shown.out, shown.err);
     assert!(shown.err.contains("it has no program `nope`; it has count"), "{}", shown.err);

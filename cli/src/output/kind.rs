@@ -6,7 +6,7 @@ use crate::input::{
 };
 use core_relo_loader::{loader_program::LoaderFile, target::archive::INDEX_NAME};
 use flate2::read::GzDecoder;
-use std::{io::Read as _, path::Path, str};
+use std::{io::Read as _, path::Path};
 
 /// The number of bytes at the start of a file by which its kind is recognised.
 pub(crate) const HEAD_BYTES: u64 = 4096;
@@ -79,10 +79,8 @@ impl OutputKind {
                 // The file is continued, not replaced: its reader refuses all other files, with the defect.
                 Self::Results => true,
                 Self::Budget => head.starts_with(b"{\"core_relo_budget\":"),
-                Self::Bytes => {
-                    let is_known = is_elf(head) || is_btf || is_packed || LoaderFile::is_loader_file(head);
-                    !is_known && !is_text(head)
-                }
+                // Packets and contexts may be text, also those of an earlier run.
+                Self::Bytes => !(is_elf(head) || is_btf || is_packed || LoaderFile::is_loader_file(head)),
             }
     }
 
@@ -100,7 +98,7 @@ impl OutputKind {
             Self::Report => "a report of `check`",
             Self::Results => "a results file of `check --resume`",
             Self::Budget => "a budget of `--write-budget`",
-            Self::Bytes => "data that are neither text nor in a format",
+            Self::Bytes => "data without a known format",
         }
     }
 }
@@ -111,14 +109,6 @@ fn is_btf_archive(head: &[u8]) -> bool {
     let mut start = GzDecoder::new(head).take(TAR_NAME_BYTES);
     let is_read = start.read_to_end(&mut name).is_ok();
     is_read && name.strip_prefix(INDEX_NAME.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
-}
-
-/// Returns whether the first bytes of a file are text. The last character may be incomplete.
-fn is_text(head: &[u8]) -> bool {
-    let is_printed =
-        |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
-    let is_utf8 = str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |_| true);
-    is_utf8 && head.iter().all(is_printed)
 }
 
 #[cfg(test)]
@@ -141,7 +131,7 @@ mod tests {
     fn files_that_resemble_an_output_are_not_replaced() {
         let own_sarif =
             br#"{"$schema":"https://host/sarif-schema-2.1.0.json","runs":[{"tool":{"driver":{"name":"core-relo"}}}]}"#;
-        let cases: [(OutputKind, &str, &[u8], bool); 15] = [
+        let cases: [(OutputKind, &str, &[u8], bool); 17] = [
             (
                 OutputKind::Vmlinux,
                 "a.h",
@@ -165,8 +155,10 @@ mod tests {
             (OutputKind::BtfOrArchive, "a.tar.gz", &archive("src/main.rs"), false),
             (OutputKind::BtfOrArchive, "a.tar.gz", &archive(INDEX_NAME)[..12], false),
             (OutputKind::Bytes, "a.bin", b"\x00\x01data", true),
-            (OutputKind::Bytes, "a.md", "# Notes über\n".as_bytes(), false),
-            (OutputKind::Bytes, "a.md", &"über".as_bytes()[..1], false),
+            (OutputKind::Bytes, "a.bin", b"GET / HTTP/1.1\r\n", true),
+            (OutputKind::Bytes, "a.bin", &"über".as_bytes()[..1], true),
+            (OutputKind::Bytes, "a.o", b"\x7fELF\x02\x01\x01", false),
+            (OutputKind::Bytes, "a.gz", &archive(INDEX_NAME), false),
         ];
         for (kind, name, head, expected) in cases {
             assert_eq!(
