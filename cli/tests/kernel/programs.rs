@@ -117,8 +117,10 @@ fn a_refused_run_names_the_sizes_for_programs_of_the_type() {
         let xdp = load(XDP, flags, &[insn(0xb7, 0, 0, 0, 2), insn(0x95, 0, 0, 0, 0)]);
         let short = refused(&xdp, "--data-in", 5);
         assert!(short.contains("--data-in has 5 bytes, expected 14 to "), "{short}");
-        let long = refused(&xdp, "--data-in", 900_000);
-        assert!(long.contains("--data-in has 900000 bytes, expected 14 to "), "{long}");
+        // More than a page and 17 fragments.
+        let bytes = 20 * sys::page_size();
+        let long = refused(&xdp, "--data-in", bytes);
+        assert!(long.contains(&format!("--data-in has {bytes} bytes, expected 14 to ")), "{long}");
     }
     let context = refused(&counter(), "--ctx-in", 200_000);
     assert!(context.contains("--ctx-in has 200000 bytes") && context.contains("at most 65535"), "{context}");
@@ -157,7 +159,34 @@ fn a_context_that_is_too_long_is_named_with_the_limits() {
         fs::write(dir.path().join("in"), context).unwrap();
         let refused = run_in(dir.path(), ["prog", "run", &id_of(&pass), "--ctx-in", "in"]);
         assert!(refused.exit == 2 && refused.err.contains(expected), "{refused:?}");
+        // The kernel checks the context first, also if it would refuse the data.
+        fs::write(dir.path().join("data"), [0; 5]).unwrap();
+        let both = ["prog", "run", &id_of(&pass), "--ctx-in", "in", "--data-in", "data"];
+        let refused = run_in(dir.path(), both);
+        assert!(refused.exit == 2 && refused.err.contains(expected), "{refused:?}");
     }
+}
+
+/// The kernel does not tell whether a program has frags. Data that fits only with them is not blamed for a context.
+#[test]
+fn data_that_fits_with_frags_is_not_blamed_for_a_context() {
+    if types().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let xdp = load(XDP, XDP_HAS_FRAGS, &[insn(0xb7, 0, 0, 0, 2), insn(0x95, 0, 0, 0, 0)]);
+    fs::write(dir.path().join("data"), vec![0; 3 * sys::page_size()]).unwrap();
+    // The kernel refuses a context with `data_meta`.
+    fs::write(dir.path().join("context"), [1; 24]).unwrap();
+    let id = id_of(&xdp);
+    let run =
+        |context: &[&str]| run_in(dir.path(), [&["prog", "run", &id, "--data-in", "data"], context].concat());
+    let accepted = run(&[]);
+    if accepted.exit != 0 {
+        return println!("SKIP: no frags: {accepted:?}");
+    }
+    let refused = run(&["--ctx-in", "context"]);
+    assert!(refused.exit == 2 && !refused.err.contains("--data-in has"), "{refused:?}");
 }
 
 #[test]

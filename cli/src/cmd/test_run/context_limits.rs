@@ -38,6 +38,11 @@ impl ContextLimits {
         Self { known, largest }
     }
 
+    /// Returns whether the kernel refuses a context with `E2BIG`.
+    pub(super) fn refuses(self, context: &[u8]) -> bool {
+        context.len() > self.largest || context.iter().skip(self.known).any(|byte| *byte != 0)
+    }
+
     /// Returns why a context is refused.
     pub(super) fn refusal(self, bytes: usize, type_name: &str) -> String {
         let Self { known, largest } = self;
@@ -63,6 +68,11 @@ mod tests {
             |context: &[u8]| context.len() > 4096 || context.iter().skip(24).any(|byte| *byte != 0);
         let limits = ContextLimits::search(&is_too_long);
         assert_eq!(limits, ContextLimits { known: 24, largest: 4096 });
+        for (bytes, last, is_refused) in [(24, 1, false), (25, 1, true), (4096, 0, false), (4097, 0, true)] {
+            let mut context = vec![0; bytes];
+            *context.last_mut().unwrap() = last;
+            assert_eq!(limits.refuses(&context), is_refused, "{bytes}");
+        }
         assert!(limits.refusal(9000, "xdp").starts_with("--ctx-in has 9000 bytes, expected at most 4096: "));
         assert!(limits.refusal(30, "xdp").contains("expected zeros after the first 24: "));
     }

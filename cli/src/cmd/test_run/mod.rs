@@ -99,9 +99,12 @@ impl TestRunInput {
 impl TestRunInput {
     /// Returns the input whose size the kernel refuses, with its size and the sizes that the kernel accepts.
     fn refused_size(&self, refused: RefusedRun, args: &TestRunArgs) -> Option<String> {
+        let has_more_input = !self.context.is_empty() || args.cpu.is_some() || args.batch.is_some();
         if let Some(data) = &self.data
             && let Some(sizes) = AcceptedSizes::find(refused)
             && !sizes.contains(data.len())
+            // Something else may be refused if the data fits with frags.
+            && (!has_more_input || !sizes.contains_with_frags(data.len()))
         {
             return Some(format!("--data-in has {} bytes, expected {sizes}", data.len()));
         }
@@ -196,16 +199,18 @@ pub(super) fn refusal_help(
 ) -> String {
     let program_type = ProgramType::from_number(refused.program_type);
     let type_name = program_type.map_or_else(|| refused.program_type.to_string(), |known| known.to_string());
+    // The kernel checks the context before the data.
+    if errno.name() == Some("E2BIG")
+        && !input.context.is_empty()
+        && let Some(limits) = ContextLimits::find(refused)
+        && limits.refuses(&input.context)
+    {
+        return limits.refusal(input.context.len(), &type_name);
+    }
     if matches!(errno.name(), Some("EINVAL" | "ENOMEM" | "EMSGSIZE" | "E2BIG"))
         && let Some(size) = input.refused_size(refused, args)
     {
         return format!("{size}: this kernel takes no other size for programs of type {type_name}");
-    }
-    if errno.name() == Some("E2BIG")
-        && !input.context.is_empty()
-        && let Some(limits) = ContextLimits::find(refused)
-    {
-        return limits.refusal(input.context.len(), &type_name);
     }
     match errno.name() {
         Some("ENOTSUPP" | "EOPNOTSUPP") => {

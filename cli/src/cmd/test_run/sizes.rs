@@ -16,8 +16,8 @@ use std::{
 /// A size that every kernel accepts of every type that takes packets.
 pub(super) const USUAL_BYTES: usize = 64;
 
-/// The largest size that is tried. No kernel accepts more in one run.
-pub(super) const MOST_BYTES: usize = 1 << 20;
+/// The largest size that is tried. No kernel accepts more in one run: a packet has at most 17 fragments of a page, which has up to 256 KiB.
+pub(super) const MOST_BYTES: usize = 1 << 23;
 
 /// `BPF_F_SLEEPABLE`.
 const SLEEPABLE: u32 = 1 << 4;
@@ -100,6 +100,11 @@ impl AcceptedSizes {
     /// Returns whether the kernel accepts a size, whatever the flags of the program are.
     pub(super) fn contains(&self, bytes: usize) -> bool {
         (self.least..=self.largest).contains(&bytes)
+    }
+
+    /// Returns whether the kernel accepts a size if the program has frags, which is not known.
+    pub(super) fn contains_with_frags(&self, bytes: usize) -> bool {
+        self.largest_with_frags.is_some_and(|largest| (self.least..=largest).contains(&bytes))
     }
 
     /// Finds the largest context that the running kernel accepts for programs like a refused one. The least one depends on what a program
