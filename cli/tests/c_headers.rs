@@ -166,13 +166,20 @@ fn programs_compile_with_the_header_of_their_source_or_object() {
     let bad = run_in(dir.path(), ["gen", "vmlinux", "bad.bpf.c", "--btf", "kernel.o"]);
     assert_eq!((bad.exit, &*bad.out), (2, ""));
     assert!(bad.err.contains("absent.h") && bad.err.contains("--clang-arg=-I"), "{}", bad.err);
-    for (text, help) in [("#error define MODE\n", Some("--clang-arg=-D")), ("#if\n", None), ("#else\n", None)]
-    {
+    for (text, help) in [
+        ("#error define MODE\n", Some("--clang-arg=-D")),
+        ("#error the registers depend on the machine\n", Some("--clang-arg=-D")),
+        ("#include <asm/absent.h>\n", Some("install the kernel's headers")),
+        ("#if\n", None),
+        ("#else\n", None),
+    ] {
         fs::write(path("bad.bpf.c"), text).unwrap();
         let bad = run_in(dir.path(), ["gen", "vmlinux", "bad.bpf.c", "--btf", "kernel.o"]);
         assert_eq!(bad.exit, 2, "{text}");
         assert_eq!(bad.err.contains("--clang-arg"), help.is_some(), "{text}: {}", bad.err);
         assert!(help.is_none_or(|help| bad.err.contains(help)), "{text}: {}", bad.err);
+        // That is the help for build scripts.
+        assert!(!bad.err.contains("Builder::"), "{text}: {}", bad.err);
     }
     let missing = run_in(dir.path(), ["gen", "vmlinux", "absent.bpf.c", "--btf", "kernel.o"]);
     assert!(missing.exit == 2 && !missing.err.contains("clang"), "{missing:?}");

@@ -55,8 +55,9 @@
 /*
  * Comparisons that the compiler leaves as they are, of a variable with a number: the verifier then knows the variable's range.
  * bpf_cmp_likely(x, <, 10) expects that the comparison is true, bpf_cmp_unlikely that it is false: the code of the other case is further
- * away. Only bpf_cmp_unlikely takes &, which has no opposite. The operand has the type short so that the compiler does not extend the variable in another register. Numbers of 64 bits need
- * a register.
+ * away. Only bpf_cmp_unlikely takes &, which has no opposite.
+ *
+ * The operand has the type short so that the compiler does not extend the variable in another register. Numbers of 64 bits need a register.
  */
 #define bpf_cmp_unlikely(left, operator, right)                                            \
 	({                                                                                 \

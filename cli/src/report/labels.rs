@@ -17,7 +17,8 @@ pub(super) fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>)
 }
 
 /// Returns labels for the heads of columns. Names that are too long lose the words that all of them begin with, then those that all of
-/// them end with, and then their middle. Labels of different names differ: where the rest would be the same, the label begins with the column's number.
+/// them end with, and then their middle. Labels of different names differ: where the rest would be the same, the label begins with the
+/// column's number.
 pub(super) fn distinct_labels(names: &[&str]) -> Vec<String> {
     let is_long = |name: &str| name.chars().count() > MAX_LABEL_CHARS;
     let common = if names.iter().any(|name| is_long(name)) { common_words_len(names) } else { 0 };
