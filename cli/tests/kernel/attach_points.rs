@@ -87,8 +87,9 @@ fn programs_of_interfaces_are_attached_replaced_and_detached() {
         &format!("program {first} is attached there: --replace replaces it"),
     );
     let by_link = attach(&second, "dev:own_lo", &["--pin", "/sys/fs/bpf/no_link"]);
-    let way_out =
-        format!("attached there: program {first}; `core-relo prog detach {first} --from dev:own_lo`");
+    let way_out = format!(
+        "attached there: program {first}; `core-relo prog detach {first} --from dev:own_lo,xdpgeneric`"
+    );
     refused(&by_link, &way_out);
     // Nothing of another program is detached.
     refused(&detach(&second, "dev:own_lo"), &format!("program {second} is not attached there"));

@@ -177,9 +177,9 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         &self.maps.entries
     }
 
-    /// Returns the DATASEC of a section with data, which is the type of the map's value.
-    pub fn datasec(&self, section: &[u8]) -> Option<Type<'o>> {
-        self.sections.iter().find(|ty| ty.name().as_bytes() == section).copied()
+    /// Returns the DATASECs of the object. That of a section with data is the type of the map's value.
+    pub fn datasecs(&self) -> &[Type<'o>] {
+        &self.sections
     }
 
     /// Returns the map of configuration values, if the object has one.

@@ -19,7 +19,7 @@ use core_relo_object::{
     load_plan::{MapSettings, Settings},
     object::{AttachType, DataKind, MapDef, MapType, ProgramType, SecDef},
 };
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 /// `BPF_F_NO_PREALLOC`, `BPF_F_RDONLY_PROG`, and `BPF_F_WRONLY_PROG`.
 const NO_PREALLOC: u32 = 1 << 0;
@@ -57,13 +57,13 @@ impl UsedMap {
     /// Returns what the uses of the object's maps depend on in a load with settings, in the linker's order.
     pub(super) fn collect(linker: &ProgramLinker<'_, '_>, settings: &Settings) -> Vec<Self> {
         let btf = linker.object().btf();
+        let mut data = btf.map(|btf| DataFields::new(btf, linker.datasecs()));
         let maps = linker.maps().iter().map(|entry| {
             let mut map = Self::new(entry, settings, btf);
-            if let (MapSource::Data(section), Some(btf), Some(_)) = (entry.source, btf, map.map_type) {
-                let datasec = linker.datasec(section.name);
+            if let (MapSource::Data(section), Some(data), Some(_)) = (entry.source, &mut data, map.map_type) {
                 // The kernel refuses the types of a read-only map with fields. A loader creates it without types.
-                let datasec = datasec.filter(|_| !map.is_read_only);
-                map.fields = ValueFields::Variables(datasec.map_or_else(Vec::new, |ty| data_fields(btf, ty)));
+                let fields = if map.is_read_only { Vec::new() } else { data.of_section(section.name) };
+                map.fields = ValueFields::Variables(fields);
             }
             map
         });
@@ -214,6 +214,30 @@ fn data_fields(btf: &Btf<'_>, datasec: Type<'_>) -> Vec<SpecialField> {
         return Vec::new();
     }
     fields.into_iter().filter(|(_, count)| *count > 0).map(|(field, _)| field).collect()
+}
+
+/// The special fields of the variables of data sections.
+struct DataFields<'o> {
+    btf: &'o Btf<'o>,
+    /// The DATASECs by name, the first of each. A hostile object has many sections of one name.
+    datasecs: HashMap<&'o [u8], Type<'o>>,
+    /// The fields of the sections that were asked for.
+    found: HashMap<TypeId, Vec<SpecialField>>,
+}
+
+impl<'o> DataFields<'o> {
+    fn new(btf: &'o Btf<'o>, types: &[Type<'o>]) -> Self {
+        let mut datasecs = HashMap::new();
+        for ty in types {
+            datasecs.entry(ty.name().as_bytes()).or_insert(*ty);
+        }
+        Self { btf, datasecs, found: HashMap::new() }
+    }
+
+    fn of_section(&mut self, name: &[u8]) -> Vec<SpecialField> {
+        let Some(datasec) = self.datasecs.get(name) else { return Vec::new() };
+        self.found.entry(datasec.id()).or_insert_with(|| data_fields(self.btf, *datasec)).clone()
+    }
 }
 
 /// Returns the number of members of a struct that are a special field.
