@@ -3,7 +3,7 @@
 use super::{
     need::{Need, NeedTable},
     program::Site,
-    value_fields::lacks_field,
+    value_fields::possible_fields,
 };
 use crate::{
     kernel::{FieldPlace, MapUse, SpecialField},
@@ -207,8 +207,10 @@ fn is_field(btf: &Btf<'_>, ty: TypeId, field: SpecialField) -> bool {
 
 /// Returns the special fields among the variables of a DATASEC, if the kernel takes its type for that of the map's value.
 fn data_fields(btf: &Btf<'_>, datasec: Type<'_>) -> Vec<SpecialField> {
-    let variables = || datasec.secinfos().filter_map(|info| btf.ty(info.ty)?.target());
-    let count = |field: SpecialField| variables().filter(|ty| is_field(btf, *ty, field)).count();
+    let variables = datasec.secinfos().filter_map(|info| btf.ty(info.ty)?.target());
+    let is_struct = |ty: &TypeId| btf.ty(*ty).is_some_and(|ty| ty.kind() == Kind::Struct);
+    let structs: Vec<_> = variables.filter(is_struct).collect();
+    let count = |field: SpecialField| structs.iter().filter(|ty| is_field(btf, **ty, field)).count();
     let fields = SpecialField::ALL.map(|field| (field, count(field)));
     if fields.iter().any(|(field, count)| *count > 1 && field.is_single()) {
         return Vec::new();
@@ -254,10 +256,11 @@ fn missing_fields(btf: &Btf<'_>, value: TypeId, map_type: MapType) -> Vec<Specia
         1 => field.never_fits(map_type),
         _ => field.is_single(),
     };
-    if value.kind() == Kind::Struct && SpecialField::ALL.iter().any(is_refused) {
+    let possible = possible_fields(btf, value);
+    if value.kind() == Kind::Struct && possible.iter().any(is_refused) {
         return SpecialField::ALL.to_vec();
     }
-    SpecialField::ALL.into_iter().filter(|field| lacks_field(btf, value, *field)).collect()
+    SpecialField::ALL.into_iter().filter(|field| !possible.contains(field)).collect()
 }
 
 /// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.

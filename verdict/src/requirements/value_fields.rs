@@ -7,24 +7,25 @@ use core_relo::{
 };
 use hashbrown::HashSet;
 
-/// Returns whether no kernel finds a field in values of a type: neither in the struct, nor in the structs and arrays in it. Kernels do not
-/// look into unions, nor at members with a qualifier or a typedef.
-pub(super) fn lacks_field(btf: &Btf<'_>, value: Type<'_>, field: SpecialField) -> bool {
+/// Returns the fields that some kernel may find in values of a type: in the struct, and in the structs and arrays in it. Kernels do not look
+/// into unions, nor at members with a qualifier or a typedef.
+pub(super) fn possible_fields(btf: &Btf<'_>, value: Type<'_>) -> Vec<SpecialField> {
+    let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut members = 0..limits::VALUE_MEMBERS;
     let mut pending = Vec::from_iter((value.kind() == Kind::Struct).then_some(value));
     while let Some(ty) = pending.pop() {
         for member in ty.members() {
-            let Ok(element) = element(btf, member.ty) else { return false };
-            if may_be_field(btf, element, field) || members.next().is_none() {
-                return false;
-            }
+            let (Ok(element), Some(_)) = (element(btf, member.ty), members.next()) else {
+                return SpecialField::ALL.to_vec();
+            };
+            found.extend(field_of(btf, element).filter(|field| !found.contains(field)));
             if element.kind() == Kind::Struct && seen.insert(element.id()) {
                 pending.push(element);
             }
         }
     }
-    true
+    found
 }
 
 /// Returns the type of the elements of an array in all dimensions, or a type itself. Fails for a type that is missing or in itself.
@@ -42,11 +43,17 @@ fn element<'b>(btf: &'b Btf<'b>, ty: TypeId) -> Result<Type<'b>, NoType> {
 /// A type that cannot be followed.
 struct NoType;
 
-/// Returns whether some kernel may take a member of a type for a field. Kernels differ about the tags of pointers.
-fn may_be_field(btf: &Btf<'_>, ty: Type<'_>, field: SpecialField) -> bool {
-    if field != SpecialField::KernelPointer {
-        return ty.kind() == Kind::Struct && ty.name().as_bytes() == field.name().as_bytes();
+/// Returns the field for which some kernel may take a member of a type.
+fn field_of(btf: &Btf<'_>, ty: Type<'_>) -> Option<SpecialField> {
+    if ty.kind() != Kind::Struct {
+        return may_be_kernel_pointer(btf, ty).then_some(SpecialField::KernelPointer);
     }
+    let mut fields = SpecialField::ALL.into_iter().filter(|field| *field != SpecialField::KernelPointer);
+    fields.find(|field| ty.name().as_bytes() == field.name().as_bytes())
+}
+
+/// Returns whether some kernel may take a member of a type for a kernel pointer. Kernels differ about the tags of pointers.
+fn may_be_kernel_pointer(btf: &Btf<'_>, ty: Type<'_>) -> bool {
     let Ok(pointer) = btf.strip(ty.id()) else { return true };
     let mut target = pointer.target().filter(|_| pointer.kind() == Kind::Ptr);
     for _ in 0..limits::NESTED_STRUCTS {
