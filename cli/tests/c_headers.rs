@@ -285,10 +285,12 @@ impl Drop for LimitedChild {
     }
 }
 
-/// A terminal sends a signal to clang, too; a service manager may send it to the command alone.
+/// A terminal sends a signal to clang, too; a service manager may send it to the command alone. A test that runs in the background of a
+/// shell ignores SIGINT, and so do its children.
 #[test]
 fn a_signal_stops_clang_and_leaves_no_directory_of_headers() {
-    for (signal, is_for_group) in [(Signal::INT, true), (Signal::TERM, false)] {
+    let signal = Signal::TERM;
+    for is_for_group in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         let temporary = dir.path().join("temporary");
         fs::create_dir(&temporary).unwrap();
