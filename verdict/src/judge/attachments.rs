@@ -40,7 +40,11 @@ fn warning(
     let mut features = answers.attach_features_of(program);
     let absent = features.find_map(|feature| match feature.answer {
         Answer::Absent(Evidence { text, source }) => {
-            Some((format!("cannot be attached: the kernel lacks {}", feature.name), text, source))
+            let cause = match source {
+                EvidenceSource::System => "a setting of the system closes",
+                _ => "the kernel lacks",
+            };
+            Some((format!("cannot be attached: {cause} {}", feature.name), text, source))
         }
         _ => None,
     });

@@ -73,7 +73,7 @@ fn a_program_that_the_kernel_loads_and_does_not_attach_has_a_warning() {
     // Lockdown refuses kprobes, whatever the kernel has.
     let inputs = KernelInputs { lockdown: Some(Lockdown::Confidentiality), ..KernelInputs::default() };
     let locked = (
-        "cannot be attached: the kernel lacks kprobe events".to_owned(),
+        "cannot be attached: a setting of the system closes kprobe events".to_owned(),
         "/sys/kernel/security/lockdown is `confidentiality` (system)".to_owned(),
     );
     assert_eq!(warnings_with("kprobe/vfs_read", |_| {}, &inputs), [locked]);
