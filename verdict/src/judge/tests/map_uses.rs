@@ -343,6 +343,13 @@ fn helpers_do_not_write_to_read_only_maps() {
     }
 }
 
+/// Returns instructions that look up a value of a map and call a helper with it. Instruction 0 loads the map.
+pub(super) fn call_with_value(number: i32) -> Vec<Insn> {
+    // r0 = bpf_map_lookup_elem(m, …); if r0 == 0 goto exit; r1 = r0; helper(r1).
+    let call = [helper(LOOKUP), insn(0x15, 0, 0, 2, 0), insn(0xbf, 1, 0, 0, 0), helper(number)];
+    [&load(1, 0)[..], &call, &returns(0)].concat()
+}
+
 /// Loaders create a map without types if the kernel refuses them. 5.10, 6.1, 6.12, 6.18 and 7.2 refuse all of these.
 #[test]
 fn maps_of_most_types_have_no_locks_and_timers() {
@@ -351,12 +358,7 @@ fn maps_of_most_types_have_no_locks_and_timers() {
     const LRU_HASH: u32 = 9;
     let found = |map_type: u32, members: &[&'static str], number: i32| {
         let mut m = TestObject::new();
-        let insns = [
-            &load(1, 0)[..],
-            &[helper(LOOKUP), insn(0x15, 0, 0, 2, 0), insn(0xbf, 1, 0, 0, 0), helper(number)],
-            &returns(0),
-        ];
-        let id = m.program("main", "tc", &insns.concat());
+        let id = m.program("main", "tc", &call_with_value(number));
         let int = m.int;
         let lock = m.types.structure("bpf_spin_lock", 4, &[]);
         let timer = m.types.structure("bpf_timer", 16, &[]);
@@ -388,13 +390,7 @@ fn maps_of_most_types_have_no_locks_and_timers() {
 fn helpers_of_special_fields_need_values_with_them() {
     let object = |field: &str, bytes: u32, number: i32, is_typed: bool| {
         let mut m = TestObject::new();
-        // r0 = bpf_map_lookup_elem(m, …); if r0 == 0 goto exit; r1 = r0; helper(r1).
-        let insns = [
-            &load(1, 0)[..],
-            &[helper(LOOKUP), insn(0x15, 0, 0, 2, 0), insn(0xbf, 1, 0, 0, 0), helper(number)],
-            &returns(0),
-        ];
-        let id = m.program("main", "tc", &insns.concat());
+        let id = m.program("main", "tc", &call_with_value(number));
         let int = m.int;
         let field = m.types.structure(field, bytes, &[]);
         let value = m.types.structure("value", bytes + 8, &[("field", field, 0), ("n", int, bytes * 8)]);

@@ -1,7 +1,7 @@
 //! Verdicts on the fields of map values that the kernel manages.
 
 use super::{
-    map_uses::{ARRAY, Age, HASH, LOOKUP, reasons, sized},
+    map_uses::{ARRAY, Age, HASH, LOOKUP, call_with_value, reasons, sized},
     *,
 };
 use core_relo::btf::Kind;
@@ -17,12 +17,7 @@ fn fields_are_members_of_structs_by_their_own_names() {
         value: impl FnOnce(&mut Builder, TypeId, TypeId) -> TypeId,
     ) -> bool {
         let mut m = TestObject::new();
-        let insns = [
-            &load(1, 0)[..],
-            &[helper(LOOKUP), insn(0x15, 0, 0, 2, 0), insn(0xbf, 1, 0, 0, 0), helper(number)],
-            &returns(0),
-        ];
-        let id = m.program("main", "tc", &insns.concat());
+        let id = m.program("main", "tc", &call_with_value(number));
         let int = m.int;
         let lock = m.types.structure("bpf_spin_lock", 4, &[("val", int, 0)]);
         let value = value(&mut m.types, int, lock);
