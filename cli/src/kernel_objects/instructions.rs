@@ -2,14 +2,14 @@
 
 use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind, symbols::Symbols};
 use core_relo::{
-    Endian, Name, StrOffset, TypeId,
+    Endian, InsnIndex, Name, StrOffset, TypeId,
     btf::Btf,
     explain::CType,
-    insn::{Class, INSN_BYTES, Insn, Slot, helper_name},
+    insn::{Class, Insn, Slot, Slots, helper_name},
 };
 use core_relo_loader::sys::{self, ProgLines};
 use serde::Serialize;
-use std::{collections::HashMap, iter, rc::Rc, sync::Arc};
+use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 /// An instruction of one or two slots.
 #[derive(Clone, Debug, Default)]
@@ -56,27 +56,15 @@ pub(crate) struct SourceLine {
 
 /// Decodes instructions without annotations.
 pub(crate) fn decode_raw(insns: &[u8]) -> Vec<Instruction> {
-    slots(insns)
-        .map(|(insn, slot)| Instruction {
-            insn,
+    Slots::new(Endian::native(), insns)
+        .map(|(index, slot)| Instruction {
+            insn: index.0,
             slot: Some(slot),
             bytes: slot.hex(Endian::native()).to_string(),
             text: slot.to_string(),
             ..Instruction::default()
         })
         .collect()
-}
-
-/// Returns each instruction with the number of its first slot. A truncated instruction ends the iterator.
-fn slots(insns: &[u8]) -> impl Iterator<Item = (u32, Slot)> {
-    let (mut rest, mut next) = (insns, 0u32);
-    iter::from_fn(move || {
-        let slot = Slot::decode(Endian::native(), rest)?;
-        let (insn, slot_count) = (next, if slot.second().is_some() { 2u8 } else { 1 });
-        rest = rest.get(usize::from(slot_count) * INSN_BYTES..)?;
-        next = next.checked_add(slot_count.into())?;
-        Some((insn, slot))
-    })
 }
 
 /// The sources of annotations for one program.
@@ -97,9 +85,8 @@ impl Annotator<'_> {
         let mut maps = HashMap::new();
         let mut function = None;
         let mut instructions = Vec::new();
-        for (insn, mut line) in
-            slots(insns).map(|(insn, slot)| (insn, self.annotate_slot(slot, insn, &functions, btfs)))
-        {
+        for (InsnIndex(insn), slot) in Slots::new(Endian::native(), insns) {
+            let mut line = self.annotate_slot(slot, insn, &functions, btfs);
             if let Some(ty) = functions.get(&insn) {
                 line.function_signature = self.signature(*ty);
                 function = self.function_name(*ty).map(Rc::from);

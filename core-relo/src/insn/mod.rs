@@ -14,6 +14,6 @@ pub use disasm::{InsnText, Notation};
 pub use flow::Flow;
 pub use helpers::helper_name;
 pub use instruction::{Class, INSN_BYTES, Insn, LD_IMM64, POISON_IMM};
-pub use slot::Slot;
+pub use slot::{Slot, Slots};
 
 pub(crate) use slot::imm64;

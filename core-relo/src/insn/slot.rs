@@ -1,7 +1,10 @@
 //! A whole instruction, which has one slot or two.
 
 use super::instruction::{INSN_BYTES, Insn};
-use crate::endian::{Endian, high32, low32, signed32};
+use crate::{
+    endian::{Endian, high32, low32, signed32},
+    ids::InsnIndex,
+};
 use core::fmt;
 
 /// A whole instruction: one slot, or both slots of an `ld_imm64`.
@@ -81,6 +84,39 @@ impl Slot {
     }
 }
 
+/// The instructions of code, each with the index of its first slot. The iterator ends before a truncated instruction.
+#[derive(Clone, Debug)]
+pub struct Slots<'a> {
+    endian: Endian,
+    code: &'a [u8],
+    index: u32,
+}
+
+impl<'a> Slots<'a> {
+    /// Returns the instructions of `code`.
+    pub const fn new(endian: Endian, code: &'a [u8]) -> Self {
+        Self { endian, code, index: 0 }
+    }
+
+    /// Returns the bytes that are not decoded. At the end of the iterator, they are a truncated instruction or nothing.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.code
+    }
+}
+
+impl Iterator for Slots<'_> {
+    type Item = (InsnIndex, Slot);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let slot = Slot::decode(self.endian, self.code)?;
+        let (slots, bytes) = if slot.second().is_some() { (2, 2 * INSN_BYTES) } else { (1, INSN_BYTES) };
+        let (index, end) = (InsnIndex(self.index), self.index.checked_add(slots)?);
+        self.code = self.code.get(bytes..)?;
+        self.index = end;
+        Some((index, slot))
+    }
+}
+
 struct Hex(([u8; INSN_BYTES], Option<[u8; INSN_BYTES]>));
 
 impl fmt::Display for Hex {
@@ -98,7 +134,7 @@ pub(crate) fn imm64(first: Insn, second: Insn) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString as _;
+    use alloc::{string::ToString as _, vec::Vec};
 
     #[test]
     fn a_cut_off_ld_imm64_is_not_an_instruction() {
@@ -109,5 +145,17 @@ mod tests {
         assert_eq!(slot.hex(Endian::Little).to_string(), "18010000010000000000000002000000");
         assert_eq!(Slot::decode(Endian::Little, &bytes[..15]), None);
         assert_eq!(Slot::decode(Endian::Little, &bytes[8..]).unwrap().second(), None);
+    }
+
+    #[test]
+    fn the_rest_of_the_slots_is_a_truncated_instruction() {
+        let long = [0x18, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0];
+        let exit = [0x95, 0, 0, 0, 0, 0, 0, 0];
+        let code = [&exit[..], &long, &exit, &long[..8]].concat();
+        let mut slots = Slots::new(Endian::Little, &code);
+        let indexes: Vec<InsnIndex> = slots.by_ref().map(|(index, _)| index).collect();
+        assert_eq!((indexes, slots.rest()), ([0, 1, 3].map(InsnIndex).to_vec(), &long[..8]));
+        let mut slots = Slots::new(Endian::Little, &code[..32]);
+        assert_eq!((slots.by_ref().count(), slots.rest()), (3, &[][..]));
     }
 }

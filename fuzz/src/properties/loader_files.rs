@@ -1,7 +1,7 @@
 //! Properties of loader files: a file that is read is written as it was, with and without signatures, and reports are printable.
 
 use crate::scratch::Scratch;
-use core_relo::insn::{INSN_BYTES, Slot};
+use core_relo::insn::Slots;
 use core_relo_cli::fuzzing;
 use core_relo_loader::loader_program::{LoaderFile, LoaderFileError, LoaderSignatures, LoaderStep, context};
 
@@ -73,12 +73,11 @@ fn check_context(maps: usize, programs: usize) {
 
 /// Prints all instructions.
 fn check_instructions(file: &LoaderFile) {
-    let mut rest = file.instructions();
-    while let Some(slot) = Slot::decode(file.endian(), rest) {
+    let mut slots = Slots::new(file.endian(), file.instructions());
+    for (_, slot) in slots.by_ref() {
         assert!(is_printable(&slot.to_string()), "{slot}");
-        let halves = if slot.second().is_some() { 2 } else { 1 };
-        rest = &rest[INSN_BYTES * halves..];
     }
+    let rest = slots.rest();
     assert!(rest.is_empty(), "{} bytes after the last instruction", rest.len());
 }
 

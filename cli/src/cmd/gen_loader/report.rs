@@ -9,7 +9,7 @@ use crate::{
         style::{self, BOLD, DIM},
     },
 };
-use core_relo::insn::{INSN_BYTES, Slot};
+use core_relo::insn::{INSN_BYTES, Slots};
 use core_relo_loader::loader_program::LoaderFile;
 use serde::Serialize;
 use std::io;
@@ -105,15 +105,8 @@ pub(super) fn report(
 
 /// Returns the lines of the instructions.
 fn disassemble(file: &LoaderFile) -> Vec<String> {
-    let (mut lines, mut index) = (Vec::new(), 0_usize);
-    let mut rest = file.instructions();
-    while let Some(slot) = Slot::decode(file.endian(), rest) {
-        lines.push(format!("{index:5}: {slot}"));
-        let halves = if slot.second().is_some() { 2 } else { 1 };
-        index = index.saturating_add(halves);
-        rest = rest.get(INSN_BYTES.saturating_mul(halves)..).unwrap_or(&[]);
-    }
-    lines
+    let slots = Slots::new(file.endian(), file.instructions());
+    slots.map(|(index, slot)| format!("{:5}: {slot}", index.0)).collect()
 }
 
 fn json(name: String, file: &LoaderFile, bytes: usize, insns: Vec<String>) -> LoaderJson<'_> {

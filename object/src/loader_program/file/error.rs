@@ -70,6 +70,12 @@ pub enum LoaderFileError {
         /// The expected value.
         expected: &'static str,
     },
+    /// The last instruction is the first half of an `ld_imm64`.
+    #[error("section instructions: the last instruction is truncated: {found} bytes, expected 16")]
+    TruncatedInstruction {
+        /// The bytes of the instruction.
+        found: usize,
+    },
     /// A number in the description is not acceptable.
     #[error("description: {field}: invalid value: {found:#x}, expected {expected}")]
     Field {

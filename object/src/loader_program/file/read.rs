@@ -9,7 +9,10 @@ use crate::{
     limits::{LOADER_CONTEXT_BYTES, LOADER_DATA_BYTES, PROGRAM_INSNS},
     loader_program::context::context_bytes,
 };
-use core_relo::{Endian, insn::INSN_BYTES};
+use core_relo::{
+    Endian,
+    insn::{INSN_BYTES, Slots},
+};
 
 /// The offset of the zeros in the header.
 const PADDING_OFFSET: usize = 10;
@@ -91,6 +94,11 @@ impl LoaderFile {
         }
         if instructions / INSN_BYTES > to_usize(PROGRAM_INSNS) {
             return Err(LoaderFileError::Instructions { found: instructions / INSN_BYTES });
+        }
+        let mut slots = Slots::new(self.endian, &self.instructions);
+        slots.by_ref().for_each(drop);
+        if !slots.rest().is_empty() {
+            return Err(LoaderFileError::TruncatedInstruction { found: slots.rest().len() });
         }
         if data == 0 || !data.is_multiple_of(ALIGNMENT) {
             return size_error("data", data, "a multiple of 8, at least 8");

@@ -106,4 +106,7 @@ fn errors_name_the_place_and_what_is_expected() {
     assert!(error(&with(10, 1)).contains("not zero"));
     assert!(error(&with(16, 9)).contains("unexpected section kind: 9, expected 1 (description)"));
     assert!(error(&bytes[..20]).contains("the head of a section"));
+    let half = [0x18, 1, 0, 0, 0, 0, 0, 0].to_vec();
+    let truncated = LoaderFile { instructions: half, ..file(Endian::Little) }.write().unwrap_err();
+    assert_eq!(truncated, LoaderFileError::TruncatedInstruction { found: 8 });
 }
