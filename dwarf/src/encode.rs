@@ -6,9 +6,10 @@ use crate::{
     error::{EncodeError, EntryProblem, Place},
     finish::finish,
     graph::{RecordHead, Records, TypeWords, name_words},
-    intern::{NameId, Names, ShardTypes, resolve_forwards},
+    intern::{ShardTypes, resolve_forwards},
     limits,
     lower::{Lowered, foreign_references, lower, tagged_entry},
+    names::{NameId, Names},
     units::{Unit, Units},
 };
 use alloc::sync::Arc;

@@ -1,6 +1,6 @@
 //! Records of types, with the words of BTF records, before ids are known.
 
-use crate::intern::NameId;
+use crate::names::NameId;
 use core_relo::btf::Kind;
 
 /// A reference to a type: zero is `void`, other numbers are the index of a record plus one.

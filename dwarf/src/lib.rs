@@ -44,6 +44,7 @@ mod graph;
 mod intern;
 pub mod limits;
 mod lower;
+mod names;
 mod parse_error;
 mod units;
 

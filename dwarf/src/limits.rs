@@ -77,3 +77,6 @@ pub const SHARD_BYTES: u64 = 16 << 20;
 
 /// The elements of an array dimension and the bytes of a type (`struct btf_array` and `struct btf_type` have 32 bits).
 pub const MAX_SIZE: u64 = 0xffff_ffff;
+
+/// The largest offset in bits of a member of a struct with bitfields. The upper byte of the word has the width.
+pub const BITFIELD_OFFSET: u32 = 0x00ff_ffff;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::{EntryProblem, Place},
-    intern::{NameId, Names},
+    names::{NameId, Names},
     parse_error::ParserResult as _,
     units::Units,
 };

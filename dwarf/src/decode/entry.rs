@@ -2,8 +2,8 @@
 
 use crate::{
     error::{EntryProblem, Place},
-    intern::NameId,
     limits,
+    names::NameId,
 };
 use core_relo::btf::Kind;
 use gimli::DwAte;

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     elf::Slice,
     error::{EncodeError, EntryProblem},
-    intern::NameId,
     limits,
+    names::NameId,
     parse_error::ParserResult as _,
 };
 use core_relo::btf::Kind;

@@ -7,8 +7,8 @@ use super::{
 use crate::{
     elf::Slice,
     error::{EntryProblem, Place},
-    intern::{NameId, StringSection},
     limits,
+    names::{NameId, StringSection},
     parse_error::{AttributeName, ParserResult as _, TagName},
 };
 use gimli::{AttributeValue, DebugStrOffsets, DwAt, DwTag, constants};

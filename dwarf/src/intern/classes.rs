@@ -2,7 +2,7 @@
 
 use crate::{
     graph::{TypeWords, kind_of},
-    intern::NameId,
+    names::NameId,
 };
 use core::hash::BuildHasher as _;
 use core_relo::btf::Kind;

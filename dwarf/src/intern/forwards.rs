@@ -1,9 +1,9 @@
 //! Forward declarations whose definition is in another unit of the shard.
 
-use super::Names;
 use crate::{
     error::EncodeError,
     graph::{RecordHead, Records, TypeRef, TypeWords},
+    names::{NameId, Names},
 };
 use core_relo::btf::{Btf, Kind};
 use hashbrown::HashMap;
@@ -139,7 +139,7 @@ fn layout<'s>(names: &Names<'s>, words: &[u32]) -> Result<Layout<'s>, EncodeErro
     let [_, info, size, members @ ..] = words else { return Err(COMPLETE) };
     let members = members.chunks(3).map(|member| {
         let [name, _, place] = member else { return Err(COMPLETE) };
-        Ok((names.get(super::NameId(*name)).ok_or(NAMED)?, *place))
+        Ok((names.get(NameId(*name)).ok_or(NAMED)?, *place))
     });
     Ok(Layout { info: *info, size: *size, members: members.collect::<Result<_, _>>()? })
 }

@@ -1,4 +1,4 @@
-//! Names and types of a shard, each stored once.
+//! The types of a shard, each stored once.
 //!
 //! A unit of a kernel repeats the types of all headers that it includes. Each type is assigned to a class, whose key stops at named
 //! structs and unions. Two types of one class are equal if the named structs and unions that they reach are equal, too. In structs and
@@ -9,10 +9,8 @@
 
 mod classes;
 mod forwards;
-mod names;
 mod shard;
 mod unit_classes;
 
 pub(crate) use forwards::resolve_forwards;
-pub(crate) use names::{NameId, Names, StringSection};
 pub(crate) use shard::ShardTypes;

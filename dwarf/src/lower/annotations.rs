@@ -5,7 +5,7 @@ use crate::{
     decode::{DeclTagValue, Entry, Shape},
     error::{EncodeError, EntryProblem},
     graph::info,
-    intern::NameId,
+    names::NameId,
 };
 use core_relo::btf::Kind;
 

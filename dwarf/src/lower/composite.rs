@@ -5,13 +5,10 @@ use crate::{
     decode::{Member, Shape},
     error::{EntryProblem, Place},
     graph::info,
-    intern::NameId,
     limits,
+    names::NameId,
 };
 use core_relo::{Endian, btf::Kind};
-
-/// The largest offset in bits of a member of a struct with bitfields. The upper byte of the word has the width.
-const MAX_BITFIELD_OFFSET: u32 = 0x00ff_ffff;
 
 impl Lowering<'_> {
     /// Returns the record of a struct or union, or of its forward declaration.
@@ -34,8 +31,8 @@ impl Lowering<'_> {
         for member in members {
             let offset = scalar::word("offset of a member in bits", self.bit_offset(member)?)?;
             let position = if has_bitfields {
-                let limit = MAX_BITFIELD_OFFSET.into();
-                if offset > MAX_BITFIELD_OFFSET {
+                let limit = limits::BITFIELD_OFFSET.into();
+                if offset > limits::BITFIELD_OFFSET {
                     let what = "offset in bits of a member beside bitfields";
                     return Err(EntryProblem::TooLarge { what, value: offset.into(), limit });
                 }

@@ -9,8 +9,8 @@ use crate::{
     decode::{Entries, Entry, Param, Shape},
     error::{EncodeError, EntryProblem, Place},
     graph::{Records, TypeRef, info},
-    intern::{NameId, Names},
     limits,
+    names::{NameId, Names},
 };
 use core_relo::{Endian, btf::Kind};
 use references::{References, Resolved};

@@ -1,6 +1,6 @@
 //! Records of base types and enumerations.
 
-use crate::{decode::Enumerator, error::EntryProblem, graph::info, intern::NameId, limits};
+use crate::{decode::Enumerator, error::EntryProblem, graph::info, limits, names::NameId};
 use core_relo::btf::{Builder, Kind};
 use gimli::{DwAte, constants};
 
