@@ -1,6 +1,7 @@
 //! Names in BTF, and the rule for flavours (`___`).
 
 use crate::limits;
+use alloc::{format, string::String};
 use core::fmt;
 
 /// The separator between a name and its flavour.
@@ -45,6 +46,11 @@ impl<'a> Name<'a> {
         }
     }
 
+    /// Returns a flavour of the name, for a suggestion: `task_struct___old` for the flavour `old` of `task_struct` and its flavours.
+    pub fn flavoured(self, flavour: &str) -> String {
+        format!("{}___{flavour}", self.essential())
+    }
+
     /// Returns the flavour that [`essential`](Self::essential) removes: `old` for `task_struct___old`.
     pub fn flavour(self) -> Option<Self> {
         let rest = self.0.strip_prefix(self.essential().0)?;
@@ -77,11 +83,6 @@ fn has_three_underscores(name: &[u8]) -> bool {
         at = at.saturating_add(3);
     }
     false
-}
-
-/// Returns a flavour of a name, for a suggestion.
-pub(crate) fn flavoured(name: Name<'_>, flavour: &str) -> alloc::string::String {
-    alloc::format!("{name}___{flavour}")
 }
 
 impl fmt::Display for Name<'_> {

@@ -4,7 +4,6 @@ use super::{CType, near::NearMatch, text::text};
 use crate::{
     ext::RelocKind,
     limits,
-    name::flavoured,
     plan::{CandidateResult, Decision, InsnError, PlannedReloc, PoisonReason, RelocError, Verdict},
     relocs::Record,
     resolve::Mismatch,
@@ -78,7 +77,7 @@ fn flavour_help(results: &[CandidateResult<'_>], near: &[NearMatch]) -> Option<S
     Some(text(format_args!(
         "or add a flavour `{} {} {{ {declaration} }} __attribute__((preserve_access_index));`",
         ty.kind().keyword(),
-        flavoured(name, "other"),
+        name.flavoured("other"),
     )))
 }
 

@@ -180,9 +180,8 @@ fn is_same_path(argument: &str, path: &str) -> bool {
 fn new_flavour(type_names: &HashSet<&[u8]>, root: &str) -> Option<String> {
     let (keyword, name) =
         root.split_once(' ').filter(|(keyword, _)| matches!(*keyword, "struct" | "union"))?;
-    let name = name.split("___").next()?;
-    let suffixes = ["other", "other2", "other3", "other4"].into_iter();
-    let mut names = suffixes.map(|suffix| format!("{name}___{suffix}"));
+    let flavours = ["other", "other2", "other3", "other4"].into_iter();
+    let mut names = flavours.map(|flavour| Name::new(name.as_bytes()).flavoured(flavour));
     let free = names.find(|name| !type_names.contains(name.as_bytes()))?;
     Some(format!("{keyword} {free}"))
 }
