@@ -1,6 +1,6 @@
 //! `cargo xtask TASK`: builds the test programs, runs the tests, fetches kernels' BTF, fuzzes and tidies.
 //!
-//! The package has no dependencies, so it builds quickly, on a machine with only cargo.
+//! The package has few dependencies, so it builds quickly, on a machine with only cargo.
 
 mod aya;
 mod bench;
@@ -9,7 +9,6 @@ mod ci;
 mod compile;
 mod compilers;
 mod counts;
-mod feature_tables;
 mod fuzz;
 mod install;
 #[path = "../../tests/src/kernel_crashes.rs"]

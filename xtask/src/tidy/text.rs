@@ -1,0 +1,63 @@
+//! Rules for texts: every file, Rust files, and the README.
+
+use super::{File, sources::Source};
+use std::path::Path;
+
+/// The maximum number of lines of a Rust file, without its tests and comments.
+const FILE_LINES: usize = 500;
+
+/// The maximum number of words of `README.md`, code included, before the licence.
+const README_WORDS: usize = 1000;
+
+/// Checks for trailing blanks, carriage returns and a missing final newline.
+pub(super) fn check_whitespace(file: &File, problems: &mut Vec<String>) {
+    let path = file.path.display();
+    // Golden files contain the exact bytes that a program prints.
+    if file.path.components().any(|part| part.as_os_str() == "golden" || part.as_os_str() == "snapshots") {
+        return;
+    }
+    for (number, line) in (1..).zip(file.text.lines()) {
+        if line.ends_with([' ', '\t', '\r']) {
+            problems.push(format!("{path}:{number}: blanks at the end of the line"));
+        }
+    }
+    if !file.text.is_empty() && !file.text.ends_with('\n') {
+        problems.push(format!("{path}: no line feed at the end"));
+    }
+    if file.text.ends_with("\n\n") {
+        problems.push(format!("{path}: empty lines at the end"));
+    }
+}
+
+/// Checks that the README can be read in a few minutes.
+pub(super) fn check_readme(file: &File, problems: &mut Vec<String>) {
+    if file.path != Path::new("README.md") {
+        return;
+    }
+    let text = file.text.split("\n## Licence").next().unwrap_or_default();
+    let count = text.split_whitespace().count();
+    if count > README_WORDS {
+        problems
+            .push(format!("README.md: {count} words before the licence, expected at most {README_WORDS}"));
+    }
+}
+
+/// Checks that a Rust file begins with a `//!` comment, is not too long, and has no to-do marks.
+pub(super) fn check_shape(source: &Source<'_>, problems: &mut Vec<String>) {
+    let file = source.file;
+    let path = file.path.display();
+    if !file.text.lines().find(|line| !line.starts_with("#!")).is_some_and(|line| line.starts_with("//!")) {
+        problems.push(format!("{path}:1: does not begin with `//!`"));
+    }
+    let length = source.code().count();
+    if length > FILE_LINES {
+        problems.push(format!("{path}: {length} lines without the tests, expected at most {FILE_LINES}"));
+    }
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+    for (number, line) in (1..).zip(file.text.lines()) {
+        let comment = line.find("//").and_then(|at| line.get(at..)).unwrap_or_default();
+        if marks.iter().any(|mark| comment.contains(mark) && !comment.contains(&format!("{mark}(#"))) {
+            problems.push(format!("{path}:{number}: a to-do mark without an issue number"));
+        }
+    }
+}
