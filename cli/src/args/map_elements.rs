@@ -20,9 +20,9 @@ const LOOKUP_HELP: &str = "Examples:
   core-relo map lookup --name modes ON --format json
   core-relo map lookup --pinned /sys/fs/bpf/counts hex 2a 00 00 00
 
-The key is a value of the map's key type, as `map dump` prints it: a number, an enumerator, text for an array of char, numbers with
-commas for another array, or JSON (quoted for the shell) for a struct. Members that the JSON does not have are zero. `hex` and
-the bytes are a key of any type. A queue or stack has no key: its next element is shown.
+The key is a value of the map's key type, as `map dump` prints it, as text or as JSON, quoted for the shell: '{.saddr = [10, 0, 0, 1],
+.port = 80}'. A number, an enumerator, text for an array of char, and numbers with commas for another array need no brackets. Members
+that are left out are zero. `hex` and the bytes are a key of any type. A queue or stack has no key: its next element is shown.
 --cpu 2 shows the value of one CPU of a per-CPU map, as `map dump` numbers them.
 Exit status: 0 if the element was found, 1 if not, 2 if it could not be read.";
 const GETNEXT_HELP: &str = "Examples:

@@ -1,9 +1,8 @@
 //! Keys and values of maps as the user types them.
 
 use super::{
-    json::json_to_bytes,
     text::{parse_number, parse_typed},
-    unique_keys::UniqueKeys,
+    write::write_value,
 };
 use core_relo::{
     TypeId,
@@ -70,33 +69,41 @@ pub(crate) fn parse_part(
 }
 
 fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId, start: Vec<u8>) -> Result<Vec<u8>, String> {
-    if !word.starts_with(['{', '[', '"']) {
-        let ty = btf.strip(id).map_err(|e| e.to_string())?;
-        if ty.kind().is_composite() || ty.kind() == Kind::Datasec {
-            return Err(format!(
-                "{word}: expected a value of `{}` as a JSON object, or `hex` and the bytes",
-                CType::new(btf, id)
-            ));
-        }
-        let typed = parse_typed(btf, ty, word)
-            .map_err(|what| format!("{word}: no `{}`: {what}", CType::new(btf, id)));
-        return match json_to_bytes(btf, id, &word.into(), start) {
-            Ok(bytes) if is_json_scalar(ty, word) => Ok(bytes),
-            _ => typed,
-        };
+    let ty = btf.strip(id).map_err(|e| e.to_string())?;
+    if is_notation(btf, id, ty, word) {
+        return write_value(btf, id, word, start);
     }
-    let UniqueKeys(json) = serde_json::from_str(word).map_err(|e| format!("{word}: no JSON: {e}"))?;
-    json_to_bytes(btf, id, &json, start)
+    if ty.kind().is_composite() || ty.kind() == Kind::Datasec {
+        let c_type = CType::new(btf, id);
+        return Err(format!(
+            "{word}: expected a value of `{c_type}` as `{{.NAME = VALUE}}` or as JSON, or `hex` and the bytes"
+        ));
+    }
+    let typed =
+        parse_typed(btf, ty, word).map_err(|what| format!("{word}: no `{}`: {what}", CType::new(btf, id)));
+    match write_value(btf, id, word, start) {
+        Ok(bytes) if is_dumped_scalar(ty) => Ok(bytes),
+        _ => typed,
+    }
 }
 
-/// Returns whether a word without quotes is the same value as in a JSON string. A dump prints the same numbers and names in text and in JSON.
-fn is_json_scalar(ty: Type<'_>, word: &str) -> bool {
+/// Returns whether a word is text or JSON of a dump, and not a number, name or text without quotes. Names of threads may be `(sd-pam)`.
+fn is_notation(btf: &Btf<'_>, id: TypeId, ty: Type<'_>, word: &str) -> bool {
+    let has_type = || ty.kind().is_composite() || word.starts_with(&format!("({})", CType::new(btf, id)));
+    match word.bytes().next() {
+        Some(b'{' | b'[' | b'"') => true,
+        Some(b'(') => has_type(),
+        Some(b'\'') => ty.kind() == Kind::Int,
+        _ => false,
+    }
+}
+
+/// Returns whether a word is a value as a dump prints it.
+fn is_dumped_scalar(ty: Type<'_>) -> bool {
     match (ty.kind(), ty.int()) {
         // A dump has a number for a byte that is no `_Bool`. As a word, it is more likely a mistake.
         (Kind::Int, Some(int)) if int.encoding & IntInfo::BOOL != 0 => false,
-        // In JSON, these are the bytes of a NaN. Without quotes, they would look like a number.
-        (Kind::Float, _) => !word.starts_with("0x"),
-        (kind, _) => matches!(kind, Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64),
+        (kind, _) => matches!(kind, Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64 | Kind::Float),
     }
 }
 
@@ -148,6 +155,8 @@ mod tests {
         let mut b = Builder::new(Endian::native());
         let int = b.int("int", 4, Builder::SIGNED);
         let pair = b.structure("pair", 8, &[("a", int, 0), ("b", int, 32)]);
+        let char = b.int("char", 1, Builder::SIGNED);
+        let comm = b.array(char, int, 4);
         let (bool, float) = (b.int("_Bool", 1, IntInfo::BOOL), b.float("float", 4));
         let btf = Btf::parse(b.finish()).unwrap();
         let parse = |words: &str, size, ty: Option<TypeId>| {
@@ -160,6 +169,11 @@ mod tests {
         assert_eq!(parse("hex 01 0x02 3 0405", 5, None), Ok(vec![1, 2, 3, 4, 5]));
         assert_eq!(parse("1 0x0f 0 255", 4, Some(int)), Ok(vec![1, 15, 0, 255]), "bpftool's bytes");
         assert_eq!(parse(r#"{"b":7}"#, 8, Some(pair)), Ok([[0; 4], seven].concat()));
+        assert_eq!(parse("{.b=7}", 8, Some(pair)), Ok([[0; 4], seven].concat()));
+        assert_eq!(parse("(int)7", 4, Some(int)), Ok(seven.to_vec()));
+        assert_eq!(parse("(sd)", 4, Some(comm)), Ok(b"(sd)".to_vec()), "text");
+        assert_eq!(parse(r#""(sd""#, 4, Some(comm)), Ok(b"(sd\0".to_vec()));
+        assert_eq!(parse("'a'", 1, Some(char)), Ok(vec![b'a']));
         assert_eq!(parse("", 0, None), Ok(Vec::new()));
         assert_eq!((parse("1", 1, Some(bool)), parse("false", 1, Some(bool))), (Ok(vec![1]), Ok(vec![0])));
         assert_eq!(parse("\"0x0102c07f\"", 4, Some(float)), Ok(vec![1, 2, 0xc0, 0x7f]), "bytes of a NaN");
@@ -171,9 +185,9 @@ mod tests {
             ("a 1", 2, None, "a: several words are bytes"),
             ("010 0 0 0", 4, Some(int), "010: decimal or octal? expected a byte"),
             ("", 4, Some(int), "no key, expected a value of `int`, or `hex` and 4 bytes"),
-            ("7", 8, Some(pair), "7: expected a value of `struct pair` as a JSON object"),
-            ("{", 8, Some(pair), "{: no JSON: EOF"),
-            (r#"{"a":1,"b":2,"a":3}"#, 8, Some(pair), "no JSON: the object has the key \"a\" twice"),
+            ("7", 8, Some(pair), "7: expected a value of `struct pair` as `{.NAME = VALUE}` or as JSON"),
+            ("{", 8, Some(pair), "the value ends early"),
+            (r#"{"a":1,"b":2,"a":3}"#, 8, Some(pair), "the value has the member \"a\" twice"),
             ("x", 4, Some(int), "x: no `int`: expected a number"),
             ("7", 1, Some(bool), "7: no `_Bool`: expected true or false"),
             ("0x07", 1, Some(bool), "0x07: no `_Bool`: expected true or false"),

@@ -9,13 +9,13 @@ const NAN_32: u32 = 0x7fc0_0000;
 const NAN_64: u64 = 0x7ff8_0000_0000_0000;
 
 /// Returns the bits of a float of `size` bytes for a number.
-pub(super) fn float_bits(number: f64, size: usize) -> Result<u128, String> {
+fn float_bits(number: f64, size: usize) -> Result<u128, String> {
     #[expect(clippy::cast_possible_truncation, reason = "the value is a float of 4 bytes")]
     let narrow = number as f32;
     match size {
         4 if number.is_nan() => Ok(NAN_32.into()),
         8 if number.is_nan() => Ok(NAN_64.into()),
-        4 if narrow.is_infinite() && number.is_finite() => Err(too_large(&number.to_string(), size)),
+        4 if narrow.is_infinite() && number.is_finite() => Err(too_large(size)),
         4 => Ok(narrow.to_bits().into()),
         8 => Ok(number.to_bits().into()),
         12 | 16 if NATIVE == LongDouble::X86 => Ok(ExtendedFloat::from_f64(number).to_bits()),
@@ -42,9 +42,9 @@ pub(super) fn parse_float(text: &str, size: usize) -> Result<u128, String> {
         let number: f64 = text.parse().map_err(|_no_number| expected())?;
         (number.is_infinite(), float_bits(number, size)?)
     };
-    if is_infinite && has_digits { Err(too_large(text, size)) } else { Ok(bits) }
+    if is_infinite && has_digits { Err(too_large(size)) } else { Ok(bits) }
 }
 
-fn too_large(number: &str, size: usize) -> String {
-    format!("{number} is too large for a float of {size} bytes")
+fn too_large(size: usize) -> String {
+    format!("too large for a float of {size} bytes")
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod element;
 mod float;
-pub(crate) mod json;
+mod notation;
 #[cfg(test)]
 mod round_trip_tests;
 pub(crate) mod text;
-mod unique_keys;
+mod write;

@@ -1,4 +1,4 @@
-//! Values as JSON and back: what `map dump` prints, `map update` takes.
+//! Values as text and as JSON, and back: what `map dump` prints, `map update` takes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use super::element::{ElementPart, parse_part};
@@ -147,13 +147,36 @@ fn bytes(random: &mut Random, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Converts bytes to JSON, and the JSON to bytes, as `map dump` and `map update` do.
-fn there_and_back(btf: &Btf<'_>, ty: SizedType, bytes: &[u8]) -> (String, Vec<u8>) {
-    let json = value_to_json(&btf.value(ty.id, bytes).long_double(NATIVE)).unwrap().to_string();
+/// The form in which `map dump` prints a value.
+#[derive(Clone, Copy, Debug)]
+enum DumpForm {
+    Json,
+    Text,
+    TypedText,
+    Lines,
+}
+
+impl DumpForm {
+    const ALL: [Self; 4] = [Self::Json, Self::Text, Self::TypedText, Self::Lines];
+
+    fn print(self, btf: &Btf<'_>, ty: TypeId, bytes: &[u8]) -> String {
+        let value = btf.value(ty, bytes).long_double(NATIVE);
+        match self {
+            Self::Json => value_to_json(&value).unwrap().to_string(),
+            Self::Text => value.text().types(false).to_string(),
+            Self::TypedText => value.text().to_string(),
+            Self::Lines => format!("{:#}", value.text().types(false).indent(1)),
+        }
+    }
+}
+
+/// Prints bytes, and parses the text, as `map dump` and `map update` do.
+fn there_and_back(btf: &Btf<'_>, ty: SizedType, form: DumpForm, bytes: &[u8]) -> (String, Vec<u8>) {
+    let text = form.print(btf, ty.id, bytes);
     let parsed =
-        parse_part(ElementPart::Value, std::slice::from_ref(&json), vec![0; bytes.len()], Some((btf, ty.id)));
-    let parsed = parsed.unwrap_or_else(|e| panic!("{json}: {e}"));
-    (json, parsed)
+        parse_part(ElementPart::Value, std::slice::from_ref(&text), vec![0; bytes.len()], Some((btf, ty.id)));
+    let parsed = parsed.unwrap_or_else(|e| panic!("{text}: {e}"));
+    (text, parsed)
 }
 
 #[test]
@@ -174,10 +197,12 @@ fn an_update_takes_the_dump_of_every_type() {
                 // As a word without quotes, the number of such a byte is more likely a mistake.
                 continue;
             }
-            let (json, new) = there_and_back(&btf, ty, &old);
-            // Padding and the bytes after the end of a text are not printed.
-            let (again, last) = there_and_back(&btf, ty, &new);
-            assert_eq!((&json, &new), (&again, &last), "{endian:?}");
+            for form in DumpForm::ALL {
+                let (text, new) = there_and_back(&btf, ty, form, &old);
+                // Padding and the bytes after the end of a text are not printed.
+                let (again, last) = there_and_back(&btf, ty, form, &new);
+                assert_eq!((&text, &new), (&again, &last), "{endian:?} {form:?}");
+            }
         }
     }
 }
@@ -207,12 +232,16 @@ fn all_bits_of_numbers_come_back() {
                 old[..usize::try_from(decimals).unwrap().min(6)].fill(0);
             }
             let ty = SizedType { id, bytes: u32::try_from(size).unwrap() };
-            let (json, new) = there_and_back(&btf, ty, &old);
-            assert_eq!(old, new, "{json}");
+            for form in DumpForm::ALL {
+                let (text, new) = there_and_back(&btf, ty, form, &old);
+                assert_eq!(old, new, "{text}");
+            }
         }
     }
     let ty = SizedType { id: wide, bytes: 16 };
-    assert_eq!(there_and_back(&btf, ty, &i128::MIN.to_le_bytes()).1, i128::MIN.to_le_bytes());
+    for form in DumpForm::ALL {
+        assert_eq!(there_and_back(&btf, ty, form, &i128::MIN.to_le_bytes()).1, i128::MIN.to_le_bytes());
+    }
     let parse = |word: &str, id, size| {
         parse_part(ElementPart::Value, &[word.to_owned()], vec![0; size], Some((&btf, id)))
     };
@@ -229,5 +258,5 @@ fn all_bits_of_numbers_come_back() {
     assert!(parse("3", other, 16).unwrap_err().contains("hex"));
     assert_eq!(parse("-inf", float, 4), Ok(f32::NEG_INFINITY.to_le_bytes().to_vec()));
     let error = parse(r#"{"d":1,"d":2}"#, both, 8).unwrap_err();
-    assert!(error.contains("the object has the key \"d\" twice"), "{error}");
+    assert!(error.contains("the value has the member \"d\" twice"), "{error}");
 }

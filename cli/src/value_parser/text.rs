@@ -1,6 +1,6 @@
 //! Values as the user types them on the command line, such as `7`, `ON`, `bash`, `10,0,0,1`.
 
-use super::float::parse_float;
+use super::{float::parse_float, write::write_value};
 use core_relo::{
     Endian,
     btf::{Btf, IntInfo, Kind, Type},
@@ -37,9 +37,12 @@ pub(crate) fn parse_typed(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Ve
             Ok(bytes)
         }
         (Kind::Array, _) => parse_array(btf, ty, value, size),
+        (Kind::Struct | Kind::Union, _) if value.starts_with(['{', '(']) => {
+            write_value(btf, ty.id(), value, vec![0; size])
+        }
         (Kind::Ptr, _) => parse_number(value, size, Some(false)),
         (Kind::Struct | Kind::Union, _) => Err(format!(
-            "it is `{}`: set a member (NAME.MEMBER=VALUE), or give its bytes as hex:…",
+            "it is `{}`: set a member (NAME.MEMBER=VALUE), all as {{.MEMBER = VALUE}}, or give its bytes as hex:…",
             CType::new(btf, ty.id())
         )),
         _ => Err(format!("it is {}: give its bytes in hex", ty.kind())),
@@ -69,6 +72,9 @@ fn takes_text(element: Type<'_>, value: &str) -> bool {
 fn parse_array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<Vec<u8>, String> {
     let array = ty.array().ok_or("its type is an array without an element type")?;
     let element = btf.strip(array.element).map_err(|e| e.to_string())?;
+    if value.starts_with('[') && element.name().as_bytes() != b"char" {
+        return write_value(btf, ty.id(), value, vec![0; size]);
+    }
     let mut out = Vec::new();
     if takes_text(element, value) {
         out.extend_from_slice(value.as_bytes());
@@ -134,6 +140,21 @@ pub(crate) fn parse_hex(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use core_relo::{TypeId, btf::Builder};
+
+    #[test]
+    fn structs_and_arrays_are_written_as_a_dump_prints_them() {
+        let mut b = Builder::new(Endian::native());
+        let byte = b.int("unsigned char", 1, 0);
+        let pair = b.structure("pair", 2, &[("a", byte, 0), ("b", byte, 8)]);
+        let (pairs, bytes) = (b.array(pair, byte, 2), b.array(byte, byte, 2));
+        let btf = Btf::parse(b.finish()).unwrap();
+        let set = |ty: TypeId, value: &str| parse_typed(&btf, btf.ty(ty).unwrap(), value);
+        assert_eq!(set(pair, "{.b = 2}"), Ok(vec![0, 2]));
+        assert_eq!(set(pair, r#"{"a": 1}"#), Ok(vec![1, 0]));
+        assert_eq!(set(pairs, "[{.a = 1}, {.b = 2}]"), Ok(vec![1, 0, 0, 2]));
+        assert_eq!(set(bytes, "[1, 2]"), Ok(vec![1, 2]));
+        assert!(set(pair, "7").unwrap_err().contains("all as {.MEMBER = VALUE}"));
+    }
 
     #[test]
     fn arrays_of_bytes_take_text_or_numbers_by_their_type() {

@@ -112,7 +112,7 @@ fn wrong_keys_and_values_change_nothing() {
         (&["5"][..], "expected a key and a value"),
         (&["5", "{}", "7"], "expected the word `value` between key and value"),
         (&["five", "{}"], "key: five: no `int`: expected a number"),
-        (&["5", "7"], "value: 7: expected a value of `struct event` as a JSON object"),
+        (&["5", "7"], "value: 7: expected a value of `struct event` as `{.NAME = VALUE}`"),
         (&["5", r#"{"pid": 1, "nosuch": 2}"#], "value: `struct event` has no member `nosuch`"),
         (&["5", "value", "hex", "01"], "value: the value has 1 bytes, expected 24"),
         (&["5", "7", "noexist", "--exist"], "the condition is given twice"),
