@@ -2,6 +2,7 @@
 
 use super::{
     answer::{PROG_LOAD, ProbeError, ProbeResult, Probed, is_undecided, undecided},
+    delegation::delegated_program,
     probe::Token,
     program::{EXIT, ProbeProgram, RETURN_0, call, probe_type},
 };
@@ -144,7 +145,7 @@ fn probe_call(caller: Caller<'_>, call: Insn, refusals: &[&str]) -> ProbeResult 
         return Err(ProbeError::NeedsTarget(program_type));
     }
     let needs_target = matches!(program_type, ProgramType::Tracing | ProgramType::Lsm);
-    let plain = (!needs_target).then(|| ProbeProgram::new(program_type));
+    let plain = (!needs_target).then(|| delegated_program(program_type, token));
     let others = variants.programs.iter().filter(|program| program.program_type == program_type).copied();
     let (mut refused, mut error) = (None, None);
     for program in plain.into_iter().chain(others) {

@@ -5,7 +5,7 @@ use crate::{
     sys::Errno,
     token_scope::{TokenRequest, TokenScope},
 };
-use core_relo_object::object::ProgramType;
+use core_relo_object::object::{AttachType, ProgramType};
 
 /// Calls `load` with each program type until the token delegates one. Without a token, only the first type counts.
 pub(super) fn with_delegated_type<T>(
@@ -13,20 +13,34 @@ pub(super) fn with_delegated_type<T>(
     token: Token<'_>,
     load: &mut dyn FnMut(ProbeProgram) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
+    let plain = types.iter().copied().map(ProbeProgram::new);
     match token {
-        None => load_first(types.iter().take(1), load),
+        None => load_first(plain.take(1), load),
         Some(token) => match TokenScope::read(token) {
-            Some(scope) => load_first(types.iter().filter(|ty| is_delegated(&scope, **ty)), load),
-            None => load_first(types.iter().filter(|ty| needs_privileges(**ty)), load),
+            Some(scope) => load_first(types.iter().filter_map(|ty| in_scope(&scope, *ty)), load),
+            None => load_first(plain.filter(|program| needs_privileges(program.program_type)), load),
         },
     }
 }
 
-fn is_delegated(scope: &TokenScope, program_type: ProgramType) -> bool {
-    let program = ProbeProgram::new(program_type);
-    scope.delegates(TokenRequest::Program {
-        program_type: program.program_type.number(),
-        attach_type: program.attach_type,
+/// Returns the program of a type with an attach type that the token delegates, or with the usual one.
+pub(super) fn delegated_program(program_type: ProgramType, token: Token<'_>) -> ProbeProgram {
+    let delegated = token.and_then(TokenScope::read).and_then(|scope| in_scope(&scope, program_type));
+    delegated.unwrap_or_else(|| ProbeProgram::new(program_type))
+}
+
+/// Returns the program of a type with an attach type that the scope delegates: the usual one, or the first of the others.
+fn in_scope(scope: &TokenScope, program_type: ProgramType) -> Option<ProbeProgram> {
+    let others = AttachType::ALL.iter().filter(|attach_type| {
+        // The attach type of a struct_ops program is the member of its struct.
+        program_type != ProgramType::StructOps && attach_type.program_type() == Some(program_type)
+    });
+    let others = others.map(|attach_type| ProbeProgram::with_attach_type(program_type, attach_type.number()));
+    core::iter::once(ProbeProgram::new(program_type)).chain(others).find(|program| {
+        scope.delegates(TokenRequest::Program {
+            program_type: program.program_type.number(),
+            attach_type: program.attach_type,
+        })
     })
 }
 
@@ -36,14 +50,14 @@ const fn needs_privileges(program_type: ProgramType) -> bool {
     !matches!(program_type, ProgramType::SocketFilter | ProgramType::CgroupSkb)
 }
 
-/// Returns the result of the first type that the kernel does not refuse for lack of privileges.
-fn load_first<'t, T>(
-    types: impl Iterator<Item = &'t ProgramType>,
+/// Returns the result of the first program that the kernel does not refuse for lack of privileges.
+fn load_first<T>(
+    programs: impl Iterator<Item = ProbeProgram>,
     load: &mut dyn FnMut(ProbeProgram) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     let mut result = Err(Errno(libc::EPERM));
-    for program_type in types {
-        result = load(ProbeProgram::new(*program_type));
+    for program in programs {
+        result = load(program);
         if !matches!(result, Err(Errno(libc::EPERM))) {
             break;
         }
@@ -85,11 +99,19 @@ mod tests {
             );
             TokenScope::parse(&fdinfo).unwrap()
         };
-        let tried = |scope: &TokenScope| TYPES.map(|program_type| is_delegated(scope, program_type));
+        let tried = |scope: &TokenScope| TYPES.map(|program_type| in_scope(scope, program_type).is_some());
         assert_eq!(tried(&scope("any", "any")), [true; 3]);
         // Kprobes, for no attach type.
         assert_eq!(tried(&scope("0x4", "0x1")), [false, false, true]);
         // Programs of type CGROUP_SOCK_ADDR are loaded for BPF_CGROUP_INET4_CONNECT.
         assert_eq!(tried(&scope("any", "0x400")), [false, true, false]);
+        // `delegate_attachs=xdp`, and another attach type than the usual one.
+        let found = |scope: TokenScope, program_type| in_scope(&scope, program_type).map(|p| p.attach_type);
+        assert_eq!(found(scope("0x40", "0x2000000000"), ProgramType::Xdp), Some(AttachType::Xdp.number()));
+        assert_eq!(
+            found(scope("any", "0x800"), ProgramType::CgroupSockAddr),
+            Some(AttachType::CgroupInet6Connect.number())
+        );
+        assert_eq!(found(scope("any", "0x2000000000"), ProgramType::StructOps), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     answer::{PROG_LOAD, ProbeResult, Probed, answer, is_undecided, undecided},
+    delegation::delegated_program,
     probe::Token,
 };
 use crate::{
@@ -164,10 +165,10 @@ pub(super) fn retry(mut load: impl FnMut() -> Result<OwnedFd, Errno>) -> Result<
 
 /// Probes whether the kernel has a program type.
 pub(super) fn probe_type(program_type: ProgramType, token: Token<'_>) -> ProbeResult {
-    let program = ProbeProgram::new(program_type);
+    let program = delegated_program(program_type, token);
     match program_type {
         ProgramType::Unspec => Ok(Probed::no("it is no program type")),
-        ProgramType::Tracing => match probe_message(program.at_type(1), &[NO_FUNCTION], token) {
+        ProgramType::Tracing => match probe_message(program.at_type(1), &[NO_FUNCTION, NO_TYPEDEF], token) {
             Err(error) => {
                 let raw_tp = AttachType::TraceRawTp.number();
                 let raw_tp = ProbeProgram::with_attach_type(program_type, raw_tp).at_type(1);
