@@ -163,8 +163,17 @@ fn find_addresses<'e>(
         SymbolAddress::After { symbol, .. } => Some(symbol.as_bytes()),
         SymbolAddress::At(_) => None,
     });
-    let names = untyped.iter().map(|e| e.name).chain(chosen).collect();
-    let symbols = match scan_kallsyms(kernel, &names) {
+    let wanted = WantedSymbols {
+        names: untyped.iter().map(|e| e.name).chain(chosen).collect(),
+        chosen: untyped
+            .iter()
+            .filter_map(|e| match settings.ksyms.get(&key(e.name))? {
+                SymbolAddress::At(address) => Some((e.name, *address)),
+                SymbolAddress::After { .. } => None,
+            })
+            .collect(),
+    };
+    let symbols = match scan_kallsyms(kernel, &wanted) {
         Ok(symbols) => symbols,
         Err(e) => {
             let why = format!("/proc/kallsyms cannot be read: {e}");
@@ -213,17 +222,25 @@ struct Symbols<'n> {
     are_hidden: bool,
 }
 
+/// The symbols to find.
+struct WantedSymbols<'n> {
+    names: HashSet<&'n [u8]>,
+    /// The addresses that a caller chose, by name. They are kept beyond [`LISTED_ADDRESSES`].
+    chosen: HashMap<&'n [u8], u64>,
+}
+
 /// Finds the kernel's symbols of some names.
-fn scan_kallsyms<'n>(kernel: &TargetKernel, names: &HashSet<&'n [u8]>) -> io::Result<Symbols<'n>> {
+fn scan_kallsyms<'n>(kernel: &TargetKernel, wanted: &WantedSymbols<'n>) -> io::Result<Symbols<'n>> {
     let mut symbols = kernel.open_kallsyms()?;
     let mut addresses = HashMap::<_, Vec<u64>>::new();
     let (mut line, mut are_hidden) = (Vec::new(), true);
     while symbols.read_until(b'\n', &mut line)? > 0 {
         are_hidden = are_hidden && shows_no_address(&line);
-        if let Some((name, address)) = parse_symbol(&line, names) {
+        if let Some((name, address)) = parse_symbol(&line, &wanted.names) {
             let addresses = addresses.entry(name).or_default();
             // A symbol may be listed twice, as a global and as a static one.
-            if !addresses.contains(&address) && addresses.len() < LISTED_ADDRESSES {
+            let is_kept = addresses.len() < LISTED_ADDRESSES || wanted.chosen.get(name) == Some(&address);
+            if is_kept && !addresses.contains(&address) {
                 addresses.push(address);
             }
         }
@@ -232,8 +249,8 @@ fn scan_kallsyms<'n>(kernel: &TargetKernel, names: &HashSet<&'n [u8]>) -> io::Re
     Ok(Symbols { addresses, are_hidden })
 }
 
-/// The addresses of one name that are kept. Two are ambiguous. An address that a caller chooses has to be one of those that are kept.
-const LISTED_ADDRESSES: usize = 1024;
+/// The addresses of one name that are kept, apart from the one that a caller chooses. Two are ambiguous.
+pub(super) const LISTED_ADDRESSES: usize = 1024;
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name. Returns `None` for
 /// names other than `names`.

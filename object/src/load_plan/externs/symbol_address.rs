@@ -1,5 +1,6 @@
 //! The address that a caller chooses for a kernel symbol without a type.
 
+use super::ksyms::LISTED_ADDRESSES;
 use core::{fmt, str::FromStr};
 use core_relo::Text;
 use thiserror::Error;
@@ -88,6 +89,8 @@ impl fmt::Display for Listed<'_> {
             write!(f, "{separator}{address:#x}")?;
         }
         match self.0.len().checked_sub(LISTED) {
+            // Further ones are not kept.
+            Some(more @ 1..) if self.0.len() >= LISTED_ADDRESSES => write!(f, " and at least {more} more"),
             Some(more @ 1..) => write!(f, " and {more} more"),
             _ => Ok(()),
         }

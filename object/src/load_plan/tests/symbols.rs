@@ -79,6 +79,26 @@ fn hidden_addresses_are_refused_and_name_the_setting() {
     assert_eq!(addresses(&plan.unwrap()), [0xffff_ffff_8100_0010, 0]);
 }
 
+/// More symbols have the name than are kept.
+#[test]
+fn a_chosen_address_may_be_that_of_any_symbol() {
+    let plan = |chosen: &str| {
+        let mut kernel = kernel(|_| {});
+        let lines = (1..=2000).map(|address| format!("{address:x}0 t strong\n"));
+        kernel.kallsyms = Some(lines.collect::<String>().into());
+        let externs = [("strong", TypeId::VOID, false)];
+        with_externs(".ksyms", &externs, TestObject::new()).plan_on(kernel, |settings| {
+            settings.ksyms.insert("strong".to_owned(), chosen.parse().unwrap());
+        })
+    };
+    assert_eq!(addresses(&plan("0x7d00").unwrap())[0], 0x7d00);
+    let error = line(&plan("0x7d10").unwrap_err());
+    assert!(
+        error.contains("that of no symbol of this name") && error.contains("and at least 1020 more"),
+        "{error}"
+    );
+}
+
 /// libbpf refuses such an object, and has no way to choose.
 #[test]
 fn a_caller_chooses_among_symbols_of_one_name() {
