@@ -31,6 +31,11 @@ pub enum MapRule {
         /// The accepted numbers, as a noun phrase.
         expected: &'static str,
     },
+    /// No machine has the memory node of the definition, which `BPF_F_NUMA_NODE` demands.
+    NumaNode {
+        /// The number in the definition.
+        found: u32,
+    },
     /// The map type demands types of keys and values, and the definition has sizes.
     TypesMissing,
     /// The map type demands keys that are integers of 32 bits, and the type of the keys is another.
@@ -72,6 +77,7 @@ impl fmt::Display for MapDefError {
             MapRule::Extra { found, expected } => {
                 write!(f, "map_extra does not fit {map_type}: {found}, expected {expected}")
             }
+            MapRule::NumaNode { found } => write!(f, "numa_node is {found}, expected at most {LAST_NODE}"),
             MapRule::TypesMissing => write!(f, "no types of key and value, which {map_type} demands"),
             MapRule::KeyType => {
                 write!(f, "the type of its keys does not fit {map_type}, expected an integer of 32 bits")
@@ -146,7 +152,10 @@ const WRONLY: u32 = 1 << 4;
 const RDONLY_PROG: u32 = 1 << 7;
 const WRONLY_PROG: u32 = 1 << 8;
 const NO_COMMON_LRU: u32 = 1 << 1;
-const NUMA_NODE: u32 = 1 << 2;
+/// `BPF_F_NUMA_NODE`: the memory of the map is that of the node `numa_node`.
+pub const NUMA_NODE: u32 = 1 << 2;
+/// The last memory node that a machine may have (kernel: `MAX_NUMNODES`, `CONFIG_NODES_SHIFT` of 10).
+const LAST_NODE: u32 = 1023;
 /// `BPF_F_RDONLY`, `BPF_F_WRONLY`.
 const USER_ACCESS: u32 = RDONLY | WRONLY;
 const STACK_BUILD_ID: u32 = 1 << 5;
@@ -197,6 +206,7 @@ pub fn find_map_errors(def: &MapDef) -> Vec<MapDefError> {
             .chain(excluded_flags(map_type, def.map_flags))
             .chain(broken_size_rules(map_type, def))
             .chain(broken_extra_rule(map_type, def.map_extra))
+            .chain(broken_node_rule(def))
             .chain((demands_types(map_type) && !has_types(def)).then_some(MapRule::TypesMissing))
             .chain((is_inner && !may_be_inner(map_type)).then_some(MapRule::NotInner))
             .chain((map_type == MapType::StructOps).then_some(MapRule::NotStructOps));
@@ -245,6 +255,17 @@ fn broken_extra_rule(map_type: MapType, found: u64) -> Option<MapRule> {
         _ => ("0", found == 0),
     };
     (!is_accepted).then_some(MapRule::Extra { found, expected })
+}
+
+/// Returns the rule for the memory node that a definition breaks. Without the flag, the kernel ignores the node.
+fn broken_node_rule(def: &MapDef) -> Option<MapRule> {
+    let found = def.numa_node.filter(|_| def.map_flags & NUMA_NODE != 0)?;
+    (found > LAST_NODE).then_some(MapRule::NumaNode { found })
+}
+
+/// Returns the names of the flags in `map_flags` that some kernel knows.
+pub fn flag_names(map_flags: u32) -> impl Iterator<Item = &'static str> {
+    (0..).zip(FLAGS).filter(move |(bit, _)| map_flags.wrapping_shr(*bit) & 1 != 0).map(|(_, name)| name)
 }
 
 /// Returns whether the kernel creates maps of a type only with the types of keys and values (kernel:
@@ -415,5 +436,31 @@ const fn entries_rule(map_type: MapType) -> Option<SizeRule> {
         }
         M::Arena => Some(("at most 1048576", |entries| entries <= ARENA_PAGES)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel ignores the node without the flag, and looks at it in every map type.
+    #[test]
+    fn a_memory_node_that_no_machine_has_is_refused() {
+        let errors = |map_flags, node| {
+            let map_type = MapType::Array.number();
+            let def = MapDef {
+                map_type,
+                key_size: 4,
+                value_size: 4,
+                max_entries: 1,
+                map_flags,
+                numa_node: Some(node),
+                ..MapDef::default()
+            };
+            find_map_errors(&def).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(errors(NUMA_NODE, 4096), ["numa_node is 4096, expected at most 1023"]);
+        assert!(errors(NUMA_NODE, 1023).is_empty() && errors(0, 4096).is_empty());
+        assert_eq!(flag_names(0b101).collect::<Vec<_>>(), ["BPF_F_NO_PREALLOC", "BPF_F_NUMA_NODE"]);
     }
 }

@@ -17,9 +17,11 @@ use core_relo::TypeId;
 use core_relo_object::{
     load_plan::{MapPlan, MapRole, SlotPlan},
     map_limits::ExceededLimit,
+    map_rules::flag_names,
     object::MapType,
 };
 use std::{
+    fs,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     path::Path,
 };
@@ -285,6 +287,14 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
     if let Some(exceeded) = exceeded_limit(map, errno).filter(|_| has_type != Some(false)) {
         return LoadHint(format!("a limit of this kernel or machine: {exceeded}"));
     }
+    if errno.0 == libc::EINVAL && has_type != Some(false) {
+        if let Some(error) = map.unknown_flag() {
+            return LoadHint(format!("this kernel does not know the flag, either: {error}"));
+        }
+        if let Some(problem) = map.chosen_node().and_then(missing_node) {
+            return LoadHint(problem);
+        }
+    }
     let text = match errno.0 {
         libc::EINVAL
             if matches!(known, Some(M::ArrayOfMaps | M::HashOfMaps))
@@ -304,17 +314,19 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
         }
         libc::EINVAL => {
             let name = known.map_or("?", M::name);
-            let flags = map.map_flags();
+            let names: Vec<_> = flag_names(map.map_flags()).collect();
+            let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+            let flags = format!("{:#x}{names}", map.map_flags());
             match has_type {
                 Some(false) => format!("this kernel does not know maps of type {name}"),
                 Some(true) => format!(
-                    "this kernel knows maps of type {name}, but not with key size {}, value size {}, {} entries and flags {flags:#x}",
+                    "this kernel knows maps of type {name}, but not with key size {}, value size {}, {} entries and flags {flags}",
                     map.key_size(),
                     map.value_size(),
                     map.max_entries(),
                 ),
                 None => format!(
-                    "this kernel probably does not know maps of type {name}, or not with these sizes or flags {flags:#x}"
+                    "this kernel probably does not know maps of type {name}, or not with these sizes or flags {flags}"
                 ),
             }
         }
@@ -327,6 +339,22 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
         _ => Hint::for_errno(errno).0.to_owned(),
     };
     LoadHint(text)
+}
+
+/// The memory nodes of this machine with memory, as `0-1`.
+const ONLINE_NODES: &str = "/sys/devices/system/node/online";
+
+/// Returns the problem of a memory node that this machine does not have.
+fn missing_node(node: u32) -> Option<String> {
+    let online = fs::read_to_string(ONLINE_NODES).ok()?;
+    let online = online.trim();
+    let has_node = online.split(',').any(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        first.parse().is_ok_and(|first| node >= first) && last.parse().is_ok_and(|last| node <= last)
+    });
+    (!has_node).then(|| {
+        format!("numa_node is {node} (BPF_F_NUMA_NODE), expected a memory node of this machine: {online}")
+    })
 }
 
 #[cfg(test)]
@@ -375,6 +403,21 @@ mod tests {
         );
         let rule = "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4";
         assert_eq!(text(MapType::Array, 8, 4, 1), rule);
+        for (map_flags, expected) in [
+            (1 << 25, "this kernel does not know the flag, either: flag 1 << 25, which no known kernel has"),
+            (1 << 7, "4 entries and flags 0x80 (BPF_F_RDONLY_PROG)"),
+        ] {
+            let mut map = MapPlan::default();
+            let sizes =
+                MapAttributes { key_size: 4, value_size: 4, max_entries: 4, ..MapAttributes::default() };
+            map.set_attributes(MapAttributes { map_type: MapType::Array.number(), map_flags, ..sizes });
+            let text = hint(&map, Errno(libc::EINVAL), Some(true)).0;
+            assert!(text.ends_with(expected), "{text}");
+        }
+        if fs::exists(ONLINE_NODES).unwrap_or(false) {
+            assert!(missing_node(0).is_none());
+            assert!(missing_node(1000).unwrap().starts_with("numa_node is 1000 (BPF_F_NUMA_NODE), expected"));
+        }
         // The kernel has this error for LRU hashes only.
         let mut lru = MapPlan::default();
         lru.set_attributes(MapAttributes {

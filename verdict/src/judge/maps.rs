@@ -42,6 +42,7 @@ fn definition_reason(map: &str, error: MapDefError) -> Reason {
             (ReasonKind::MapFlag, format!("remove {one} or {other} from map_flags"))
         }
         MapRule::Extra { .. } => (ReasonKind::MapSize, "change map_extra in the definition".into()),
+        MapRule::NumaNode { .. } => (ReasonKind::MapSize, "change numa_node in the definition".into()),
         MapRule::TypesMissing => {
             (ReasonKind::MapSize, "`__type(key, int)` and `__type(value, …)` in place of sizes".into())
         }
