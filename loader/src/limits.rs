@@ -15,7 +15,9 @@ pub const BINARY_TABLE_BYTES: u64 = 64 * 1024 * 1024;
 pub const BUILD_ID_BYTES: usize = 64;
 /// Bytes of the mini debug info of a user-space binary when unpacked. Own limit, since a packed file may claim any size. Real ones have
 /// some megabytes.
-pub const MINI_DEBUG_INFO_BYTES: u64 = 256 * 1024 * 1024;
+pub const MINI_DEBUG_INFO_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of unpacked mini debug info for each byte of the binary. Own limit: names of functions rarely have as many bytes as their code.
+pub const MINI_DEBUG_INFO_RATIO: u64 = 4;
 /// Bytes of a debug file whose checksum is computed, because it has no build id. Own limit, as [`BINARY_SYMBOLS_BYTES`].
 pub const DEBUG_FILE_BYTES: u64 = 1 << 30;
 /// Functions in the function table of a Go program. Own limit, since names may overlap; large programs have some hundred thousand.

@@ -1,6 +1,7 @@
 //! User-space binaries and the file offsets of their functions.
 
 use super::{
+    elf_code::FilePart,
     elf_file::{ElfFile, RawSection, Segment, Symbol, SymbolFilter, SymbolTable},
     error::AttachError,
     file_range::FileRange,
@@ -168,7 +169,7 @@ impl Binary {
             let function = [IndirectFunction { name: wanted.base.as_bytes(), resolver }];
             let found = process.map(|pid| implementations(self, &function, pid)).transpose()?;
             let found = found.and_then(|found| found.into_iter().next().flatten());
-            return found.ok_or_else(|| indirect_function(self, wanted, process));
+            return found.ok_or_else(|| indirect_function(self, wanted, process, entry));
         }
         let distance = if entry == EntryPoint::Local { place.local_entry } else { 0 };
         self.file_offset(name, place.offset.wrapping_add(distance))
@@ -225,6 +226,11 @@ impl Binary {
         with_elf!(self, file => file.segments())
     }
 
+    /// Returns the executable sections or, without section headers, the executable segments.
+    pub(super) fn code(&self) -> Result<Vec<Segment>, AttachError> {
+        with_elf!(self, file => file.code())
+    }
+
     pub(super) fn section(&self, name: &[u8]) -> Result<Option<RawSection>, AttachError> {
         with_elf!(self, file => file.section(name))
     }
@@ -248,6 +254,21 @@ impl Binary {
                 "function `{name}` is outside of the file: at {offset:#x}, expected 1 to {len:#x}"
             ))
         })
+    }
+
+    /// Checks that an offset of the file is one of code in the binary. A probe elsewhere would never run, or would change data.
+    pub(super) fn check_code(&self, file_offset: u64) -> Result<(), AttachError> {
+        let offset = file_offset.checked_sub(self.range().start());
+        let part = match offset.filter(|offset| *offset < self.range().len()) {
+            None => "outside of the file".to_owned(),
+            Some(offset) => match with_elf!(self, file => file.part_at(offset))? {
+                FilePart::Code => return Ok(()),
+                FilePart::Header => "in the ELF header".to_owned(),
+                FilePart::Section(name) => format!("in section {}", String::from_utf8_lossy(&name)),
+                FilePart::Other => "in no section".to_owned(),
+            },
+        };
+        Err(self.error(format!("offset {file_offset:#x} is {part}, expected code: an executable section")))
     }
 
     pub(super) fn has_symbol_table(&self, table: SymbolTable) -> bool {
@@ -291,6 +312,27 @@ mod tests {
         assert_eq!(binary.kind(), kind);
         let code: Vec<bool> = binary.segments().unwrap().iter().map(|s| s.is_code).collect();
         assert_eq!(code, [true, false]);
+    }
+
+    #[test]
+    fn offsets_outside_of_code_are_refused_with_their_place() {
+        let file = TempFile::new("offsets", &TestElf::bytes());
+        let binary = Binary::open(file.path()).unwrap();
+        assert_eq!((binary.check_code(F1), binary.check_code(0x100)), (Ok(()), Ok(())));
+        let symbols = binary.section(b".symtab").unwrap().unwrap();
+        let bytes = TestElf::bytes();
+        let symbols = bytes.windows(symbols.data.len()).position(|bytes| *bytes == symbols.data).unwrap();
+        for (offset, place) in [
+            (0, "in the ELF header"),
+            (0x3f, "in the ELF header"),
+            (u64::try_from(symbols).unwrap(), "in section .symtab"),
+            (0x40, "in no section"),
+            (u64::try_from(bytes.len()).unwrap(), "outside of the file"),
+            (u64::MAX, "outside of the file"),
+        ] {
+            let error = binary.check_code(offset).unwrap_err().to_string();
+            assert!(error.contains(&format!("offset {offset:#x} is {place}, expected code")), "{error}");
+        }
     }
 
     #[test]

@@ -89,10 +89,11 @@ pub(super) enum SymbolFilter {
 #[derive(Debug)]
 pub(super) struct ElfFile<H: FileHeader<Endian = Endianness>> {
     pub(super) range: FileRange,
-    header: H,
-    e: Endianness,
-    sections: Vec<H::SectionHeader>,
-    names: Vec<u8>,
+    pub(super) header: H,
+    pub(super) e: Endianness,
+    pub(super) sections: Vec<H::SectionHeader>,
+    /// The names of sections.
+    pub(super) names: Vec<u8>,
 }
 
 impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {

@@ -1,7 +1,7 @@
 //! The reason why a function cannot be probed by its name: symbols of other kinds, other versions, and similar names.
 
 use super::{
-    binary::Binary,
+    binary::{Binary, EntryPoint},
     elf_file::{Symbol, SymbolFilter, SymbolKind, SymbolTable},
     error::AttachError,
     function_search::{WantedFunction, split_version},
@@ -25,12 +25,19 @@ pub(super) fn indirect_function(
     binary: &Binary,
     wanted: &WantedFunction<'_>,
     process: Option<u32>,
+    entry: EntryPoint,
 ) -> AttachError {
     let base = wanted.base;
+    // Only an offset counts from the global entry point.
+    let offset = match entry {
+        EntryPoint::Local => "",
+        EntryPoint::Global => " (the offset counts from the start of that code)",
+    };
     let reason = match process {
-        None => "which chooses the code for each process: name a process \
-                 (`--attach-to PROG=pid:N`, for the function in the section), or"
-            .to_owned(),
+        None => format!(
+            "which chooses the code for each process{offset}: name a process (`--attach-to PROG=pid:N`, for the \
+             function in the section), or"
+        ),
         Some(pid) => format!("and the code that process {pid} uses is not found in the binary:"),
     };
     let advice = match implementations(binary, base) {

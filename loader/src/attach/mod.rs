@@ -31,6 +31,7 @@ mod cgroup;
 #[cfg(feature = "netlink")]
 mod classifier;
 #[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT reads more of a binary than uprobes"))]
+mod elf_code;
 mod elf_file;
 mod error;
 mod file_range;
@@ -64,6 +65,7 @@ mod pattern_search;
 mod perf_event;
 mod placement;
 mod pmu;
+mod process_files;
 mod process_maps;
 mod prog_attach;
 mod program_type;

@@ -2,7 +2,7 @@
 
 use super::{binary::Binary, elf_file::Segment, error::AttachError};
 use crate::limits;
-use std::{fs, path::PathBuf};
+use std::{fs, io, path::PathBuf};
 
 /// The memory mappings of a process.
 pub(super) struct ProcessMaps {
@@ -14,8 +14,12 @@ pub(super) struct ProcessMaps {
 impl ProcessMaps {
     /// Reads the mappings of a process. `of` is the binary that an error names.
     pub(super) fn read(of: &Binary, pid: u32) -> Result<Self, AttachError> {
-        let maps = fs::read(format!("/proc/{pid}/maps"));
-        let maps = maps.map_err(|e| of.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
+        Self::open(pid).map_err(|e| of.error(format!("/proc/{pid}/maps cannot be read: {e}")))
+    }
+
+    /// Reads the mappings of a process.
+    pub(super) fn open(pid: u32) -> io::Result<Self> {
+        let maps = fs::read(format!("/proc/{pid}/maps"))?;
         Ok(Self { pid, text: String::from_utf8_lossy(&maps).into_owned() })
     }
 

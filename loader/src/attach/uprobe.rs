@@ -79,39 +79,49 @@ fn resolve_location(
     let in_archive = archive::split_path(binary);
     let path = match &in_archive {
         Some((archive, _)) => archive.clone(),
-        None => resolve(binary, label)?,
+        None => resolve(binary, options.pid, label)?,
     };
-    let Some(function) = options.function else { return Ok((path, options.offset)) };
     let elf = match in_archive {
-        _ if parse_file_offset(function).is_some() => None,
         Some((_, member)) => Some(archive::open_member(&path, &member)?),
+        // The kernel probes other files, too, if a process runs code in them.
+        None if is_file_offset(options) => Binary::open(&path).ok(),
         None => Some(Binary::open(&path)?),
     };
     let offset = place_in_file(elf.as_ref(), options, label)?;
     Ok((path, offset))
 }
 
-/// Returns the file offset of the place of a uprobe. A place that is an offset in the file needs no binary.
+/// Returns whether the place of a uprobe is an offset in the file.
+fn is_file_offset(options: &UprobeOptions<'_>) -> bool {
+    options.function.is_none_or(|function| parse_file_offset(function).is_some())
+}
+
+/// Returns the file offset of the place of a uprobe. A place that is an offset in the file needs no binary. A place without code in the
+/// binary is an error.
 pub(super) fn place_in_file(
     binary: Option<&Binary>,
     options: &UprobeOptions<'_>,
     label: &str,
 ) -> Result<u64, AttachError> {
     let outside = || AttachError::target(label, "the offset is outside of the file");
-    let (Some(function), Some(binary)) = (options.function, binary) else {
-        let start =
-            options.function.map_or(Some(0), parse_file_offset).and_then(|start| u64::try_from(start).ok());
-        return start.and_then(|start| start.checked_add(options.offset)).ok_or_else(outside);
+    let offset = match (options.function, binary) {
+        (Some(function), Some(binary)) if !is_file_offset(options) => {
+            let (name, name_offset) = split_offset(function);
+            // Offsets count from the global entry point, as in disassemblies.
+            let is_entry = options.offset == 0 && name_offset == 0;
+            let entry = if is_entry { EntryPoint::Local } else { EntryPoint::Global };
+            let start = binary.find_function_of(resolve_pid(options.pid), name, entry)?;
+            start.checked_add(options.offset).and_then(|sum| sum.checked_add_signed(name_offset))
+        }
+        (function, _) => {
+            let start =
+                function.map_or(Some(0), parse_file_offset).and_then(|start| u64::try_from(start).ok());
+            start.and_then(|start| start.checked_add(options.offset))
+        }
     };
-    let (name, name_offset) = split_offset(function);
-    // Offsets count from the global entry point, as in disassemblies.
-    let is_entry = options.offset == 0 && name_offset == 0;
-    let entry = if is_entry { EntryPoint::Local } else { EntryPoint::Global };
-    let offset = binary
-        .find_function_of(resolve_pid(options.pid), name, entry)?
-        .checked_add(options.offset)
-        .and_then(|sum| sum.checked_add_signed(name_offset));
-    offset.ok_or_else(outside)
+    let offset = offset.ok_or_else(outside)?;
+    binary.map_or(Ok(()), |binary| binary.check_code(offset))?;
+    Ok(offset)
 }
 
 /// Attaches a program to an offset in a file.

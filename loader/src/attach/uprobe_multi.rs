@@ -59,7 +59,7 @@ pub fn uprobe_multi(
 ) -> Result<Link, AttachError> {
     let binary = binary.as_ref();
     let label = attachment_label(binary, locations, options.kind);
-    let path = resolve(binary, &label)?;
+    let path = resolve(binary, options.pid, &label)?;
     let c_path = c_string(path.as_os_str().as_bytes(), &label)?;
     attach_at(prog, UprobeBinary::Path(&c_path), &path, locations, options, label)
 }
@@ -115,6 +115,10 @@ fn attach_at(
             "expected at least one location, and a cookie and a semaphore for each location or none";
         return Err(AttachError::target(label, problem));
     }
+    // The kernel probes other files, too, if a process runs code in them.
+    if let (UprobeSet::Offsets(_), Ok(binary)) = (locations, Binary::open(path)) {
+        offsets.iter().try_for_each(|offset| binary.check_code(*offset))?;
+    }
     let by_descriptor = matches!(binary, UprobeBinary::Fd(_));
     let link = request_link(prog, binary, &offsets, options).map_err(|errno| {
         let hint = match errno.0 {
@@ -139,7 +143,7 @@ fn attach_at(
 fn find_place(path: &Path, place: &str, pid: Option<u32>, label: &str) -> Result<Vec<u64>, AttachError> {
     let options = UprobeOptions { function: Some(place), pid, ..UprobeOptions::default() };
     if parse_file_offset(place).is_some() {
-        return Ok(vec![place_in_file(None, &options, label)?]);
+        return Ok(vec![place_in_file(Binary::open(path).ok().as_ref(), &options, label)?]);
     }
     let binary = Binary::open(path)?;
     if binary.has_several_functions(place)? {
@@ -316,6 +320,8 @@ mod tests {
         let cookies = UprobeMultiOptions { cookies: &[1, 2], ..UprobeMultiOptions::default() };
         assert!(text(UprobeSet::Pattern("*"), cookies).ends_with("takes no cookies and no semaphores"));
         assert!(text(UprobeSet::Offsets(&[1]), cookies).contains("expected at least one location"));
+        let header = text(UprobeSet::Offsets(&[1]), UprobeMultiOptions::default());
+        assert!(header.contains("offset 0x1 is in the ELF header, expected code"), "{header}");
         let missing = text(UprobeSet::Pattern("no_such_function?"), UprobeMultiOptions::default());
         assert!(missing.contains("has no function that `no_such_function?` matches"), "{missing}");
         // Without wildcards, the messages are those of a uprobe.

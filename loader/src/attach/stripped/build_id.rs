@@ -2,7 +2,7 @@
 
 use super::super::{binary::Binary, error::AttachError};
 use crate::{limits::BUILD_ID_BYTES, target::find_build_id};
-use core::fmt::Write as _;
+use core::fmt::{self, Display, Formatter, Write as _};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,5 +26,11 @@ impl BuildId {
         }
         path.push_str(".debug");
         PathBuf::from(path)
+    }
+}
+
+impl Display for BuildId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

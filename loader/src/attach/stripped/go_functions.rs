@@ -6,7 +6,7 @@ use super::{
         elf_file::{RawSection, Symbol, SymbolKind},
         error::AttachError,
     },
-    CodeSegments,
+    CodeRanges,
     go_table::GoTable,
 };
 use core_relo::Endian;
@@ -40,7 +40,7 @@ pub(super) fn symbols(
     let find_text_start = |position| words.text_start(&section, position).ok().flatten();
     let table = GoTable::parse(&section.data, endian, find_text_start)
         .map_err(|e| binary.error(format!("section {name} {e}")))?;
-    let code = CodeSegments::of(binary)?;
+    let code = CodeRanges::of(binary)?;
     for function in table.functions() {
         let Some(offset) = code.file_offset(function.address) else { continue };
         each(&Symbol {

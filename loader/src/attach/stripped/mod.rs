@@ -53,7 +53,7 @@ impl SymbolSource {
             Self::GoFunctions => return go_functions::symbols(binary, each),
         };
         let Some(symbols) = symbols else { return Ok(()) };
-        let code = CodeSegments::of(binary)?;
+        let code = CodeRanges::of(binary)?;
         symbols.symbols(SymbolTable::Full, filter, &mut |symbol| {
             let offset = match (symbol.kind, code.file_offset(symbol.address)) {
                 (_, Some(offset)) => offset,
@@ -66,20 +66,19 @@ impl SymbolSource {
     }
 }
 
-/// The segments of code, sorted by address. Other files know addresses, not offsets in this file.
-struct CodeSegments(Vec<Segment>);
+/// The ranges of code, sorted by address. Other files know addresses, not offsets in this file.
+struct CodeRanges(Vec<Segment>);
 
-impl CodeSegments {
+impl CodeRanges {
     fn of(binary: &Binary) -> Result<Self, AttachError> {
-        let mut segments = binary.segments()?;
-        segments.retain(|segment| segment.is_code);
-        sort_by_key(&mut segments, |segment| segment.start);
-        Ok(Self(segments))
+        let mut ranges = binary.code()?;
+        sort_by_key(&mut ranges, |range| range.start);
+        Ok(Self(ranges))
     }
 
     fn file_offset(&self, address: u64) -> Option<u64> {
-        let next = self.0.partition_point(|segment| segment.start <= address);
-        let segment = self.0.get(next.checked_sub(1)?).filter(|segment| address < segment.end)?;
-        address.checked_sub(segment.start)?.checked_add(segment.offset)
+        let next = self.0.partition_point(|range| range.start <= address);
+        let range = self.0.get(next.checked_sub(1)?).filter(|range| address < range.end)?;
+        address.checked_sub(range.start)?.checked_add(range.offset)
     }
 }

@@ -42,7 +42,7 @@ pub fn usdt(
     options: &UsdtOptions,
 ) -> Result<Link, AttachError> {
     let label = format!("usdt/{}:{provider}:{name}", binary.as_ref().display());
-    let path = resolve(binary.as_ref(), &label)?;
+    let path = resolve(binary.as_ref(), options.pid, &label)?;
     let options = &UsdtOptions { pid: resolve_pid(options.pid), ..*options };
     let probes = find_probes(&path, provider, name, options.pid, manager.features())?;
     let mut lease = manager.lease();
