@@ -140,14 +140,7 @@ impl PerfAttach<'_> {
             return Err(AttachError::kernel_with_hint(label, "attach", Errno(libc::EOPNOTSUPP), NO_LINK));
         }
         if program.link.is_none() {
-            sys::perf_set_bpf(&program.event, prog).map_err(|errno| {
-                let hint = match errno.0 {
-                    libc::EEXIST => Hint("another program is attached to this event"),
-                    libc::EPROTO => Hint("the program reads call chains, which the event does not sample"),
-                    _ => perf_hint(errno),
-                };
-                AttachError::kernel_with_hint(label, "attach", errno, hint)
-            })?;
+            sys::perf_set_bpf(&program.event, prog).map_err(|errno| attach_error(label, errno))?;
         }
         if enable {
             sys::perf_enable(&program.event)
@@ -180,8 +173,21 @@ fn kernel_link(
         {
             Ok(None)
         }
-        Err(errno) => Err(AttachError::kernel_with_hint(label, "attach", errno, perf_hint(errno))),
+        Err(errno) => Err(attach_error(label, errno)),
     }
+}
+
+/// Returns the error of a program that the kernel does not put on an open event (kernel: `perf_event_set_bpf_prog`).
+fn attach_error(label: &str, errno: Errno) -> AttachError {
+    let hint = match errno.0 {
+        libc::EEXIST => Hint("another program is attached to this event"),
+        libc::EPROTO => Hint("the program reads call chains, which the event does not sample"),
+        libc::EACCES => Hint(
+            "the program reads its context beyond the record of the tracepoint: `format` in the tracepoint's directory of tracefs lists the fields",
+        ),
+        _ => perf_hint(errno),
+    };
+    AttachError::kernel_with_hint(label, "attach", errno, hint)
 }
 
 /// A program on a perf event. A kernel link keeps the event open.

@@ -1,8 +1,8 @@
 //! Files as a process sees them: those that it maps, and those in its root directory, which may be that of a container.
 
 use super::process_maps::ProcessMaps;
+use alloc::collections::VecDeque;
 use std::{
-    collections::VecDeque,
     ffi::OsString,
     fs,
     os::unix::fs::MetadataExt as _,

@@ -81,7 +81,7 @@ pub fn raw_tracepoint(
 #[cfg(test)]
 mod tests {
     use super::{
-        super::test_support::trace::{Counter, Program, getppid, stops, tracefs_or_skip},
+        super::test_support::trace::{Counter, Program, getppid, insn, stops, tracefs_or_skip},
         *,
     };
     use crate::sys::Errno;
@@ -104,6 +104,23 @@ mod tests {
         assert_eq!(counter.cookie(), 77);
         drop(link);
         assert!(stops(&counter, getppid));
+    }
+
+    /// The error is that of missing privileges, and the process has all of them.
+    #[test]
+    fn a_program_that_reads_beyond_the_record_is_not_called_unprivileged() {
+        if !tracefs_or_skip() {
+            return;
+        }
+        // r0 = *(u64 *)(r1 + 4096)
+        let code = [insn(0x79, 0, 1, 4096, 0), insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)];
+        let Some(prog) = Program::load(ProgramType::Tracepoint, 0, &code) else { return };
+        let options = TracepointOptions::default();
+        let error = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", &options).unwrap_err().to_string();
+        if error.contains("ENOENT") {
+            return println!("SKIP: {error}");
+        }
+        assert!(error.contains("EACCES") && error.contains("beyond the record of the tracepoint"), "{error}");
     }
 
     #[test]
