@@ -101,6 +101,49 @@ fn a_header_of_what_an_object_uses_is_smaller_and_enough() {
     assert_eq!(printed.out, header);
 }
 
+/// Sources in the older standards define `bool`, `true` and `false`, newer ones have the words. Linux 5.10 has a member `bool`.
+#[test]
+fn one_header_compiles_in_all_standards_of_the_language() {
+    const STANDARDS: [&str; 10] =
+        ["gnu89", "c99", "gnu11", "c17", "gnu17", "c2x", "gnu2x", "c23", "gnu23", "c++17"];
+    let dir = tempfile::tempdir().unwrap();
+    let mut b = Builder::new(Endian::Little);
+    let boolean = b.int("_Bool", 1, Builder::BOOL);
+    let int = b.int("unsigned int", 4, 0);
+    let synonym = b.typedef("bool", boolean);
+    b.enumeration("", 4, false, &[("false", 0), ("true", 1)]);
+    b.enumeration("states", 4, false, &[("other", 5), ("true", 7)]);
+    b.structure("node", 8, &[("bool", int, 0), ("is_on", synonym, 32)]);
+    fs::write(dir.path().join("kernel.btf"), b.finish()).unwrap();
+    let dump = run_in(dir.path(), ["btf", "dump", "kernel.btf", "--format", "c", "--assertions"]);
+    assert_eq!(dump.exit, 0, "{dump:?}");
+    let program =
+        "int f(struct node *node) { bool is_on = node->is_on; return is_on == true ? other : false; }\n";
+    let mut compiled = 0;
+    for clang in ["clang", "clang-14", "clang-16", "clang-19", "clang-22"] {
+        for standard in STANDARDS {
+            for before in ["", "#include <stdbool.h>\n"] {
+                let language = if standard.contains("++") { "c++" } else { "c" };
+                let mut command = Command::new(clang);
+                command.args(["-target", "bpf", "-Wall", "-Werror", "-fsyntax-only", "-x", language, "-"]);
+                command.arg(format!("-std={standard}")).stdin(Stdio::piped()).stderr(Stdio::piped());
+                let Ok(mut child) = command.spawn() else { continue };
+                let text = [before, dump.out.as_str(), program].concat();
+                child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+                let output = child.wait_with_output().unwrap();
+                let errors = String::from_utf8_lossy(&output.stderr);
+                if !errors.contains("invalid value") {
+                    assert_eq!(errors, "", "{clang} {standard} {before}");
+                    compiled += 1;
+                }
+            }
+        }
+    }
+    if compiled == 0 {
+        println!("SKIP: no clang");
+    }
+}
+
 /// A kernel with what objects have no trace of: enumerators, typedefs, members that only unused functions read.
 const SMALL_KERNEL: &str = "
 typedef _Bool bool;

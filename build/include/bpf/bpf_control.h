@@ -139,7 +139,7 @@ extern void bpf_throw(__u64 cookie) __weak __ksym;
 /* From here to the end of the block, the program stays on its CPU (Linux 6.10). */
 extern void bpf_preempt_disable(void) __weak __ksym;
 extern void bpf_preempt_enable(void) __weak __ksym;
-static inline __attribute__((always_inline)) void bpf_end_preempt_guard_(__attribute__((unused)) char *guard)
+static __inline__ __attribute__((always_inline)) void bpf_end_preempt_guard_(__attribute__((unused)) char *guard)
 {
 	bpf_preempt_enable();
 }

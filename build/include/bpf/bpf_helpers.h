@@ -52,7 +52,7 @@ enum libbpf_tristate {
 
 /* <linux/stddef.h> defines it without the attribute. */
 #undef __always_inline
-#define __always_inline inline __attribute__((always_inline))
+#define __always_inline __inline__ __attribute__((always_inline))
 /* vmlinux.h may bring some of these. */
 #ifndef __noinline
 #define __noinline __attribute__((noinline))

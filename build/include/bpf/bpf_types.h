@@ -9,7 +9,7 @@
 #include "bpf_contexts.h"
 
 /* bool, true and false, as in <stdbool.h>. They are words of the language since C23. */
-#if !defined(bool) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 202311L)
+#if !defined(bool) && !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 202311L)
 #define bool _Bool
 #define true 1
 #define false 0

@@ -4,7 +4,7 @@ use super::{
     declaration::{COMPOSITE_DEPTH, Printer},
     integer::bool_substitute,
     layout::{Layout, Place},
-    names::NameSpace,
+    names::{self, NameSpace},
     tags::comment,
 };
 use crate::{
@@ -124,21 +124,22 @@ impl<'b> Printer<'_, 'b, '_> {
             let identifier = if name.is_empty() {
                 self.filler("__core_relo_anonymous")
             } else {
-                renamed = self.scope.names.claim(name);
+                renamed = self.scope.names.claim_member(name);
                 renamed.clone().unwrap_or_else(|| String::from_utf8_lossy(name).into_owned())
             };
             if self.scope.is_anonymous {
                 self.hiding.insert(identifier.clone());
             }
+            let identifier = names::in_all_standards(&identifier);
             if let Some(bits) = place.bitfield {
                 match bool_substitute(self.header.btf, member.ty, bits) {
                     Some(integer) => write!(self.text, "{integer} {identifier}")?,
-                    None => self.declare(member.ty, &identifier, depth)?,
+                    None => self.declare(member.ty, identifier, depth)?,
                 }
                 write!(self.text, ": {bits}")?;
             } else {
-                self.declare(member.ty, &identifier, depth)?;
-                self.assert_offset(&identifier, place);
+                self.declare(member.ty, identifier, depth)?;
+                self.assert_offset(identifier, place);
             }
         }
         let component = i32::try_from(member.index).unwrap_or(i32::MAX);

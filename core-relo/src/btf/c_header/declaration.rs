@@ -4,6 +4,7 @@ use super::{
     CHeader,
     composite::{Scope, keyword},
     integer::integer,
+    is_bool,
     layout::Unmeasured,
     names,
     tags::{attribute, comment},
@@ -53,13 +54,22 @@ const BEGIN: &str = "\
 #ifndef __bpf_fastcall
 #define __bpf_fastcall
 #endif
+#if defined(__cplusplus) || defined(__bool_true_false_are_defined)
+#define __CORE_RELO_HAS_BOOL
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ > 201710L && (__clang_major__ >= 15 || (!defined(__clang__) && __GNUC__ >= 13))
+#define __CORE_RELO_HAS_BOOL
+#else
+#define __core_relo_bool bool
+#define __core_relo_false false
+#define __core_relo_true true
+#endif
 ";
 const NOTE_32_BIT: &str = "\
 /* A 32-bit kernel. Pointers of BPF programs have eight bytes, so that members are found by CO-RE only. */
 ";
-/// clang warns about an attribute for no declarations.
+/// clang warns about an attribute for no declarations, and in C++.
 const BEGIN_COMPOSITES: &str = "\
-#if defined(__clang__) && defined(__bpf__) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)
+#if defined(__clang__) && defined(__bpf__) && !defined(__cplusplus) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)
 #define __CORE_RELO_PRESERVE_ACCESS_INDEX
 #pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
 #endif
@@ -83,8 +93,6 @@ const BEGIN_KFUNCS: &str = "
 #endif
 
 ";
-/// C23 has `bool`, `true` and `false` as keywords.
-const BEFORE_C23: &str = "#if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 202311L\n";
 
 /// A declarator's outermost part so far. C has no arrays of functions, and no functions that return arrays or functions.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -215,13 +223,13 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
     fn definition(&mut self, id: TypeId) -> Result {
         let header = self.header;
         let Some(ty) = header.btf.ty(id) else { return Ok(()) };
-        let is_c23_keyword = match ty.kind() {
-            Kind::Typedef => ty.name().as_bytes() == b"bool",
-            Kind::Enum => ty.enumerators().any(|e| matches!(e.name.as_bytes(), b"true" | b"false")),
+        let is_guarded = match ty.kind() {
+            Kind::Typedef => is_bool(ty) && self.name(ty) == "bool",
+            Kind::Enum => self.is_boolean_enum(ty),
             _ => false,
         };
-        if is_c23_keyword {
-            self.text.push_str(BEFORE_C23);
+        if is_guarded {
+            self.text.push_str("#ifndef __CORE_RELO_HAS_BOOL\n");
         }
         match ty.kind() {
             Kind::Typedef => {
@@ -245,7 +253,7 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
             self.assert_layout(ty)?;
         }
         self.text.push_str(";\n");
-        if is_c23_keyword {
+        if is_guarded {
             self.text.push_str("#endif\n");
         }
         if ty.kind() != Kind::Typedef {

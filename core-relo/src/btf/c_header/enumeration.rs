@@ -1,7 +1,7 @@
 //! Definitions of enums.
 
-use super::declaration::Printer;
-use crate::btf::view::Type;
+use super::{declaration::Printer, names};
+use crate::btf::view::{Enumerator, Type};
 use alloc::string::String;
 use core::fmt::{Result, Write as _};
 
@@ -14,11 +14,13 @@ impl<'b> Printer<'_, 'b, '_> {
             write!(self.text, " {name}")?;
         }
         self.text.push_str(" {\n");
+        let is_boolean = self.is_boolean_enum(ty);
         for enumerator in ty.enumerators() {
             let name = match self.header.renamed.enumerators.get(&(ty.id(), enumerator.index)) {
                 Some(name) => name.clone(),
                 None => String::from_utf8_lossy(enumerator.name.as_bytes()).into_owned(),
             };
+            let name = if is_boolean { &name } else { names::in_all_standards(&name) };
             let value = enumerator.c_value();
             write!(self.text, "\t{name} = ")?;
             match (enumerator.signed, i32::try_from(value.cast_signed())) {
@@ -43,6 +45,15 @@ impl<'b> Printer<'_, 'b, '_> {
         self.text.push_str(mode(ty));
         self.text.push_str(&self.header.tags.comments(ty.id()));
         Ok(())
+    }
+
+    /// Returns whether an enum declares `false` and `true` as C23 does, and nothing else, so that C23 needs no declaration.
+    pub(super) fn is_boolean_enum(&self, ty: Type<'_>) -> bool {
+        let is_boolean = |e: Enumerator<'_>| {
+            matches!((e.name.as_bytes(), e.c_value()), (b"false", 0) | (b"true", 1))
+                && !self.header.renamed.enumerators.contains_key(&(ty.id(), e.index))
+        };
+        self.name(ty).is_empty() && ty.vlen() > 0 && ty.enumerators().all(is_boolean)
     }
 }
 

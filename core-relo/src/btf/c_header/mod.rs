@@ -153,6 +153,14 @@ fn is_root(ty: Type<'_>, tags: &Tags<'_>) -> bool {
     }
 }
 
+/// Returns whether a type is the typedef `bool` of `_Bool`.
+fn is_bool(ty: Type<'_>) -> bool {
+    let target = || ty.btf().strip(ty.id());
+    ty.kind() == Kind::Typedef
+        && ty.name().as_bytes() == b"bool"
+        && target().is_ok_and(|ty| ty.kind() == Kind::Int && integer::integer(ty, 0) == Some("_Bool"))
+}
+
 /// Returns the name of an enum, or that of its first enumerator.
 fn enum_name(ty: Type<'_>) -> &[u8] {
     match ty.enumerator(0) {
@@ -177,6 +185,7 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &mut Graph<'b>, enums: &[TypeId], kfuncs:
     for ty in defined {
         let name = ty.name().as_bytes();
         let new = match ty.kind() {
+            Kind::Typedef if is_bool(ty) => ordinary.claim_bool(),
             Kind::Typedef => ordinary.claim(name),
             _ if !name.is_empty() => tags.claim(name),
             _ if inline_enums.get(&ty.id()) == Some(&false) => {
@@ -204,7 +213,7 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &mut Graph<'b>, enums: &[TypeId], kfuncs:
     graph.inline_enums = inline_enums;
     for ty in enums.iter().filter_map(|id| btf.ty(*id)) {
         for enumerator in ty.enumerators() {
-            if let Some(new) = ordinary.claim(enumerator.name.as_bytes()) {
+            if let Some(new) = ordinary.claim_member(enumerator.name.as_bytes()) {
                 renamed.enumerators.insert((ty.id(), enumerator.index), new);
             }
         }

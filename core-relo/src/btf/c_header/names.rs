@@ -4,8 +4,7 @@ use crate::{ids::TypeId, limits};
 use alloc::{format, string::String, vec::Vec};
 use hashbrown::{HashMap, HashSet};
 
-/// Words that are no identifiers in C11, C23, GNU C or clang 14 to 22 for the BPF target, and macros of the header itself. The words `bool`,
-/// `true` and `false` of C23 are declared before C23 only.
+/// Words that are no identifiers in C11, C23, GNU C or clang 14 to 22 for the BPF target, and macros of the header itself.
 const KEYWORDS: &[&str] = &[
     "_Accum",
     "_Alignas",
@@ -36,6 +35,7 @@ const KEYWORDS: &[&str] = &[
     "_Sat",
     "_Static_assert",
     "_Thread_local",
+    "__CORE_RELO_HAS_BOOL",
     "__CORE_RELO_PRESERVE_ACCESS_INDEX",
     "__GXX_ABI_VERSION",
     "__NSConstantString",
@@ -66,7 +66,10 @@ const KEYWORDS: &[&str] = &[
     "__complex__",
     "__const",
     "__const__",
+    "__core_relo_bool",
     "__core_relo_decl_tag",
+    "__core_relo_false",
+    "__core_relo_true",
     "__core_relo_type_tag",
     "__extension__",
     "__fastcall",
@@ -124,6 +127,7 @@ const KEYWORDS: &[&str] = &[
     "alignof",
     "asm",
     "auto",
+    "bool",
     "break",
     "case",
     "char",
@@ -136,6 +140,7 @@ const KEYWORDS: &[&str] = &[
     "else",
     "enum",
     "extern",
+    "false",
     "float",
     "for",
     "goto",
@@ -155,6 +160,7 @@ const KEYWORDS: &[&str] = &[
     "struct",
     "switch",
     "thread_local",
+    "true",
     "typedef",
     "typeof",
     "typeof_unqual",
@@ -164,6 +170,11 @@ const KEYWORDS: &[&str] = &[
     "volatile",
     "while",
 ];
+
+/// Words of C23, C++ and `<stdbool.h>` that are identifiers in C before C23, with the macros of the header that stand for them as names of
+/// members and enumerators.
+const BOOLEAN_WORDS: [(&str, &str); 3] =
+    [("bool", "__core_relo_bool"), ("false", "__core_relo_false"), ("true", "__core_relo_true")];
 
 /// The beginnings of predefined macros and built-in functions of clang.
 const RESERVED_PREFIXES: &[&[u8]] = &[
@@ -216,6 +227,16 @@ pub(super) fn is_identifier(name: &[u8]) -> bool {
         && KEYWORDS.binary_search_by(|word| word.as_bytes().cmp(name)).is_err()
 }
 
+/// Returns whether a member or an enumerator can be declared with a name: an identifier in C before C23.
+fn is_member_name(name: &[u8]) -> bool {
+    is_identifier(name) || BOOLEAN_WORDS.iter().any(|(word, _)| word.as_bytes() == name)
+}
+
+/// Returns the name of a member or an enumerator as the header writes it: an identifier in all versions of C.
+pub(super) fn in_all_standards(name: &str) -> &str {
+    BOOLEAN_WORDS.iter().find(|(word, _)| *word == name).map_or(name, |(_, written)| written)
+}
+
 /// Returns the beginning of a name, by which declarations are sorted.
 pub(super) fn sort_key(name: &[u8]) -> &[u8] {
     name.get(..limits::NAME_BYTES).unwrap_or(name)
@@ -247,7 +268,20 @@ pub(super) struct NameSpace<'b> {
 impl<'b> NameSpace<'b> {
     /// Declares a name. Returns the identifier to use instead if the name is no identifier or is taken.
     pub(super) fn claim(&mut self, name: &'b [u8]) -> Option<String> {
-        let is_valid = is_identifier(name);
+        self.claim_if(is_identifier(name), name)
+    }
+
+    /// Declares the name of a member or an enumerator, which the header writes [in all standards](in_all_standards).
+    pub(super) fn claim_member(&mut self, name: &'b [u8]) -> Option<String> {
+        self.claim_if(is_member_name(name), name)
+    }
+
+    /// Declares the typedef `bool` for `_Bool`, which C23 has without a declaration.
+    pub(super) fn claim_bool(&mut self) -> Option<String> {
+        self.claim_if(true, b"bool")
+    }
+
+    fn claim_if(&mut self, is_valid: bool, name: &'b [u8]) -> Option<String> {
         if is_valid && !self.taken.contains_key(name) && !self.is_generated(name) {
             self.taken.insert(name, 2);
             return None;
@@ -331,7 +365,8 @@ mod tests {
         assert!(
             is_identifier(b"__BPF_FUNC_MAX_ID")
                 && is_identifier(b"__LOCAL_DISTANCE")
-                && is_identifier(b"bool")
+                && is_member_name(b"bool")
+                && !is_identifier(b"bool")
         );
         assert!(is_identifier(b"_a2") && !is_identifier(b"") && !is_identifier(&[b'a'; 513]));
     }

@@ -443,3 +443,43 @@ fn headers_of_32_bit_kernels_have_their_alignments_and_say_so() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
 }
+
+/// C23 has the words as keywords, C++ has them, and `<stdbool.h>` makes macros of them.
+#[test]
+fn bool_true_and_false_are_declared_only_where_the_language_lacks_them() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let boolean = b.int("_Bool", 1, Builder::BOOL);
+    let synonym = b.typedef("bool", boolean);
+    b.enumeration("", 4, false, &[("false", 0), ("true", 1)]);
+    b.enumeration("states", 4, false, &[("true", 1), ("maybe", 2)]);
+    let nested = b.structure("", 2, &[("bool", synonym, 0), ("after", synonym, 8)]);
+    b.structure("node", 8, &[("true", int, 0), ("", nested, 32)]);
+    b.structure("bool", 4, &[("a", int, 0)]);
+    b.structure("reserved", 4, &[("__core_relo_bool", int, 0)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let text = CHeader::new(&btf).assertions(true).to_string();
+    for expected in [
+        "#ifndef __CORE_RELO_HAS_BOOL\ntypedef _Bool bool;\n#endif\n",
+        "#ifndef __CORE_RELO_HAS_BOOL\nenum {\n\tfalse = 0,\n\ttrue = 1,\n};\n#endif\n",
+        "enum states {\n\ttrue___2 = 1,\n\tmaybe = 2,\n};\n",
+        "struct node {\n\tint __core_relo_true;\n\tstruct {\n\t\t_Bool __core_relo_bool;\n\t\t_Bool after;\n",
+        "(struct node, __core_relo_true) == 0,",
+        "struct bool___2 {\n\tint a;\n};\n",
+        "struct reserved {\n\tint __core_relo_bool___2; /* '__core_relo_bool' */\n};\n",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    // A typedef of another type is no declaration that C23 has.
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    b.typedef("bool", int);
+    b.typedef("true", int);
+    b.enumeration("", 4, false, &[("false", 1)]);
+    let text = header(&b);
+    assert!(
+        text.contains("\ntypedef int bool___2;\ntypedef int true___2;\n")
+            && text.contains("\t__core_relo_false = 1,\n"),
+        "{text}"
+    );
+}
