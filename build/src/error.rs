@@ -156,7 +156,7 @@ fn type_help(diagnostics: &str) -> &'static str {
          install them, or include `vmlinux.h` (from `Builder::vmlinux_of`) or `bpf/bpf_types.h` instead"
     } else if misses("the registers depend on the machine") {
         "help: the builder does not know the registers of cargo's target: `Builder::define(\"__TARGET_ARCH_arm64\", \"1\")` chooses those of another"
-    } else if misses("redefinition of '") && misses("vmlinux.h:") {
+    } else if (misses("redefinition of '") || misses("typedef redefinition")) && misses("vmlinux.h:") {
         "help: `vmlinux.h` has a type of this name: rename the source's, or write a `vmlinux.h` that leaves out the source's own types: \
          `core-relo gen vmlinux SOURCE -o src/bpf/vmlinux.h`"
     } else if misses("unknown type name")
@@ -205,6 +205,10 @@ mod tests {
             message.contains("\nhelp: `vmlinux.h` has a type of this name: rename the source's"),
             "{message}"
         );
+        let typedef = self::message(
+            "a.c:2:13: error: typedef redefinition with different types ('int' vs 'u32')\n/out/include/vmlinux.h:7:8: note: previous definition is here",
+        );
+        assert!(typedef.contains("\nhelp: `vmlinux.h` has a type of this name"), "{typedef}");
         let own = self::message(
             "a.c:2:8: error: redefinition of 'key'\na.c:1:8: note: previous definition is here",
         );

@@ -14,6 +14,7 @@
 //! | `source_names` | the names in a C source |
 //! | `sources` | the sources of a header, and what they define that the header has, too |
 //! | `source_definitions` | the types that a C source defines itself |
+//! | `typedef_type` | the types of its typedefs |
 
 mod assertions;
 mod composite;
@@ -30,6 +31,7 @@ mod sources;
 mod tags;
 #[cfg(test)]
 mod tests;
+mod typedef_type;
 
 pub use layout::LayoutError;
 pub use roots::HeaderRoots;

@@ -1,6 +1,9 @@
 //! The types that a preprocessed C source defines itself.
 
-use super::source_names::{Token, Words};
+use super::{
+    source_names::{Token, Words},
+    typedef_type::{TypedefType, TypedefTypes},
+};
 use crate::btf::{format::Kind, view::Type};
 use alloc::vec::Vec;
 use hashbrown::HashSet;
@@ -10,7 +13,7 @@ use hashbrown::HashSet;
 pub(super) struct SourceDefinitions {
     /// The structs, unions and enums with a body.
     tags: HashSet<Vec<u8>>,
-    typedefs: HashSet<Vec<u8>>,
+    typedefs: TypedefTypes,
     enumerators: HashSet<Vec<u8>>,
 }
 
@@ -34,22 +37,31 @@ impl SourceDefinitions {
 
     /// Returns whether the source defines an enumerator or typedef of this name.
     pub(super) fn has_ordinary(&self, name: &[u8]) -> bool {
-        self.typedefs.contains(name) || self.enumerators.contains(name)
+        self.typedefs.contains_key(name) || self.enumerators.contains(name)
     }
 
-    /// Returns the names that both texts define: structs, unions and enums, then enumerators, both sorted. Typedefs are none of them, because C
-    /// permits the same one twice.
+    /// Returns the names that both texts define so that a compiler refuses the second definition: structs, unions and enums, then enumerators,
+    /// then typedefs, each sorted. C permits the same typedef twice.
     pub(super) fn common(&self, other: &Self) -> Vec<&[u8]> {
-        let mut names = Vec::new();
-        for (own, others) in [(&self.tags, &other.tags), (&self.enumerators, &other.enumerators)] {
-            let start = names.len();
-            names.extend(own.iter().filter(|name| others.contains(*name)).map(Vec::as_slice));
-            if let Some(added) = names.get_mut(start..) {
-                added.sort_unstable();
-            }
-        }
+        let mut names = common_names(&self.tags, &other.tags);
+        names.extend(common_names(&self.enumerators, &other.enumerators));
+        let has_other_type = |(name, ty): &(&Vec<u8>, &TypedefType)| {
+            let in_other = other.typedefs.get(*name);
+            in_other.is_some_and(|in_other| ty.differs(&self.typedefs, in_other, &other.typedefs))
+        };
+        let typedefs = self.typedefs.iter().filter(has_other_type);
+        let mut typedefs: Vec<&[u8]> = typedefs.map(|(name, _)| name.as_slice()).collect();
+        typedefs.sort_unstable();
+        names.extend(typedefs);
         names
     }
+}
+
+/// Returns the names in both sets, sorted.
+fn common_names<'s>(own: &'s HashSet<Vec<u8>>, others: &HashSet<Vec<u8>>) -> Vec<&'s [u8]> {
+    let mut names: Vec<&[u8]> = own.iter().filter(|name| others.contains(*name)).map(Vec::as_slice).collect();
+    names.sort_unstable();
+    names
 }
 
 /// An opened brace, parenthesis or bracket, and whether it is in a block or is one.
@@ -94,6 +106,34 @@ struct Typedef<'t> {
     depth: usize,
     /// The last word, which is the name if the declarator ends here.
     name: Option<&'t [u8]>,
+    /// The words before the first declarator, and its name.
+    specifiers: Vec<&'t [u8]>,
+    /// The type of the current declarator, if it is not that of the specifiers.
+    declared: Option<TypedefType>,
+    /// Whether the specifiers define a struct, union or enum without a name.
+    is_nameless: bool,
+    is_first: bool,
+}
+
+impl<'t> Typedef<'t> {
+    const fn new(depth: usize) -> Self {
+        Self { depth, name: None, specifiers: Vec::new(), declared: None, is_nameless: false, is_first: true }
+    }
+
+    /// Ends a declarator. Returns its name and type.
+    fn end_declarator(&mut self) -> Option<(&'t [u8], TypedefType)> {
+        let name = self.name.take();
+        if core::mem::take(&mut self.is_first) && self.specifiers.last().copied() == name {
+            self.specifiers.pop();
+        }
+        let ty = match self.declared.take() {
+            // Attributes make no other type of it.
+            None | Some(TypedefType::Unknown) if self.is_nameless => TypedefType::Nameless,
+            None => TypedefType::of_specifiers(&self.specifiers),
+            Some(ty) => ty,
+        };
+        Some((name?, ty))
+    }
 }
 
 struct Scanner<'d, 't> {
@@ -143,12 +183,23 @@ impl<'t> Scanner<'_, 't> {
             _ => Tag::None,
         };
         match &mut self.typedef {
-            None if word == b"typedef" && is_file_scope => self.typedef = Some(Typedef { depth, name: None }),
-            Some(typedef) if word != b"__attribute__" => {
+            None if word == b"typedef" && is_file_scope => self.typedef = Some(Typedef::new(depth)),
+            // Attributes may choose the type.
+            Some(typedef) if word == b"__attribute__" => typedef.declared = Some(TypedefType::Unknown),
+            Some(typedef) => {
                 // The name of a pointer to a function: `(*name)(int)`.
                 let is_pointer = depth == typedef.depth.saturating_add(1) && self.last == *b"(*";
+                if is_pointer {
+                    typedef.declared = Some(TypedefType::Pointer);
+                }
                 if depth == typedef.depth || is_pointer {
                     typedef.name = Some(word);
+                }
+                if depth == typedef.depth && typedef.is_first && typedef.declared.is_none() {
+                    typedef.specifiers.push(word);
+                }
+                if matches!(word, b"typeof" | b"__typeof__" | b"__typeof") {
+                    typedef.declared = Some(TypedefType::Unknown);
                 }
             }
             _ => {}
@@ -156,6 +207,7 @@ impl<'t> Scanner<'_, 't> {
     }
 
     fn punctuation(&mut self, c: u8) {
+        self.declare(c);
         match c {
             b'{' => self.open_brace(),
             b'(' | b'[' => self.open(Scope::Group),
@@ -180,6 +232,28 @@ impl<'t> Scanner<'_, 't> {
             }
             _ => Tag::None,
         };
+    }
+
+    /// Notes the punctuation of a declarator of a typedef.
+    fn declare(&mut self, c: u8) {
+        let depth = self.scopes.len();
+        let Some(typedef) = self.typedef.as_mut().filter(|typedef| typedef.depth == depth) else { return };
+        if c == b'{' && matches!(self.tag, Tag::Keyword { .. }) {
+            typedef.is_nameless = true;
+        }
+        let declared = match c {
+            b'*' => TypedefType::Pointer,
+            b'[' => TypedefType::Array,
+            b'(' => TypedefType::Function,
+            _ => return,
+        };
+        match &typedef.declared {
+            None | Some(TypedefType::Pointer) if c != b'*' && self.last[1] == b'w' => {
+                typedef.declared = Some(declared);
+            }
+            None => typedef.declared = Some(declared),
+            Some(_) => {}
+        }
     }
 
     fn open_brace(&mut self) {
@@ -214,8 +288,8 @@ impl<'t> Scanner<'_, 't> {
         if typedef.depth != self.scopes.len() {
             return;
         }
-        if let Some(name) = typedef.name.take() {
-            self.found.typedefs.insert(name.to_vec());
+        if let Some((name, ty)) = typedef.end_declarator() {
+            self.found.typedefs.insert(name.to_vec(), ty);
         }
         if is_last {
             self.typedef = None;
@@ -232,8 +306,9 @@ mod tests {
     };
     use alloc::string::{String, ToString as _};
 
-    fn sorted(names: &HashSet<Vec<u8>>) -> Vec<String> {
-        let mut names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    fn sorted<'n>(names: impl IntoIterator<Item = &'n Vec<u8>>) -> Vec<String> {
+        let mut names: Vec<_> =
+            names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         names.sort_unstable();
         names
     }
@@ -256,7 +331,7 @@ typedef unsigned long word_t __attribute__((mode(word))); typedef struct used al
         found.add(text);
         assert_eq!(sorted(&found.tags), ["both", "inner", "key", "sized"]);
         assert_eq!(
-            sorted(&found.typedefs),
+            sorted(found.typedefs.keys()),
             ["alias", "callback", "list_p", "list_t", "numbers", "plain", "word_t"]
         );
         assert_eq!(sorted(&found.enumerators), ["BIG", "BIGGER", "IN_A", "IN_B"]);

@@ -23,7 +23,7 @@ pub(super) struct Sources {
 pub struct Redefinitions<'s> {
     /// The number of the source, in the order of [`HeaderRoots::add_source`](super::HeaderRoots::add_source), from 0.
     pub source: usize,
-    /// The names, at least one: first structs, unions and enums, then enumerators, both sorted.
+    /// The names, at least one: first structs, unions and enums, then enumerators, then typedefs with another type, each sorted.
     pub names: Vec<Name<'s>>,
 }
 
