@@ -43,7 +43,7 @@ impl Compilation<'_> {
         if let Some(arch) = environment.header_arch() {
             command.arg(format!("-D__TARGET_ARCH_{arch}"));
         }
-        // The directory of this crate's headers may have an old `vmlinux.h`, by an earlier version or by the user.
+        // The directory of this crate's headers may have a `vmlinux.h` of the user.
         for directory in [*vmlinux, Some(*include)].into_iter().flatten() {
             command.arg("-I").arg(directory);
         }

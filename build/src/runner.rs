@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::{
     io::{self, Read, Write as _},
+    os::unix::process::CommandExt as _,
     process::{Child, Command, Output, Stdio},
     sync::mpsc,
     thread,
@@ -33,6 +34,9 @@ impl<'a> Runner<'a> {
         if self.is_cancelled() {
             return Ok(None);
         }
+        if self.is_cancelled.is_some() {
+            command.process_group(0);
+        }
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         // A program that does not read its input is judged by its status.
@@ -42,9 +46,7 @@ impl<'a> Runner<'a> {
         }
         let result = self.watch(&mut child);
         if !matches!(result, Ok(Some(_))) {
-            // The program may have ended in between.
-            let _is_killed = child.kill();
-            child.wait()?;
+            kill_group(&mut child)?;
         }
         result
     }
@@ -53,20 +55,20 @@ impl<'a> Runner<'a> {
     fn watch(&self, child: &mut Child) -> io::Result<Option<Output>> {
         let stdout = child.stdout.take().map(read_in_thread);
         let stderr = child.stderr.take().map(read_in_thread);
-        let status = loop {
-            if self.is_cancelled() {
-                return Ok(None);
-            }
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            thread::sleep(PAUSE);
-        };
-        // Processes that the program has started may still hold the pipes.
+        // Processes that the program has started may hold the pipes for longer. Until the program is waited for, its process group has no
+        // other meaning.
         let (Some(stdout), Some(stderr)) = (self.receive(stdout)?, self.receive(stderr)?) else {
             return Ok(None);
         };
-        Ok(Some(Output { status, stdout, stderr }))
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(Output { status, stdout, stderr }));
+            }
+            if self.is_cancelled() {
+                return Ok(None);
+            }
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Returns what a thread has read. Returns `None` if the caller cancels that.
@@ -81,6 +83,18 @@ impl<'a> Runner<'a> {
             }
         }
     }
+}
+
+/// Ends a program that leads a process group, and the processes that it has started: the compiler behind `ccache` or a script.
+fn kill_group(child: &mut Child) -> io::Result<()> {
+    // The standard library ends single processes only. Without a shell, only the program ends.
+    let script = format!("kill -s KILL -- -{}", child.id());
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _is_killed = shell.status();
+    // The program may have ended in between.
+    let _is_killed = child.kill();
+    child.wait().map(|_status| ())
 }
 
 /// Reads a pipe to its end in a thread of its own, so that a program never waits because another pipe is full.
@@ -130,6 +144,31 @@ mod tests {
         command.current_dir(directory.path());
         assert!(Runner::cancelled_by(&|| true).output(&mut command, b"").unwrap().is_none());
         assert!(!directory.path().join("started").exists());
+    }
+
+    /// `CLANG` may name a script or `ccache`, which runs the compiler.
+    #[test]
+    fn a_cancelled_program_leaves_no_process_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pid");
+        for script in ["sleep 60 & echo $! > pid; wait", "sleep 60 & echo $! > pid"] {
+            let is_cancelled = || std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n'));
+            let mut command = shell(script);
+            command.current_dir(directory.path());
+            assert!(Runner::cancelled_by(&is_cancelled).output(&mut command, b"").unwrap().is_none());
+            let pid = std::fs::read_to_string(&file).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            let start = Instant::now();
+            // A process that has ended stays until its parent, an ancestor of this test, waits for it.
+            let is_running = || {
+                let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+                stat.is_ok_and(|stat| stat.contains("(sleep)") && !stat.contains(") Z "))
+            };
+            while is_running() {
+                assert!(start.elapsed() < Duration::from_secs(20), "{script}");
+                thread::sleep(PAUSE);
+            }
+        }
     }
 
     #[test]

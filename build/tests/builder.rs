@@ -170,10 +170,11 @@ fn vmlinux_h_of_an_earlier_run_is_not_seen() {
     }
     built.unwrap();
 
-    // One beside the builder's headers, where earlier versions wrote it.
+    // One beside the builder's headers, where earlier versions wrote it, by the user and by an earlier version.
     project.write("out/include/vmlinux.h", "#error the old header\n");
     project.builder().vmlinux_of(project.path("old.btf")).build_with(&mut Vec::new()).unwrap();
-    fs::remove_file(project.path("out/include/vmlinux.h")).unwrap();
+    assert!(project.path("out/include/vmlinux.h").exists());
+    fs::copy(project.path("out/vmlinux/vmlinux.h"), project.path("out/include/vmlinux.h")).unwrap();
 
     let error = project.build().unwrap().unwrap_err().to_string();
     assert!(error.contains("'vmlinux.h' file not found"), "{error}");
