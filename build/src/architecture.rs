@@ -192,6 +192,36 @@ mod tests {
         assert_eq!(cargo_of_kernel("pdp11"), None);
     }
 
+    /// `gen vmlinux` gives the builder the name that the registers of a kernel tell.
+    #[test]
+    fn each_architecture_of_a_kernels_types_is_a_machine() {
+        use core_relo::{Endian, btf};
+        let registers = [
+            "r15",
+            "orig_ax",
+            "orig_x0",
+            "orig_gpr2",
+            "badaddr",
+            "csr_era",
+            "cp0_epc",
+            "uregs",
+            "tstate",
+            "u_regs",
+            "nip",
+        ];
+        for (register, bytes) in registers.iter().flat_map(|register| [(register, 4), (register, 8)]) {
+            for endian in [Endian::Little, Endian::Big] {
+                let mut types = btf::Builder::new(endian);
+                let long = types.int("long", bytes, btf::Builder::SIGNED);
+                types.structure("pt_regs", bytes, &[(register, long, 0)]);
+                let types = btf::Btf::parse(types.finish()).unwrap();
+                let found = core_relo_object::target::find_architecture(&types).unwrap();
+                let word_bytes = word_bytes_of_kernel(found);
+                assert!(word_bytes.is_some(), "{register} {bytes} {endian:?}: {found}");
+            }
+        }
+    }
+
     #[test]
     fn no_name_stands_for_two_targets() {
         let names: Vec<_> = machines().collect();

@@ -11,7 +11,7 @@ mod source;
 mod tests;
 
 pub use crate::elf::{Class, ElfError};
-pub use architecture::find_architecture;
+pub use architecture::{find_architecture, find_architecture_with};
 pub use error::{ExtractError, TargetError};
 pub use extract::{BtfLocation, ExtractedBtf, FileFormat, extract, find_btf_in_image, locate};
 pub use kernel_btf::{KernelBtf, KernelBtfCache, KernelBtfError, KernelType};

@@ -3,10 +3,11 @@
 use super::model::{Reason, ReasonKind, Verdict};
 use crate::kernel::{Evidence, EvidenceSource};
 use core_relo::{
+    ByteSize,
     btf::{Btf, field_path},
     plan::PlannedReloc,
 };
-use core_relo_object::target::find_architecture;
+use core_relo_object::target::{find_architecture, find_architecture_with};
 
 /// The structs of saved registers.
 const STRUCTS: [&str; 2] = ["pt_regs", "user_pt_regs"];
@@ -32,8 +33,9 @@ pub(super) fn reason(planned: &PlannedReloc<'_>, access: &str) -> Option<Reason>
     if !STRUCTS.contains(&root) {
         return None;
     }
-    let kernel = find_architecture(&planned.target().vmlinux().btf)?;
-    let object = object_architecture(planned.btf(), member)?;
+    let types = &planned.target().vmlinux().btf;
+    let kernel = find_architecture(types)?;
+    let object = object_architecture(planned.btf(), types.pointer_size(), member)?;
     if object == kernel {
         return None;
     }
@@ -45,10 +47,11 @@ pub(super) fn reason(planned: &PlannedReloc<'_>, access: &str) -> Option<Reason>
     Some(Reason::new(ReasonKind::Architecture, Verdict::Refused, text).with_evidence(evidence).with_fix(fix))
 }
 
-/// Returns the architecture for which an object is compiled, from its declarations of registers and the one that it reads.
-fn object_architecture(btf: &Btf<'_>, member: &str) -> Option<&'static str> {
+/// Returns the architecture for which an object is compiled, from its declarations of registers and the one that it reads. The object does not
+/// tell whether the kernel's pointers have 4 or 8 bytes.
+fn object_architecture(btf: &Btf<'_>, pointer_size: ByteSize, member: &str) -> Option<&'static str> {
     let user = || USER_REGISTERS.into_iter().find(|(path, _)| field_path(btf, path).is_ok());
-    find_architecture(btf)
+    find_architecture_with(btf, pointer_size)
         .or_else(|| user().map(|(_, architecture)| architecture))
         .or_else(|| X86_REGISTERS.contains(&member).then_some("x86_64"))
 }
