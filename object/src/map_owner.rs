@@ -5,26 +5,10 @@
 //! explanations of real loads use the same table.
 
 use crate::{
-    MapIndex,
+    KernelVersion, MapIndex,
     object::{AttachType, MapType, ProgramType},
 };
 use core_relo::btf::{Btf, Kind, Type};
-
-/// A mainline release of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(clippy::exhaustive_structs, reason = "a release has two numbers")]
-pub struct Release {
-    /// The first number.
-    pub major: u8,
-    /// The second number.
-    pub minor: u8,
-}
-
-impl core::fmt::Display for Release {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Linux {}.{}", self.major, self.minor)
-    }
-}
 
 macro_rules! owner_rules {
     ($($(#[$doc:meta])* $name:ident $property:literal { member: $member:literal, since: $since:expr })*) => {
@@ -49,15 +33,11 @@ macro_rules! owner_rules {
 
             /// Returns the release since which the kernel compares the property. `None` for a property that every kernel compares. Stable
             /// kernels have most of them.
-            pub const fn since(self) -> Option<Release> {
+            pub const fn since(self) -> Option<KernelVersion> {
                 match self {$(Self::$name => $since,)*}
             }
         }
     };
-}
-
-const fn release(major: u8, minor: u8) -> Release {
-    Release { major, minor }
 }
 
 owner_rules! {
@@ -68,16 +48,16 @@ owner_rules! {
     /// changes between them. A map that exists already may belong to an interpreted program.
     Jit "JIT compilation" { member: "jited", since: None }
     /// Whether an XDP program takes packets in several buffers, `BPF_F_XDP_HAS_FRAGS`.
-    XdpFrags "BPF_F_XDP_HAS_FRAGS" { member: "xdp_has_frags", since: Some(release(5, 18)) }
+    XdpFrags "BPF_F_XDP_HAS_FRAGS" { member: "xdp_has_frags", since: Some(KernelVersion::release(5, 18)) }
     /// Whether the program may sleep, `BPF_F_SLEEPABLE`.
-    Sleepable "BPF_F_SLEEPABLE" { member: "sleepable", since: Some(release(7, 2)) }
+    Sleepable "BPF_F_SLEEPABLE" { member: "sleepable", since: Some(KernelVersion::release(7, 2)) }
     /// The expected attach type. For a struct_ops program this is the member of the struct. A freplace program has none, whatever that of
     /// the replaced program (kernel: `bpf_check`). Only the programs of program arrays have one attach type.
-    AttachType "attach types" { member: "expected_attach_type", since: Some(release(6, 18)) }
+    AttachType "attach types" { member: "expected_attach_type", since: Some(KernelVersion::release(6, 18)) }
     /// The maps of cgroup storage. A program without storage may follow one with it.
-    CgroupStorage "cgroup storage" { member: "storage_cookie", since: Some(release(6, 17)) }
+    CgroupStorage "cgroup storage" { member: "storage_cookie", since: Some(KernelVersion::release(6, 17)) }
     /// The prototype of the function, hook, tracepoint or member that a program of the types TRACING, LSM and `struct_ops` is attached to.
-    AttachPrototype "prototypes" { member: "attach_func_proto", since: Some(release(6, 12)) }
+    AttachPrototype "prototypes" { member: "attach_func_proto", since: Some(KernelVersion::release(6, 12)) }
 }
 
 /// Returns whether maps of a type have owners on some kernel (kernel: `map_type_contains_progs`).

@@ -108,7 +108,7 @@ impl Comparison<'_> {
                 (Some(false), _) => continue,
                 (None, Some(release)) => {
                     is_certain = false;
-                    text = format!("{text} (since {release})");
+                    text = format!("{text} (since Linux {release})");
                 }
                 _ => {}
             }

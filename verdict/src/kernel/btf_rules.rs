@@ -1,11 +1,11 @@
 //! The rules by which a kernel checks the BTF of objects.
 
 use super::{
+    KernelVersion,
     answer::{Evidence, EvidenceSource},
     changes::RELEASES,
     facts::KernelFacts,
     mark::{Change, MarkPresence},
-    version::KernelVersion,
 };
 use core_relo::btf::KernelBtfRules;
 

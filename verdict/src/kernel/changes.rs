@@ -3,12 +3,12 @@
 //! Every row was compared with the BTF of kernels before and after its release (`tests/tests/kernel_facts.rs`).
 
 use super::{
+    KernelVersion,
     mark::{
         Change,
         Mark::{self, Enumerator, Function, Member},
     },
     observed_kernels::observed_marks,
-    version::KernelVersion,
 };
 
 macro_rules! insn_features {

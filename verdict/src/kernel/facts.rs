@@ -1,6 +1,7 @@
 //! The facts about one kernel, found in one pass over its BTF.
 
 use super::{
+    KernelVersion,
     answer::{Answer, Evidence, EvidenceSource},
     changes::RELEASES,
     conditional::ALWAYS_COMPILED,
@@ -11,7 +12,6 @@ use super::{
     observed::Place,
     query::{CONTEXTS, ENUMS, NameQuery},
     symbol::KernelSymbol,
-    version::KernelVersion,
 };
 use core_relo::{
     Target, TargetBtf, TypeId,

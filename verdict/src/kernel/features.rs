@@ -1,6 +1,7 @@
 //! The features that loads and kinds of programs depend on, and the limits of the verifier, with the evidence of a kernel's BTF.
 
 use super::{
+    KernelVersion,
     answer::{Answer, Evidence, EvidenceSource},
     changes::{ATTACH_COOKIE, InsnFeature, LAZY_VERIFICATION},
     facts::KernelFacts,
@@ -11,7 +12,6 @@ use super::{
         MarkPresence,
     },
     program_features::ProgramFeature,
-    version::KernelVersion,
 };
 use core_relo_object::features::Feature;
 

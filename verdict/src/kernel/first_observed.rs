@@ -1,8 +1,8 @@
 //! The oldest observed kernel with a helper, a type of programs or maps, an attach type or a link type.
 
 use super::{
-    answer::Answer, enumeration::Enumeration, facts::KernelFacts, observed_kernels::OBSERVED_KERNELS,
-    version::KernelVersion,
+    KernelVersion, answer::Answer, enumeration::Enumeration, facts::KernelFacts,
+    observed_kernels::OBSERVED_KERNELS,
 };
 use core_relo::insn::helper_name;
 use core_relo_object::object::{AttachType, MapType, ProgramType};

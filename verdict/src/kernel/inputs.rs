@@ -1,6 +1,6 @@
 //! The facts about a kernel that its BTF does not contain.
 
-use super::version::KernelVersion;
+use super::KernelVersion;
 use alloc::sync::Arc;
 use core_relo_object::{load_plan::RefusedAttachType, lockdown::Lockdown};
 

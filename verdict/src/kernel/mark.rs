@@ -1,6 +1,6 @@
 //! Marks: parts of the kernel's BTF that came with a change to the kernel.
 
-use super::version::KernelVersion;
+use super::KernelVersion;
 use core::fmt;
 
 /// A part of the kernel's BTF that came with a change.

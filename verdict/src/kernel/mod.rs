@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `answer` | answers and their evidence |
-//! | `version`, `inputs` | facts beside the BTF, and where they were found |
+//! | `inputs` | facts beside the BTF, and where they were found |
 //! | `mark`, `changes` | parts of the BTF that came with a release: the evidence for instructions |
 //! | `conditional` | functions that exist only if a map or program type is compiled |
 //! | `query` | the names that are searched in one pass |
@@ -64,12 +64,12 @@ mod symbol;
 #[cfg(test)]
 mod tests;
 mod verifier;
-mod version;
 
 pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use context_parts::AccessKind;
 pub(crate) use context_parts::{ContextPart, LOAD_ACQUIRE, STORE_RELEASE};
+pub use core_relo_object::{KernelVersion, KernelVersionError};
 pub use facts::KernelFacts;
 pub use features::feature_release;
 pub use first_observed::KernelNumber;
@@ -87,4 +87,3 @@ pub use query::NameQuery;
 pub use report::Fact;
 pub use restrictions::{D_PATH, is_d_path_function};
 pub use special_fields::{FieldPlace, SpecialField};
-pub use version::{KernelVersion, KernelVersionError};

@@ -1,11 +1,11 @@
 //! Observations of real kernels, and what they tell about other kernels.
 
 use super::{
+    KernelVersion,
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
     mark::{Mark, MarkPresence},
     observed_kernels::{OBSERVED_KERNELS, ObservedKernel},
-    version::KernelVersion,
 };
 use core::cmp::Ordering;
 

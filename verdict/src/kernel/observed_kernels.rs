@@ -1,6 +1,6 @@
 //! The kernels that were observed, and the marks by which another kernel is found to be as new.
 
-use super::{mark::Mark, version::KernelVersion};
+use super::{KernelVersion, mark::Mark};
 
 /// A kernel that was observed, and the parts of BTF by which another kernel is found to be as new, or newer.
 pub(super) struct ObservedKernel {

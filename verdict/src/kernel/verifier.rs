@@ -1,11 +1,11 @@
 //! The instructions and the rules of the verifier.
 
 use super::{
+    KernelVersion,
     answer::{Answer, Evidence, EvidenceSource},
     changes::{InsnFeature, LAZY_VERIFICATION, SLEEPABLE_PROGRAMS},
     facts::KernelFacts,
     mark::{Mark, MarkPresence},
-    version::KernelVersion,
 };
 
 impl KernelFacts<'_> {
