@@ -13,7 +13,7 @@ use super::{
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
     usdt::UsdtManager,
 };
-use core_relo_object::object::{AttachType, ProgramType, SecDef, SectionTarget};
+use core_relo_object::object::{AttachType, ProgramType, SecDef, SectionTarget, module_of_prefix};
 use std::os::fd::BorrowedFd;
 
 /// A loaded program with the properties that decide how it is attached.
@@ -69,8 +69,7 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
     match auto {
         SectionTarget::Nothing => Err(not_automatic(program.section, program.name)),
         SectionTarget::Kprobe { module, function, offset, retprobe } => {
-            // As for fentry, `vmlinux` is the kernel itself.
-            let module = module.filter(|module| *module != "vmlinux");
+            let module = module.and_then(module_of_prefix);
             let name = module.map(|module| format!("{module}:{function}"));
             let function = name.as_deref().unwrap_or(function);
             kprobe(fd, function, &KprobeOptions { retprobe, offset, ..KprobeOptions::default() })

@@ -35,7 +35,9 @@ pub use relocs::{Reloc, RelocType};
 pub use rewrite::CoreRecords;
 pub(crate) use rewrite::check_no_overlap;
 pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
-pub use section_target::{SectionTarget, SectionTargetError, parse_file_offset, split_offset};
+pub use section_target::{
+    SectionTarget, SectionTargetError, module_of_prefix, parse_file_offset, split_offset,
+};
 pub use symbols::{Linkage, Symbol, SymbolKind, SymbolLocation};
 pub use type_word::{ForeignSection, TypeWordError, find_foreign_section, section_for_type};
 

@@ -7,6 +7,11 @@ use super::{
 use core_relo::Text;
 use thiserror::Error;
 
+/// Returns the module that the prefix of a target names. `None` for `vmlinux`, which is the kernel itself.
+pub fn module_of_prefix(prefix: &str) -> Option<&str> {
+    Some(prefix).filter(|prefix| *prefix != "vmlinux")
+}
+
 /// An error in the attach target of a section's name.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[error("{section}: {problem}")]

@@ -11,7 +11,9 @@ use crate::{
     requirements::{AttachPointKind, Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, explain::text};
-use core_relo_object::object::{AttachType, SectionTarget, SectionTargetError, parse_file_offset};
+use core_relo_object::object::{
+    AttachType, SectionTarget, SectionTargetError, module_of_prefix, parse_file_offset,
+};
 
 /// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events, links or
 /// place of its section.
@@ -93,7 +95,7 @@ fn misread(loader: Loader, section: &[u8]) -> Option<(String, String, EvidenceSo
             format!("cannot be attached by its section: {problem}")
         }
         (Loader::Libbpf, Ok(Some(SectionTarget::Kprobe { module: Some(module), .. }))) => {
-            let owner = if module == "vmlinux" { "kernel" } else { "module" };
+            let owner = if module_of_prefix(module).is_some() { "module" } else { "kernel" };
             format!(
                 "libbpf takes `{module}` for the function; core-relo attaches to the function of the {owner}"
             )

@@ -8,7 +8,7 @@ use super::{
 use crate::kernel::ProgramFeature;
 use core_relo_object::{
     load_plan::AttachTarget,
-    object::{AttachType, Program, ProgramType, SecDef},
+    object::{AttachType, Program, ProgramType, SecDef, module_of_prefix},
 };
 
 /// The requirements that follow from a program's section name.
@@ -68,8 +68,8 @@ impl AttachNeed {
                 Some(AttachTarget::Kernel(pattern)) => Some(pattern.as_str()),
                 _ => section,
             };
-            let module = pattern.and_then(|pattern| pattern.split_once(':')).map(|(module, _)| module);
-            if let Some(module) = module.filter(|module| *module != "vmlinux") {
+            let prefix = pattern.and_then(|pattern| pattern.split_once(':')).map(|(prefix, _)| prefix);
+            if let Some(module) = prefix.and_then(module_of_prefix) {
                 needs.push(table.add(Need::Module(module.into())));
             }
         }

@@ -2,7 +2,7 @@
 
 use super::{hook::Hook, need::Need};
 use core_relo::btf::Kind;
-use core_relo_object::object::SectionTarget;
+use core_relo_object::object::{SectionTarget, module_of_prefix};
 
 /// A place that a loader attaches a program to after the load, from the name of the program's section. The load does not look it up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +96,7 @@ impl AttachPoint {
             SectionTarget::Kprobe { module, function: name, offset, retprobe } => {
                 let kind = if retprobe { K::FunctionReturn } else { K::Function };
                 let place = at(name, offset);
-                // As for fentry, `vmlinux` is the kernel itself.
-                let module = module.filter(|module| *module != "vmlinux");
+                let module = module.and_then(module_of_prefix);
                 let place = module.map_or(place.clone(), |module| format!("{module}:{place}"));
                 (kind, place, None, function(name))
             }

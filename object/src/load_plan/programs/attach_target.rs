@@ -11,7 +11,7 @@ use crate::{
         settings::AttachTarget,
         target_kernel::TargetKernel,
     },
-    object::{AttachType, ProgramType},
+    object::{AttachType, ProgramType, module_of_prefix},
     target::KernelType,
 };
 use alloc::sync::Arc;
@@ -80,7 +80,7 @@ pub(super) fn find_module(
         Some(AttachTarget::Kernel(pattern)) => pattern.clone(),
         None => section.map(String::from_utf8_lossy).unwrap_or_default().into_owned(),
     };
-    let Some((name, _)) = pattern.split_once(':').filter(|(module, _)| *module != "vmlinux") else {
+    let Some(name) = pattern.split_once(':').and_then(|(prefix, _)| module_of_prefix(prefix)) else {
         return Ok(AttachPlan::default());
     };
     let shown = text(name.as_bytes());
@@ -110,10 +110,11 @@ fn find_in_kernel(
     kernel: &TargetKernel,
     modules: &mut Modules,
 ) -> Result<AttachPlan, LoadPlanError> {
-    let (module, name) = match target.split_once(':') {
-        Some((module, name)) => (Some(module), name),
+    let (owner, name) = match target.split_once(':') {
+        Some((owner, name)) => (Some(owner), name),
         None => (None, target),
     };
+    let module = owner.and_then(module_of_prefix);
     let (prefix, kind) = match attach_type {
         Some(AttachType::TraceRawTp) => ("btf_trace_", Kind::Typedef),
         Some(AttachType::LsmMac | AttachType::LsmCgroup) => ("bpf_lsm_", Kind::Func),
@@ -122,7 +123,7 @@ fn find_in_kernel(
     };
     let full_name = format!("{prefix}{name}");
     if kernel.late_binding.has_names() {
-        if let Some(module) = module.filter(|module| *module != "vmlinux") {
+        if let Some(module) = module {
             let what = format!(
                 "cannot be put in a loader program: its attach target is in module `{module}`, and the kernel searches all modules for a name: \
                  expected a target without a module"
@@ -133,14 +134,14 @@ fn find_in_kernel(
         return Ok(AttachPlan::symbol(KernelSymbol { name: full_name, kind, is_weak: false }));
     }
     let no_types = |cause| LoadPlanError::types_of_program(program, "the attach target", cause);
-    if module.is_none_or(|m| m == "vmlinux") {
+    if module.is_none() {
         let ty = kernel.btf.find_in_vmlinux(full_name.as_bytes(), kind);
         if let Some(ty) = ty.map_err(|cause| no_types(cause.into()))? {
             return Ok(AttachPlan::kernel_type(ty.id(), None));
         }
     }
     if kernel.features.has(Feature::ModuleBtf) {
-        let ty = kernel.btf.find_in_modules(full_name.as_bytes(), kind, module);
+        let ty = kernel.btf.find_in_modules(full_name.as_bytes(), kind, owner);
         let ty = ty.map_err(|cause| no_types(cause.into()))?;
         if let Some(KernelType { ty, module: Some(module), .. }) = ty {
             let module = modules.index_of(&module.name, module.id);
@@ -148,7 +149,7 @@ fn find_in_kernel(
         }
     }
     let kind = if kind == Kind::Typedef { "typedef" } else { "function" };
-    let searched = module.map_or("the kernel or a loaded module", |m| m);
+    let searched = owner.map_or("the kernel or a loaded module", |m| m);
     let what =
         format!("attach target `{target}` not found: no {kind} `{full_name}` in the BTF of {searched}");
     Err(LoadPlanError::Program { program: text(program), what: what.into() })
