@@ -64,7 +64,9 @@ impl Console<'_> {
     /// own JSON line about the input.
     pub(crate) fn report_error_on_stderr(&mut self, bad: &BadInput) -> io::Result<()> {
         self.raise_exit(ExitStatus::Error);
-        self.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {bad}")))
+        self.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {bad}")))?;
+        // Without the mark, a CI runner may take a line for a command.
+        bad.details.lines().try_for_each(|line| self.err.line(format_args!("  | {line}")))
     }
 
     /// Reports bad input as [`Self::report_error_on_stderr`] does. In the JSON format, prints a line with the error on stdout as well.

@@ -3,7 +3,7 @@
 use core_relo::{Escaped, Name};
 use std::{fmt, path::Path};
 
-/// An input that could not be read or understood. It prints as one line.
+/// An input that could not be read or understood. It prints as one line; the details are further lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadInput {
     /// The file's path as the user gave it, or the name of another input: `BTF 12`, `--module`.
@@ -14,11 +14,13 @@ pub(crate) struct BadInput {
     pub(crate) help: Option<String>,
     /// The object's program that the defect is about.
     pub(crate) program: Option<String>,
+    /// What another program has printed about the input.
+    pub(crate) details: String,
 }
 
 impl BadInput {
     pub(crate) fn new(file: impl Into<String>, what: impl fmt::Display) -> Self {
-        Self { file: file.into(), what: what.to_string(), help: None, program: None }
+        Self { file: file.into(), what: what.to_string(), help: None, program: None, details: String::new() }
     }
 
     /// Creates the error for a file.
@@ -29,6 +31,12 @@ impl BadInput {
     /// Names the program of the object.
     pub(crate) fn for_program(mut self, program: &str) -> Self {
         self.program = Some(program.to_owned());
+        self
+    }
+
+    /// Adds the output of another program, in lines.
+    pub(crate) fn details(mut self, details: impl Into<String>) -> Self {
+        self.details = details.into();
         self
     }
 

@@ -4,12 +4,14 @@ use core_relo_loader::{
     load::LoadError,
     load_plan::{KernelFact, LoadPlanError, Refusal},
 };
+use core_relo_verdict::judge::symbol_choice;
 
 /// Externs that a plan refuses for the same reason.
 pub(crate) struct RefusedExterns<'r> {
     names: Vec<&'r str>,
     reason: &'r str,
     missing: Option<KernelFact>,
+    is_ambiguous: bool,
 }
 
 impl RefusedExterns<'_> {
@@ -17,15 +19,33 @@ impl RefusedExterns<'_> {
     pub(crate) fn text(&self) -> String {
         format!("{}: {}", self.names.join(", "), self.reason)
     }
+
+    /// Returns how a user of the commands that load objects resolves the externs.
+    fn remedy(&self) -> Option<String> {
+        match (self.is_ambiguous, self.missing, &self.names[..]) {
+            (true, _, [name, ..]) => Some(symbol_choice(name)),
+            (_, Some(fact), _) => Some(remedy(fact).to_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// Returns the refused externs, those with the same reason together.
 pub(crate) fn group_externs(refused: &[Refusal]) -> Vec<RefusedExterns<'_>> {
     let mut groups: Vec<RefusedExterns<'_>> = Vec::new();
-    for Refusal { name, reason, missing, .. } in refused {
-        match groups.iter_mut().find(|group| group.reason == &**reason && group.missing == *missing) {
+    for Refusal { name, reason, missing, is_ambiguous, .. } in refused {
+        // Of an ambiguous symbol, the addresses are its own.
+        let is_equal = |group: &RefusedExterns<'_>| {
+            group.reason == &**reason && group.missing == *missing && !group.is_ambiguous
+        };
+        match groups.iter_mut().find(|group| is_equal(group)) {
             Some(group) => group.names.push(name),
-            None => groups.push(RefusedExterns { names: vec![name], reason, missing: *missing }),
+            None => groups.push(RefusedExterns {
+                names: vec![name],
+                reason,
+                missing: *missing,
+                is_ambiguous: *is_ambiguous,
+            }),
         }
     }
     groups
@@ -49,7 +69,7 @@ pub(crate) fn load_message(e: &LoadError) -> String {
     };
     let lines: Vec<_> = group_externs(refused)
         .iter()
-        .map(|group| match group.missing.map(remedy) {
+        .map(|group| match group.remedy() {
             Some(remedy) => format!("{}: {remedy}", group.text()),
             None => group.text(),
         })
@@ -59,6 +79,20 @@ pub(crate) fn load_message(e: &LoadError) -> String {
         [line] => format!("unresolved externs: {line}"),
         lines => format!("unresolved externs:\n  {}", lines.join("\n  ")),
     }
+}
+
+/// Returns a message of several lines in one: a list after a colon, and remedies.
+pub(crate) fn in_one_line(message: &str) -> String {
+    let mut text = String::new();
+    for line in message.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        text.push_str(match text.chars().next_back() {
+            None => "",
+            Some(':') => " ",
+            Some(_) => "; ",
+        });
+        text.push_str(line.strip_prefix("help: ").unwrap_or(line));
+    }
+    text
 }
 
 /// The way out of a relocation that fails because libbpf sign-extends enumerators, for commands with [`RelocationArgs`].
@@ -82,5 +116,17 @@ const fn remedy(fact: KernelFact) -> &'static str {
         KernelFact::Kconfig => "give it with --kconfig FILE",
         KernelFact::Symbols => "give it with --kallsyms FILE",
         _ => "plan the load on that kernel",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_one_line;
+
+    #[test]
+    fn lists_and_remedies_are_put_on_one_line() {
+        let message = "2 CO-RE relocations failed:\n  a: no type\n  b: no type\nhelp: do this\n";
+        assert_eq!(in_one_line(message), "2 CO-RE relocations failed: a: no type; b: no type; do this");
+        assert_eq!(in_one_line("one"), "one");
     }
 }

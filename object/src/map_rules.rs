@@ -84,7 +84,10 @@ impl fmt::Display for MapDefError {
             }
             MapRule::NotInner => write!(f, "{map_type}, which no map of maps holds"),
             MapRule::NotStructOps => {
-                write!(f, "{map_type}, which has a struct of the kernel and a section `.struct_ops`")
+                write!(
+                    f,
+                    "{map_type} in a map definition, expected a variable of the kernel's struct in `.struct_ops`"
+                )
             }
             MapRule::Missing(attribute) => {
                 write!(f, "{} is 0, which user space must set", attribute.name())

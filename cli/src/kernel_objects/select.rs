@@ -204,7 +204,10 @@ pub(crate) fn open_or_report(
 
 fn open_pin(kind: Kind, command: &str, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
-        let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));
+        let bad = match errno.name() {
+            Some("ENOENT") => BadInput::for_path(path, "no such pin"),
+            _ => BadInput::for_path(path, format_args!("cannot open the pin: {errno}")),
+        };
         if let (Some("ENOENT" | "EPERM" | "EINVAL"), Some(hint)) = (errno.name(), Hint::missing_bpffs(path)) {
             return bad.help(hint.0);
         }

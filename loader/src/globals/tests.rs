@@ -257,7 +257,7 @@ fn paths_that_lead_nowhere_say_where_they_end() {
     let said = |name| said(&bytes, name, &0u32);
     assert_eq!(
         said("config.last"),
-        "it has no global `config.last`: `struct config` has no member `last`; it has first, bits"
+        "no global variable `config.last`: `struct config` has no member `last`; it has first, bits"
     );
     assert!(said("config.nested[2]").ends_with("`config.nested` has 2 elements"));
     assert!(said("config.nested[x]").ends_with("`x` is not an array index"));
@@ -272,7 +272,7 @@ fn paths_that_lead_nowhere_say_where_they_end() {
     assert!(said("config.bits").contains("is a bitfield"));
     assert!(said("to.first").ends_with("`to` is `struct config *`, which has no members"));
     assert!(said("config.").contains("has no member ``"));
-    assert!(said("other.first").starts_with("it has no global `other.first`; it has "));
+    assert!(said("other.first").starts_with("no global variable `other.first` in "));
 }
 
 #[test]

@@ -9,10 +9,12 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum GlobalError {
     /// The object has no variable of that name.
-    #[error("it has no global `{name}`{}", KnownNames(name, .known))]
+    #[error("no global variable `{name}`{}{}", Sections(.sections), KnownNames(name, .known))]
     NotFound {
         /// The requested name.
         name: Text,
+        /// The sections that were searched.
+        sections: Vec<Text>,
         /// The names that the object has.
         known: Vec<Text>,
     },
@@ -25,7 +27,7 @@ pub enum GlobalError {
         sections: [Text; 2],
     },
     /// The variable has no such member or element.
-    #[error("it has no global `{name}`: {what}")]
+    #[error("no global variable `{name}`: {what}")]
     NoSuchPart {
         /// The requested name.
         name: Text,
@@ -81,6 +83,23 @@ pub enum GlobalError {
 }
 
 core_relo::debug_as_message!(GlobalError);
+
+/// The sections that were searched, after the name.
+struct Sections<'s>(&'s [Text]);
+
+impl core::fmt::Display for Sections<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Some((last, others)) = self.0.split_last() else { return Ok(()) };
+        match others {
+            [] => write!(f, " in {last}"),
+            [first, others @ ..] => {
+                write!(f, " in {first}")?;
+                others.iter().try_for_each(|section| write!(f, ", {section}"))?;
+                write!(f, " and {last}")
+            }
+        }
+    }
+}
 
 /// The declared type in parentheses, if known.
 struct CTypeNote<'d>(&'d Option<Text>);

@@ -3,7 +3,7 @@
 use super::{Global, GlobalError};
 use crate::index::to_usize;
 use core_relo::{
-    TypeId,
+    Text, TypeId,
     btf::{Btf, Kind, Member, Type},
     explain::CType,
 };
@@ -34,8 +34,12 @@ pub(crate) fn find_path(
             return part(btf, &whole, path).map_err(no_such_part);
         }
     }
+    let mut sections: Vec<Text> = globals.iter().map(|global| (*global.section).into()).collect();
+    sections.sort_unstable();
+    sections.dedup();
     Err(GlobalError::NotFound {
         name: name.into(),
+        sections,
         known: globals.iter().map(|g| g.name.as_str().into()).collect(),
     })
 }

@@ -169,18 +169,31 @@ pub struct Refusal {
     pub reason: Text,
     /// The fact about the kernel that is missing, if that is the reason.
     pub missing: Option<KernelFact>,
+    /// Whether several symbols of the kernel have the name, so that the caller must choose one.
+    pub is_ambiguous: bool,
     /// The error of a refused relocation.
     pub relocation: Option<RelocError>,
 }
 
 impl Refusal {
     pub(crate) fn new(name: impl Into<Text>, reason: impl Into<Text>) -> Self {
-        Self { name: name.into(), reason: reason.into(), missing: None, relocation: None }
+        Self {
+            name: name.into(),
+            reason: reason.into(),
+            missing: None,
+            is_ambiguous: false,
+            relocation: None,
+        }
     }
 
     /// Creates the refusal of an extern whose value depends on an unknown fact.
     pub(crate) fn for_missing(name: impl Into<Text>, reason: impl Into<Text>, fact: KernelFact) -> Self {
         Self { missing: Some(fact), ..Self::new(name, reason) }
+    }
+
+    /// Creates the refusal of an extern whose name several symbols have.
+    pub(crate) fn for_ambiguous(name: impl Into<Text>, reason: impl Into<Text>) -> Self {
+        Self { is_ambiguous: true, ..Self::new(name, reason) }
     }
 
     /// Creates the refusal of a relocation.
@@ -192,6 +205,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.reason)?;
+        f.write_str(if self.is_ambiguous { ": choose an address in `Settings::ksyms`" } else { "" })?;
         self.missing.iter().try_for_each(|fact| write!(f, ": {}", fact.remedy()))
     }
 }

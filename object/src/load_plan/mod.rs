@@ -33,8 +33,7 @@ pub use btf::SentBtf;
 pub use error::{KernelFact, LoadPlanError, NamedPart, Refusal};
 pub use externs::{
     ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, SymbolAddress,
-    SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text, shows_no_address,
-    write_config_value,
+    SymbolAddressError, SymbolAddressSyntax, ambiguity_text, shows_no_address, write_config_value,
 };
 pub use initial_values::InitialValues;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};

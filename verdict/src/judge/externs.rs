@@ -19,8 +19,13 @@ use core_relo::{
 use core_relo_object::{
     ExternIndex,
     link::{ExternBinding, ExternEntry, LinkedProgram, RefTarget},
-    load_plan::{ExternComparer, SymbolAddressError, ambiguity_text, choice_text},
+    load_plan::{ExternComparer, SymbolAddressError, ambiguity_text},
 };
+
+/// Returns the options of the commands that choose one of several symbols of a name.
+pub fn symbol_choice(name: &str) -> String {
+    format!("choose one with --ksym {name}=ADDRESS or {name}=SYMBOL+OFFSET")
+}
 
 /// The answers of a kernel to the externs of an object.
 #[derive(Debug)]
@@ -201,7 +206,10 @@ fn find_difference<'k>(
             let [first, second] = answers.facts.ambiguous_symbol(entry.name)?;
             let problem = ambiguity_text([format!("0x{first}"), format!("0x{second}")]);
             let shown = core_relo::explain::text(Name::new(entry.name).shortened());
-            return Some(Difference::Incompatible { problem, details: format!(": {}", choice_text(&shown)) });
+            return Some(Difference::Incompatible {
+                problem,
+                details: format!(": {}", symbol_choice(&shown)),
+            });
         }
         _ => return None,
     };

@@ -31,6 +31,7 @@ mod tests;
 
 pub use answers::KernelAnswers;
 pub use error::JudgeError;
+pub use externs::symbol_choice;
 pub use features::KernelFeature;
 pub use load_judge::{LoadJudge, LoadJudgeError};
 pub use loader_rules::loader_reasons;

@@ -10,7 +10,7 @@ use crate::{
     error::{BadInput, escape_path},
     input::{loader_file, object::ObjectFile, variant_table::unchosen_note},
     output,
-    plan_error::{RefusedExterns, group_externs, zero_extend_help},
+    plan_error::{RefusedExterns, group_externs, in_one_line, load_message, zero_extend_help},
     settings::{UserSettings, check_program_name},
 };
 use core_relo::plan::Options;
@@ -100,7 +100,7 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
             let bad = bad(format!("unresolved extern{plural}: {}", groups.join("; ")));
             target.facts_help(&refused).into_iter().fold(bad, BadInput::help)
         }
-        e => zero_extend_help(&e).into_iter().fold(bad(e.without_object()), BadInput::help),
+        e => zero_extend_help(&e).into_iter().fold(bad(in_one_line(&load_message(&e))), BadInput::help),
     })?;
     let options = LoaderOptions { checks_data: args.signable, relocated_for: target.name };
     let file = LoaderFile::generate(&plan, &options).map_err(|e| bad(e.to_string()))?;

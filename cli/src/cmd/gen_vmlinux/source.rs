@@ -89,7 +89,7 @@ fn preprocess(path: &Path, builder: Builder) -> Result<Preprocessed, BadInput> {
 fn bad_input(path: &Path, error: &BuildError) -> BadInput {
     // The help of the error is for build scripts.
     let BuildError::Compile { diagnostics, .. } = error else { return BadInput::for_path(path, error) };
-    let bad = BadInput::for_path(path, format_args!("clang reports errors:\n{}", diagnostics.trim_end()));
+    let bad = BadInput::for_path(path, "clang reports errors").details(diagnostics.as_str());
     if diagnostics.contains("'asm/") && diagnostics.contains("file not found") {
         bad.help("install the kernel's headers of the machine, or give their directory by --clang-arg=-I…")
     } else if diagnostics.contains("file not found") {

@@ -6,7 +6,7 @@ use super::{
     refused::RefusedExterns,
     replacement::find_replacement,
     resolution::ResolvedExtern,
-    symbol_address::{SymbolAddress, ambiguity_text, choice_text, shows_no_address},
+    symbol_address::{SymbolAddress, ambiguity_text, shows_no_address},
 };
 use crate::{
     elf::{key, text},
@@ -14,7 +14,10 @@ use crate::{
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
     load_plan::{
-        error::LoadPlanError, late_binding::LateBinding, settings::Settings, target_kernel::TargetKernel,
+        error::{LoadPlanError, Refusal},
+        late_binding::LateBinding,
+        settings::Settings,
+        target_kernel::TargetKernel,
     },
     target::KernelType,
 };
@@ -120,7 +123,7 @@ fn refuse_chosen<'e>(externs: &[ExternEntry<'e>], settings: &Settings, refused: 
         if settings.ksyms.contains_key(&key(e.name)) {
             refused.add(
                 e.name,
-                "a chosen address (--ksym) cannot be put in a loader program, whose kernel finds symbols by their names",
+                "a chosen address cannot be put in a loader program, whose kernel finds symbols by their names",
             );
         }
     }
@@ -204,7 +207,7 @@ fn find_addresses<'e>(
             Some([address]) => drop(addresses.insert(name, *address)),
             Some([first, second, ..]) => {
                 let addresses = [first, second].map(|address| format!("{address:#x}"));
-                refused.add(name, format!("{}: {}", ambiguity_text(addresses), choice_text(&text(name))));
+                refused.add_refusal(name, || Refusal::for_ambiguous(text(name), ambiguity_text(addresses)));
             }
         }
     }

@@ -21,5 +21,5 @@ pub(super) use replacement::find_replacements;
 pub use resolution::IncompatibleKfunc;
 pub(super) use resolution::{ResolvedExtern, find_incompatible};
 pub use symbol_address::{
-    SymbolAddress, SymbolAddressError, SymbolAddressSyntax, ambiguity_text, choice_text, shows_no_address,
+    SymbolAddress, SymbolAddressError, SymbolAddressSyntax, ambiguity_text, shows_no_address,
 };

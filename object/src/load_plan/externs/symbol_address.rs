@@ -179,11 +179,6 @@ pub fn ambiguity_text([first, second]: [impl fmt::Display; 2]) -> String {
     format!("it is ambiguous: symbols of this name are at {first} and {second}")
 }
 
-/// Returns the way to choose one of several symbols of a name.
-pub fn choice_text(name: &str) -> String {
-    format!("choose one with --ksym {name}=ADDRESS or {name}=SYMBOL+OFFSET")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -193,7 +193,10 @@ fn initial_values_are_set_by_name() {
             let size = loader.set_global("zero", &[1]).unwrap_err();
             assert_eq!(line(&size), "global `zero`: value size 1, expected 8 (`int[2]`)");
             let none = loader.set_global("sett", &[1; 4]).unwrap_err();
-            assert_eq!(line(&none), "it has no global `sett`; it has set, constant, zero");
+            assert_eq!(
+                line(&none),
+                "no global variable `sett` in .bss, .data and .rodata; it has set, constant, zero"
+            );
         })
         .unwrap();
     assert_eq!(words(map(&plan, ".data").data())[1], 0x1234_5678);

@@ -46,8 +46,7 @@ fn missing_and_ambiguous_symbols_are_refused() {
     let error = line(&plan_with_symbols("10 T strong\n20 t strong\n").unwrap_err());
     assert!(
         error.ends_with(
-            "strong: it is ambiguous: symbols of this name are at 0x10 and 0x20: choose one with --ksym strong=ADDRESS or \
-             strong=SYMBOL+OFFSET"
+            "strong: it is ambiguous: symbols of this name are at 0x10 and 0x20: choose an address in `Settings::ksyms`"
         ),
         "{error}"
     );

@@ -51,7 +51,7 @@ fn maps_of_struct_ops_are_no_map_definitions() {
     let mut m = program("tc", &returns(0));
     m.map("m", &[("type", 26), ("key_size", 4), ("value_size", 8), ("max_entries", 1)], None);
     let verdict = judge_object(m);
-    let text = "map m: BPF_MAP_TYPE_STRUCT_OPS, which has a struct of the kernel and a section `.struct_ops`";
+    let text = "map m: BPF_MAP_TYPE_STRUCT_OPS in a map definition, expected a variable of the kernel's struct in `.struct_ops`";
     assert!(verdict.programs[0].reasons.iter().any(|reason| reason.text == text), "{verdict:?}");
     assert_eq!(verdict.verdict, Verdict::Refused);
 }
