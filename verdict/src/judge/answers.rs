@@ -3,11 +3,11 @@
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
-        Answer, Evidence, EvidenceSource, FieldPlace, HelperCall, InsnFeature, KconfigAnswer, KernelFacts,
-        KfuncCall, MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
-        needs_device,
+        Answer, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction, FieldPlace, HelperCall,
+        InsnFeature, KconfigAnswer, KernelFacts, KfuncCall, MapUse, NameQuery, answer_helper_call,
+        answer_kfunc_call, depends_on_attach_type, needs_device,
     },
-    requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, helper_text},
+    requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, field_callee_text, helper_text},
 };
 use core_relo::{Name, explain::text};
 use core_relo_object::helper_maps::map_argument;
@@ -187,10 +187,20 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
         MapUse::Field { field, program_type: None, .. } => {
             format!("programs that may sleep cannot use maps with {}", field.name())
         }
-        MapUse::MissingField { helper, field } => format!(
+        MapUse::MissingField(FieldFunction { callee, field }) => format!(
             "{} takes a value with {}, which the kernel does not find in the types of the map",
-            helper_text(helper),
+            field_callee_text(callee),
             field.name()
+        ),
+        MapUse::FormedField { function: FieldFunction { callee, field }, form } => format!(
+            "{} takes a value with {}, which the kernel does not find {}",
+            field_callee_text(callee),
+            field.name(),
+            match form {
+                FieldForm::Nested => "in a struct or an array within the value",
+                FieldForm::KptrTag => "by the tag kptr",
+                FieldForm::KptrRefTag => "by the tag kptr_ref",
+            }
         ),
         MapUse::SecondStorage(map_type) => {
             format!("the program uses another map of {map_type}, expected at most one")
@@ -218,7 +228,13 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
         MapUse::Field { field, .. } => {
             format!("use {map} in programs of other types, or a map without {}", field.name())
         }
-        MapUse::MissingField { field, .. } => format!(
+        MapUse::FormedField { form, .. } => match form {
+            FieldForm::Nested => "make the field a member of the struct of the values",
+            FieldForm::KptrTag => "the tag kptr_ref, which kernels before 6.4 have in place of kptr",
+            FieldForm::KptrRefTag => "the tag kptr, which kernels since 6.4 have in place of kptr_ref",
+        }
+        .to_owned(),
+        MapUse::MissingField(FieldFunction { field, .. }) => format!(
             "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes",
             field.name()
         ),
@@ -314,13 +330,25 @@ fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
 /// Returns the kind of reason for a requirement that is not met.
 pub(super) const fn kind(need: &Need) -> ReasonKind {
     match need {
+        Need::Kfunc(_)
+        | Need::KfuncCall { .. }
+        | Need::License(LicenseUse::Kfunc(_))
+        | Need::MapUse {
+            map_use:
+                MapUse::MissingField(FieldFunction { callee: FieldCallee::Kfunc(_), .. })
+                | MapUse::FormedField { function: FieldFunction { callee: FieldCallee::Kfunc(_), .. }, .. },
+            ..
+        } => ReasonKind::Kfunc,
         Need::Helper { .. }
         | Need::License(LicenseUse::Helper(_))
         | Need::MapUse {
-            map_use: MapUse::Helper { .. } | MapUse::MissingField { .. } | MapUse::Sockets { .. },
+            map_use:
+                MapUse::Helper { .. }
+                | MapUse::MissingField(_)
+                | MapUse::FormedField { .. }
+                | MapUse::Sockets { .. },
             ..
         } => ReasonKind::Helper,
-        Need::Kfunc(_) | Need::KfuncCall { .. } | Need::License(LicenseUse::Kfunc(_)) => ReasonKind::Kfunc,
         Need::Symbol(_) | Need::Variable(_) | Need::VariableAddress(_) => ReasonKind::Ksym,
         Need::MapUse {
             map_use: MapUse::Sleepable(_) | MapUse::Field { .. } | MapUse::SecondStorage(_),

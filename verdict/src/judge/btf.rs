@@ -5,7 +5,7 @@ use super::{
     model::{Reason, ReasonKind, Verdict},
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource, InsnFeature, SpecialField},
+    kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature},
     mismatch::{Mismatch, MismatchKind},
     requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::is_repairable},
 };
@@ -25,17 +25,8 @@ pub(super) struct BtfRefusal {
     evidence: Option<Evidence>,
 }
 
-/// The kfuncs that need types of the object. Older kernels have some of them with the suffix `_impl`.
-const KFUNCS: [&[u8]; 8] = [
-    b"bpf_obj_new",
-    b"bpf_percpu_obj_new",
-    b"bpf_list_push_front",
-    b"bpf_list_push_back",
-    b"bpf_list_pop_front",
-    b"bpf_list_pop_back",
-    b"bpf_rbtree_add",
-    b"bpf_rbtree_remove",
-];
+/// The kfuncs without a special field that need types of the object. Older kernels have them with the suffix `_impl`.
+const KFUNCS: [&[u8]; 2] = [b"bpf_obj_new", b"bpf_percpu_obj_new"];
 
 /// Returns the evidence of a rule that every kernel has.
 pub(super) fn rule_of_all() -> Evidence {
@@ -96,11 +87,12 @@ impl BtfRefusal {
     /// Returns the reason of an instruction that the verifier accepts only with BTF.
     pub(super) fn insn_reason(&self, need: &Need) -> Option<Reason> {
         match need {
-            Need::Helper { number, .. } if SpecialField::of_helper(*number).is_some() => {
+            Need::Helper { number, .. } if FieldFunction::of_helper(*number).is_some() => {
                 Some(self.reason(&need.text()))
             }
             Need::Kfunc(name) | Need::KfuncCall { name, .. }
-                if KFUNCS.contains(&name.strip_suffix(b"_impl").unwrap_or(name)) =>
+                if FieldFunction::of_kfunc(name).is_some()
+                    || KFUNCS.contains(&name.strip_suffix(b"_impl").unwrap_or(name)) =>
             {
                 Some(self.reason(&need.text()))
             }

@@ -51,7 +51,8 @@ impl ObjectContext<'_, '_> {
             Some(Need::MapUse { map_use, .. }) => !matches!(
                 map_use,
                 MapUse::Helper { .. }
-                    | MapUse::MissingField { .. }
+                    | MapUse::MissingField(_)
+                    | MapUse::FormedField { .. }
                     | MapUse::Read
                     | MapUse::Write
                     | MapUse::Sockets { .. }

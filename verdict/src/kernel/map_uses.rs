@@ -10,7 +10,7 @@ use super::{
     mark::{Mark, MarkPresence},
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
-    special_fields::SpecialField,
+    special_fields::{FieldForm, FieldFunction, SpecialField},
 };
 use core_relo_object::object::{MapType, ProgramType};
 
@@ -40,12 +40,14 @@ pub enum MapUse {
         /// Whether the field is a variable of a data section, not a member of the map's values.
         is_variable: bool,
     },
-    /// A helper takes a special field of a map's value, and the kernel finds none in the type of the values.
-    MissingField {
-        /// The helper's number.
-        helper: u32,
-        /// The field.
-        field: SpecialField,
+    /// A function takes a special field of a map's value, and the kernel finds none in the type of the values.
+    MissingField(FieldFunction),
+    /// A function takes a special field of a map's value, and only some kernels find the field in its form.
+    FormedField {
+        /// The function.
+        function: FieldFunction,
+        /// The form of the field.
+        form: FieldForm,
     },
     /// A program uses a second map of cgroup storage of a type. It has one of each (kernel: `bpf_cgroup_storage_assign`).
     SecondStorage(MapType),
@@ -114,7 +116,8 @@ impl MapUse {
             }
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
-            Self::MissingField { .. }
+            Self::FormedField { form, .. } => form.row(),
+            Self::MissingField(_)
             | Self::SecondStorage(_)
             | Self::Read
             | Self::Write
@@ -229,8 +232,15 @@ impl KernelFacts<'_> {
             MapUse::Sockets { program_type, .. } => {
                 format!("let programs of type {program_type} put sockets into maps")
             }
-            MapUse::MissingField { field, .. } => {
-                let text = format!("every kernel finds {} by the types of the map", field.name());
+            MapUse::FormedField { function, form: FieldForm::Nested } => {
+                format!("find {} in a struct or an array within values", function.field.name())
+            }
+            MapUse::FormedField { form: FieldForm::KptrTag, .. } => "know the tag kptr for it".to_owned(),
+            MapUse::FormedField { form: FieldForm::KptrRefTag, .. } => {
+                "know the tag kptr_ref for it".to_owned()
+            }
+            MapUse::MissingField(function) => {
+                let text = format!("every kernel finds {} by the types of the map", function.field.name());
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
             MapUse::SecondStorage(_) | MapUse::Read | MapUse::Write => {

@@ -56,20 +56,6 @@ impl SpecialField {
         }
     }
 
-    /// Returns the field of a map's value that a helper takes as its first argument (kernel: `process_spin_lock`, `process_timer_func`,
-    /// `process_kptr_func`).
-    pub(crate) const fn of_helper(helper: u32) -> Option<Self> {
-        Some(match helper {
-            // bpf_spin_lock and bpf_spin_unlock.
-            93 | 94 => Self::SpinLock,
-            // bpf_timer_init, bpf_timer_set_callback, bpf_timer_start and bpf_timer_cancel.
-            169..=172 => Self::Timer,
-            // bpf_kptr_xchg.
-            194 => Self::KernelPointer,
-            _ => return None,
-        })
-    }
-
     /// Returns the size in bytes.
     pub(crate) const fn bytes(self) -> u32 {
         match self {
@@ -96,14 +82,27 @@ impl SpecialField {
         }
     }
 
-    /// Returns whether no kernel creates maps of a type with the field. Newer kernels accept lists, trees and kptrs in more types. The type
-    /// of the keys decides on locks in cgroup storage (kernel: `cgroup_storage_check_btf`).
+    /// Returns whether no kernel finds the field in the values of maps of a type. The type of the keys decides on locks in cgroup storage
+    /// (kernel: `map_check_btf`, `cgroup_storage_check_btf`).
     pub(crate) const fn never_fits(self, map_type: MapType) -> bool {
-        let is_lock = matches!(self, Self::SpinLock | Self::ResilientSpinLock);
-        self.is_single() && !self.fits(map_type) && !(is_lock && matches!(map_type, MapType::CgroupStorage))
+        use MapType as M;
+        let is_storage = matches!(map_type, M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage);
+        let is_shared = matches!(map_type, M::Hash | M::LruHash | M::Array | M::Rhash);
+        let is_lru_hash = matches!(map_type, M::LruHash);
+        match self {
+            Self::SpinLock | Self::ResilientSpinLock => {
+                is_lru_hash || !(is_shared || is_storage || matches!(map_type, M::CgroupStorage))
+            }
+            Self::Timer | Self::WorkQueue | Self::TaskWork => !is_shared,
+            Self::ListHead | Self::TreeRoot => !(is_shared || is_storage),
+            Self::KernelPointer => {
+                let is_per_cpu = matches!(map_type, M::PercpuHash | M::PercpuArray | M::LruPercpuHash);
+                !(is_shared || is_storage || is_per_cpu)
+            }
+        }
     }
 
-    /// Returns whether values have at most one such field.
+    /// Returns whether the kernel creates no maps whose values have such a field twice.
     pub(crate) const fn is_single(self) -> bool {
         !matches!(self, Self::ListHead | Self::TreeRoot | Self::KernelPointer)
     }
@@ -126,6 +125,111 @@ impl SpecialField {
             }
             (FieldPlace::LocalStorage, Self::TaskWork) => [YES, YES, YES, NO],
             (FieldPlace::LocalStorage, Self::KernelPointer) => [YES, NO, YES, YES],
+        }
+    }
+}
+
+/// A function that takes the address of a special field in a map's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "a function and its field")]
+pub struct FieldFunction {
+    /// The function.
+    pub callee: FieldCallee,
+    /// The field.
+    pub field: SpecialField,
+}
+
+/// A helper or kfunc that takes the address of a special field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "reasons name each")]
+pub enum FieldCallee {
+    /// A helper, by number.
+    Helper(u32),
+    /// A kfunc, by name.
+    Kfunc(&'static str),
+}
+
+/// The kfuncs that take the address of a special field, each with the field. Other kfuncs for objects take objects of the program's own.
+const FIELD_KFUNCS: [(&str, SpecialField); 25] = {
+    use SpecialField as F;
+    [
+        ("bpf_wq_init", F::WorkQueue),
+        ("bpf_wq_set_callback", F::WorkQueue),
+        ("bpf_wq_set_callback_impl", F::WorkQueue),
+        ("bpf_wq_start", F::WorkQueue),
+        ("bpf_res_spin_lock", F::ResilientSpinLock),
+        ("bpf_res_spin_unlock", F::ResilientSpinLock),
+        ("bpf_res_spin_lock_irqsave", F::ResilientSpinLock),
+        ("bpf_res_spin_unlock_irqrestore", F::ResilientSpinLock),
+        ("bpf_task_work_schedule_signal", F::TaskWork),
+        ("bpf_task_work_schedule_signal_impl", F::TaskWork),
+        ("bpf_task_work_schedule_resume", F::TaskWork),
+        ("bpf_task_work_schedule_resume_impl", F::TaskWork),
+        ("bpf_list_push_front", F::ListHead),
+        ("bpf_list_push_front_impl", F::ListHead),
+        ("bpf_list_push_back", F::ListHead),
+        ("bpf_list_push_back_impl", F::ListHead),
+        ("bpf_list_pop_front", F::ListHead),
+        ("bpf_list_pop_back", F::ListHead),
+        ("bpf_list_front", F::ListHead),
+        ("bpf_list_back", F::ListHead),
+        ("bpf_rbtree_add", F::TreeRoot),
+        ("bpf_rbtree_add_impl", F::TreeRoot),
+        ("bpf_rbtree_first", F::TreeRoot),
+        ("bpf_rbtree_remove", F::TreeRoot),
+        ("bpf_rbtree_root", F::TreeRoot),
+    ]
+};
+
+impl FieldFunction {
+    /// Returns the field that a helper takes (kernel: `process_spin_lock`, `process_timer_func`, `process_kptr_func`).
+    pub(crate) const fn of_helper(helper: u32) -> Option<Self> {
+        let field = match helper {
+            // bpf_spin_lock and bpf_spin_unlock.
+            93 | 94 => SpecialField::SpinLock,
+            // bpf_timer_init, bpf_timer_set_callback, bpf_timer_start and bpf_timer_cancel.
+            169..=172 => SpecialField::Timer,
+            // bpf_kptr_xchg.
+            194 => SpecialField::KernelPointer,
+            _ => return None,
+        };
+        Some(Self { callee: FieldCallee::Helper(helper), field })
+    }
+
+    /// Returns the field that a kfunc takes.
+    pub(crate) fn of_kfunc(name: &[u8]) -> Option<Self> {
+        let (kfunc, field) = FIELD_KFUNCS.iter().find(|(kfunc, _)| kfunc.as_bytes() == name)?;
+        Some(Self { callee: FieldCallee::Kfunc(kfunc), field: *field })
+    }
+
+    /// Returns the register with the address of the field. The first argument of the kfuncs for task work is the task.
+    pub(crate) const fn register(self) -> u8 {
+        match self.field {
+            SpecialField::TaskWork => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// A form of a special field that only some kernels find in the values of maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "reasons name each")]
+pub enum FieldForm {
+    /// A field in a struct, or in an array, within the struct of the values (6.11).
+    Nested,
+    /// A pointer with the tag `kptr` (6.4).
+    KptrTag,
+    /// A pointer with the tag `kptr_ref`, as the tag `kptr` was before 6.4.
+    KptrRefTag,
+}
+
+impl FieldForm {
+    /// Returns whether each observed kernel finds fields of the form.
+    pub(super) const fn row(self) -> [Option<bool>; 4] {
+        match self {
+            Self::Nested => [NO, NO, YES, YES],
+            Self::KptrTag => [None, NO, YES, YES],
+            Self::KptrRefTag => [None, YES, NO, NO],
         }
     }
 }
@@ -165,5 +269,26 @@ mod tests {
         assert!(!never_fits(SpecialField::SpinLock) && !never_fits(SpecialField::ResilientSpinLock));
         assert!(never_fits(SpecialField::Timer));
         assert!(SpecialField::SpinLock.never_fits(MapType::PercpuCgroupStorage));
+    }
+
+    /// What every kernel accepts is not what none does.
+    #[test]
+    fn a_map_type_with_a_field_has_the_field_on_some_kernel() {
+        for field in SpecialField::ALL {
+            for map_type in MapType::ALL {
+                assert!(!(field.fits(*map_type) && field.never_fits(*map_type)), "{field:?} {map_type}");
+            }
+        }
+    }
+
+    /// Protects the register of each function.
+    #[test]
+    fn functions_take_the_field_in_one_register() {
+        let task_work = FieldFunction::of_kfunc(b"bpf_task_work_schedule_signal").unwrap();
+        assert_eq!((task_work.field, task_work.register()), (SpecialField::TaskWork, 2));
+        let lock = FieldFunction::of_helper(93).unwrap();
+        assert_eq!((lock.field, lock.register()), (SpecialField::SpinLock, 1));
+        assert_eq!(FieldFunction::of_kfunc(b"bpf_obj_new"), None);
+        assert_eq!(FieldFunction::of_helper(1), None);
     }
 }

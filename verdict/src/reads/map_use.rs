@@ -1,5 +1,6 @@
 //! A use of a map by an instruction.
 
+use crate::kernel::FieldFunction;
 use core_relo_object::MapIndex;
 
 /// A use of a map by an instruction, whichever path leads there.
@@ -18,8 +19,8 @@ pub(crate) struct TracedMapUse {
 pub(crate) enum MapAccess {
     /// It calls this helper with the map.
     Call(u32),
-    /// It calls this helper with the address of a value of the map.
-    CallWithValue(u32),
+    /// It calls this function with the address of a special field in a value of the map.
+    CallWithField(FieldFunction),
     /// It reads a value of the map.
     Load,
     /// It writes to a value of the map, itself or by a helper.

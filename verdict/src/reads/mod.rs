@@ -9,6 +9,7 @@ mod helper_memory;
 mod jumps;
 mod map_use;
 mod model;
+mod object;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -18,4 +19,5 @@ pub use comparison::Comparison;
 pub use model::{ContextAccess, ContextWord, Read, ReadKind, Returns};
 
 pub(crate) use map_use::{MapAccess, TracedMapUse};
-pub(crate) use trace::{KconfigValues, Traced, trace};
+pub(crate) use object::TracedObject;
+pub(crate) use trace::{Traced, trace};

@@ -1,12 +1,35 @@
 //! Reads of short programs.
 
-use super::{Comparison, ContextWord, KconfigValues, Read, ReadKind, trace};
+use super::{Comparison, ContextWord, Read, ReadKind, TracedObject, trace};
+use crate::kernel::FieldFunction;
 use core_relo::insn::Insn;
 use core_relo_object::{
-    link::LinkedProgram,
+    ExternIndex, MapIndex,
+    link::{FunctionCopy, LinkedProgram},
     object::Object,
     test_support::{TestObject, insn, returns},
 };
+
+/// An object without externs and global functions.
+struct Plain;
+
+impl TracedObject for Plain {
+    fn kconfig_map(&self) -> Option<MapIndex> {
+        None
+    }
+
+    fn kconfig_bytes(&self, _: ExternIndex) -> Option<u32> {
+        None
+    }
+
+    fn is_global(&self, _: &LinkedProgram, _: FunctionCopy) -> bool {
+        false
+    }
+
+    fn field_kfunc(&self, _: ExternIndex) -> Option<FieldFunction> {
+        None
+    }
+}
 
 /// Returns the reads of a program. `records` are the instructions of CO-RE records.
 fn reads(insns: &[Insn], records: &[(u32, usize)]) -> Vec<Read> {
@@ -14,7 +37,7 @@ fn reads(insns: &[Insn], records: &[(u32, usize)]) -> Vec<Read> {
     m.program("main", "tc", &[insns, &returns(0)].concat());
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
-    trace(&link(&object), records, KconfigValues { map: None, bytes: |_| None }, |_| false).reads
+    trace(&link(&object), records, &Plain).reads
 }
 
 fn link(object: &Object<'_>) -> LinkedProgram {

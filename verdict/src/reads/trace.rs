@@ -8,26 +8,28 @@ use super::{
     },
     map_use::{MapAccess, TracedMapUse},
     model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
+    object::TracedObject,
     state::{State, Value},
 };
 use crate::{
-    kernel::{AccessKind, LOAD_ACQUIRE, STORE_RELEASE, SpecialField},
+    kernel::{AccessKind, FieldFunction, LOAD_ACQUIRE, STORE_RELEASE},
     limits,
 };
 use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
 use core_relo_object::{
-    ExternIndex, MapIndex,
+    ExternIndex,
     helper_maps::map_argument,
-    link::{FunctionCopy, LinkedProgram, RefTarget},
+    link::{LinkedProgram, RefTarget},
 };
 use hashbrown::{HashMap, HashSet};
 
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
 const PROBE_READS: [i32; 2] = [4, 113];
 
-/// The helper `bpf_map_lookup_elem`, which returns the address of a value.
-const MAP_LOOKUP: u32 = 1;
+/// The helpers that return the address of a map's value: `bpf_map_lookup_elem`, `bpf_get_local_storage`, `bpf_sk_storage_get`,
+/// `bpf_inode_storage_get`, `bpf_task_storage_get`, `bpf_map_lookup_percpu_elem` and `bpf_cgrp_storage_get`.
+const VALUE_LOOKUPS: [u32; 7] = [1, 81, 107, 145, 156, 195, 210];
 
 /// What a program reads, where it accesses its context, and how it uses maps.
 #[derive(Clone, Debug, Default)]
@@ -41,31 +43,16 @@ pub(crate) struct Traced {
     pub(crate) map_uses: Vec<TracedMapUse>,
 }
 
-/// The configuration values of an object.
-pub(crate) struct KconfigValues<K> {
-    /// The map with the values.
-    pub(crate) map: Option<MapIndex>,
-    /// Returns the size of a configuration value, and `None` for other externs.
-    pub(crate) bytes: K,
-}
-
-/// Traces a program. `records` are the instructions of its CO-RE records, sorted. `is_global` returns whether the kernel checks a function
-/// by itself.
-pub(crate) fn trace(
-    code: &LinkedProgram,
-    records: &[(u32, usize)],
-    kconfig: KconfigValues<impl Fn(ExternIndex) -> Option<u32>>,
-    is_global: impl Fn(FunctionCopy) -> bool,
-) -> Traced {
+/// Traces a program. `records` are the instructions of its CO-RE records, sorted.
+pub(crate) fn trace(code: &LinkedProgram, records: &[(u32, usize)], object: &impl TracedObject) -> Traced {
     if code.insns.len() > limits::TRACED_INSNS {
         return Traced::default();
     }
     let mut trace = Trace {
         records,
         code,
-        is_global,
+        object,
         hidden_callees: None,
-        kconfig,
         pending: BTreeMap::new(),
         arguments: HashMap::new(),
         traced: Traced { returns: Returns::None, ..Traced::default() },
@@ -99,15 +86,13 @@ pub(crate) fn trace(
     trace.traced
 }
 
-struct Trace<'r, K, G> {
+struct Trace<'r, O> {
     records: &'r [(u32, usize)],
     code: &'r LinkedProgram,
-    /// Whether the kernel checks a function by itself.
-    is_global: G,
+    object: &'r O,
     /// The first instructions of functions that later code or the kernel calls. When the trace arrives at such a function, it has not seen
     /// all calls. `None` before the first use.
     hidden_callees: Option<HashSet<u32>>,
-    kconfig: KconfigValues<K>,
     /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each instruction moves them.
     pending: BTreeMap<u32, Option<Box<State>>>,
     /// The arguments of functions that are called, as far as they are maps, values of maps or addresses in the context.
@@ -121,7 +106,7 @@ struct Trace<'r, K, G> {
     last: Option<Box<State>>,
 }
 
-impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K, G> {
+impl<O: TracedObject> Trace<'_, O> {
     /// Computes the state at the first instruction of a function. The state of the function before ends.
     fn enter_function(&mut self, at: u32, is_loop_head: bool) {
         self.pending.remove(&at);
@@ -145,7 +130,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K
         let copies = &code.functions;
         let position = copies.binary_search_by_key(&start, |copy| copy.start).ok();
         let copy = position.and_then(|position| copies.get(position));
-        copy.is_some_and(|copy| !(self.is_global)(*copy))
+        copy.is_some_and(|copy| !self.object.is_global(code, *copy))
             && !self.hidden_callees.get_or_insert_with(|| hidden_callees(code)).contains(&start)
     }
 
@@ -264,7 +249,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K
             (Value::FieldAddress(record), None) if insn.off == 0 => Value::Field(record),
             (Value::KconfigAddress(index), None) if insn.off == 0 => {
                 // A part of a text is no value.
-                let is_whole = (self.kconfig.bytes)(index) == Some(bytes);
+                let is_whole = self.object.kconfig_bytes(index) == Some(bytes);
                 if is_whole { Value::Kconfig(index) } else { Value::Unknown }
             }
             _ => Value::Unknown,
@@ -373,7 +358,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K
         let found = self.code.refs.binary_search_by_key(&at, |(load, _)| *load).ok();
         match found.and_then(|position| self.code.refs.get(position)) {
             Some((_, RefTarget::Extern(index)))
-                if insn.imm == 0 && (self.kconfig.bytes)(*index).is_some() =>
+                if insn.imm == 0 && self.object.kconfig_bytes(*index).is_some() =>
             {
                 Value::KconfigAddress(*index)
             }
@@ -387,7 +372,7 @@ impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K
     fn use_element(&mut self, insn: u32, address: Value, access: MapAccess) {
         let map = match address {
             Value::Element(map) => Some(map),
-            Value::KconfigAddress(_) => self.kconfig.map,
+            Value::KconfigAddress(_) => self.object.kconfig_map(),
             _ => None,
         };
         self.traced.map_uses.extend(map.map(|map| TracedMapUse { insn, map, access }));
@@ -401,13 +386,13 @@ impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K
         for register in read_arguments(helper) {
             self.use_element(at, state.get(*register), MapAccess::Load);
         }
-        if SpecialField::of_helper(helper).is_some() {
-            self.use_element(at, state.get(1), MapAccess::CallWithValue(helper));
+        if let Some(function) = FieldFunction::of_helper(helper) {
+            self.use_element(at, state.get(function.register()), MapAccess::CallWithField(function));
         }
         let Some(argument) = map_argument(helper) else { return Value::Unknown };
         let Value::Map(map) = state.get(argument.register) else { return Value::Unknown };
         self.traced.map_uses.push(TracedMapUse { insn: at, map, access: MapAccess::Call(helper) });
-        if helper == MAP_LOOKUP { Value::Element(map) } else { Value::Unknown }
+        if VALUE_LOOKUPS.contains(&helper) { Value::Element(map) } else { Value::Unknown }
     }
 
     fn call(&mut self, at: u32, insn: Insn, state: &mut State) {
@@ -425,11 +410,26 @@ impl<K: Fn(ExternIndex) -> Option<u32>, G: Fn(FunctionCopy) -> bool> Trace<'_, K
             Ok(helper) if insn.code == CALL_CODE && insn.src == 0 => self.call_with_map(at, helper, state),
             _ => Value::Unknown,
         };
+        if let Some(function) =
+            self.called_extern(at, insn).and_then(|called| self.object.field_kfunc(called))
+        {
+            self.use_element(at, state.get(function.register()), MapAccess::CallWithField(function));
+        }
         state.call();
         state.set(0, result);
         if let Some((offset, bytes, record)) = read {
             self.add(at, ReadKind::ProbeRead { record, bytes });
             state.store(offset, bytes, Value::Field(record));
+        }
+    }
+
+    /// Returns the extern that an instruction calls.
+    fn called_extern(&self, at: u32, insn: Insn) -> Option<ExternIndex> {
+        let is_call = insn.code == CALL_CODE && insn.src != 0;
+        let found = is_call.then(|| self.code.refs.binary_search_by_key(&at, |(call, _)| *call).ok())?;
+        match self.code.refs.get(found?) {
+            Some((_, RefTarget::Extern(index))) => Some(*index),
+            _ => None,
         }
     }
 

@@ -3,10 +3,10 @@
 use super::{
     need::{Need, NeedTable},
     program::Site,
-    value_fields::possible_fields,
+    value_fields::PossibleFields,
 };
 use crate::{
-    kernel::{FieldPlace, MapUse, SpecialField},
+    kernel::{FieldForm, FieldPlace, MapUse, SpecialField},
     reads::{MapAccess, TracedMapUse},
 };
 use core_relo::{
@@ -42,6 +42,8 @@ pub(super) struct UsedMap {
     fields: ValueFields,
     /// The special fields that the kernel does not find in the values, because the map has no types or their type has no such member.
     missing_fields: Vec<SpecialField>,
+    /// The special fields in a form that only some kernels find.
+    formed_fields: Vec<(SpecialField, FieldForm)>,
 }
 
 /// The special fields of a map's values.
@@ -79,6 +81,7 @@ impl UsedMap {
             allocates_later: false,
             fields: ValueFields::Members(Vec::new()),
             missing_fields: Vec::new(),
+            formed_fields: Vec::new(),
         };
         let own = settings.maps.get(&*String::from_utf8_lossy(entry.name));
         // The caller's map may be of any type.
@@ -116,7 +119,7 @@ impl UsedMap {
             (self.map_type, btf, def.key_type, def.value_type)
             && !loses_types(def, map_type, key, btf)
         {
-            self.missing_fields = missing_fields(btf, value, map_type);
+            self.find_missing_fields(btf, value, map_type);
             // Kernels before 6.1 accept locks in maps that programs only write to. On others, the map has no types.
             if self.is_write_only {
                 return;
@@ -128,6 +131,26 @@ impl UsedMap {
         } else {
             self.missing_fields = SpecialField::ALL.to_vec();
         }
+    }
+
+    /// Finds the special fields that no kernel, or only some, find in values of a type in a map of a type.
+    fn find_missing_fields(&mut self, btf: &Btf<'_>, value: TypeId, map_type: MapType) {
+        let Ok(value) = btf.strip(value) else { return };
+        // The kernel refuses the types of such values, or finds no field in them.
+        let is_refused = |field: SpecialField| match field_count(value, btf, field) {
+            0 => false,
+            1 => field.is_single() && field.never_fits(map_type),
+            _ => field.is_single(),
+        };
+        let possible = PossibleFields::of_value(btf, value);
+        if value.kind() == Kind::Struct && possible.iter().any(is_refused) {
+            self.missing_fields = SpecialField::ALL.to_vec();
+            return;
+        }
+        let is_missing = |field: &SpecialField| !possible.contains(*field) || field.never_fits(map_type);
+        self.missing_fields = SpecialField::ALL.into_iter().filter(is_missing).collect();
+        let formed = SpecialField::ALL.into_iter().filter_map(|field| Some((field, possible.form(field)?)));
+        self.formed_fields = formed.collect();
     }
 }
 
@@ -247,22 +270,6 @@ fn field_count(value: Type<'_>, btf: &Btf<'_>, field: SpecialField) -> usize {
     value.members().filter(|member| is_field(btf, member.ty, field)).count()
 }
 
-/// Returns the special fields that values of a type do not have anywhere in a map of a type.
-fn missing_fields(btf: &Btf<'_>, value: TypeId, map_type: MapType) -> Vec<SpecialField> {
-    let Ok(value) = btf.strip(value) else { return Vec::new() };
-    // The kernel refuses the types of such values, or finds no field in them.
-    let is_refused = |field: &SpecialField| match field_count(value, btf, *field) {
-        0 => false,
-        1 => field.never_fits(map_type),
-        _ => field.is_single(),
-    };
-    let possible = possible_fields(btf, value);
-    if value.kind() == Kind::Struct && possible.iter().any(is_refused) {
-        return SpecialField::ALL.to_vec();
-    }
-    SpecialField::ALL.into_iter().filter(|field| !possible.contains(field)).collect()
-}
-
 /// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.
 pub(super) fn map_use_sites(
     code: &LinkedProgram,
@@ -311,11 +318,12 @@ pub(super) fn map_use_sites(
                 add(*insn, map, MapUse::Read);
             }
             MapAccess::Load | MapAccess::Store => {}
-            MapAccess::CallWithValue(helper) => {
-                if let Some(field) =
-                    SpecialField::of_helper(*helper).filter(|field| map.missing_fields.contains(field))
-                {
-                    add(*insn, map, MapUse::MissingField { helper: *helper, field });
+            MapAccess::CallWithField(function) => {
+                let form = map.formed_fields.iter().find(|(field, _)| *field == function.field);
+                if map.missing_fields.contains(&function.field) {
+                    add(*insn, map, MapUse::MissingField(*function));
+                } else if let Some((_, form)) = form {
+                    add(*insn, map, MapUse::FormedField { function: *function, form: *form });
                 }
             }
         }

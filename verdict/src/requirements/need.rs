@@ -1,7 +1,9 @@
 //! A requirement, and the table of all distinct requirements.
 
 use super::{license::LicenseUse, target_kind::TargetKind};
-use crate::kernel::{FieldPlace, InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode, SpecialField};
+use crate::kernel::{
+    FieldCallee, FieldPlace, InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode, SpecialField,
+};
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
@@ -166,7 +168,9 @@ fn map_use_text(map_use: MapUse) -> String {
         MapUse::Field { field, program_type: None, .. } => {
             format!("with {} in programs that may sleep", field.name())
         }
-        MapUse::MissingField { helper, .. } => format!("as the map of a value for {}", helper_text(helper)),
+        MapUse::MissingField(function) | MapUse::FormedField { function, .. } => {
+            format!("as the map of a value for {}", field_callee_text(function.callee))
+        }
         MapUse::SecondStorage(map_type) => format!("as another map of {map_type} in a program"),
         MapUse::Read => "as a map that the program reads".to_owned(),
         MapUse::Write => "as a map that the program writes to".to_owned(),
@@ -181,6 +185,14 @@ pub(crate) fn helper_text(number: u32) -> String {
     match core_relo::insn::helper_name(number) {
         Some(name) => format!("helper bpf_{name}"),
         None => format!("helper {number}"),
+    }
+}
+
+/// Returns a function that takes a special field as a noun phrase.
+pub(crate) fn field_callee_text(callee: FieldCallee) -> String {
+    match callee {
+        FieldCallee::Helper(number) => helper_text(number),
+        FieldCallee::Kfunc(name) => format!("kfunc {name}"),
     }
 }
 

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     SourceLine,
-    kernel::{InsnFeature, SleepableCode},
-    reads::{ContextAccess, KconfigValues, Read, Returns, Traced, trace},
+    kernel::{FieldFunction, InsnFeature, SleepableCode},
+    reads::{ContextAccess, Read, Returns, Traced, TracedObject, trace},
     source_line::source_line,
 };
 use core_relo::{
@@ -26,8 +26,8 @@ use core_relo::{
     sort::{sort, sort_by_key},
 };
 use core_relo_object::{
-    ExternIndex, ProgramIndex,
-    link::{ExternBinding, LinkError, LinkedProgram, ProgramLinker, RefTarget},
+    ExternIndex, MapIndex, ProgramIndex,
+    link::{ExternBinding, FunctionCopy, LinkError, LinkedProgram, ProgramLinker, RefTarget},
     load_plan::{AttachTarget, ProgramSettings},
     object::{Object, Program, SecDef},
 };
@@ -94,6 +94,36 @@ pub(super) struct ObjectParts<'p, 'd> {
     pub(super) maps: &'p [UsedMap],
 }
 
+/// The object of a program that is traced.
+struct ProgramObject<'p, 'd, 't> {
+    parts: ObjectParts<'p, 'd>,
+    table: &'t NeedTable,
+}
+
+impl TracedObject for ProgramObject<'_, '_, '_> {
+    fn kconfig_map(&self) -> Option<MapIndex> {
+        self.parts.linker.kconfig_map()
+    }
+
+    fn kconfig_bytes(&self, index: ExternIndex) -> Option<u32> {
+        match self.parts.linker.externs().get(index.0)?.binding {
+            ExternBinding::Config(slot) => Some(slot.size),
+            _ => None,
+        }
+    }
+
+    fn is_global(&self, code: &LinkedProgram, copy: FunctionCopy) -> bool {
+        self.parts.linker.is_global(code, copy)
+    }
+
+    fn field_kfunc(&self, index: ExternIndex) -> Option<FieldFunction> {
+        match self.table.get(self.parts.externs.get(index.0)?.id)? {
+            Need::Kfunc(name) => FieldFunction::of_kfunc(name),
+            _ => None,
+        }
+    }
+}
+
 impl ProgramNeeds {
     /// Collects the requirements of a program. `records` are the instructions of all CO-RE records: the function, and the instruction in
     /// the section.
@@ -140,13 +170,8 @@ impl ProgramNeeds {
     /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not every kernel permits.
     fn trace(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
-        let bytes = |index: ExternIndex| match parts.linker.externs().get(index.0)?.binding {
-            ExternBinding::Config(slot) => Some(slot.size),
-            _ => None,
-        };
-        let kconfig = KconfigValues { map: parts.linker.kconfig_map(), bytes };
         let Traced { reads, map_uses, mut context_accesses, returns } =
-            trace(code, &self.records, kconfig, |copy| parts.linker.is_global(code, copy));
+            trace(code, &self.records, &ProgramObject { parts, table });
         let (context, def) = (self.context, self.sec_def);
         context_accesses
             .retain(|access| def.is_some_and(|def| ContextKind::may_refuse(context, def, *access)));

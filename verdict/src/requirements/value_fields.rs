@@ -1,67 +1,170 @@
 //! The fields of map values that the kernel manages, in the types of the values.
 
-use crate::{kernel::SpecialField, limits};
+use crate::{
+    kernel::{FieldForm, SpecialField},
+    limits,
+};
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
 };
 use hashbrown::HashSet;
 
-/// Returns the fields that some kernel may find in values of a type: in the struct, and in the structs and arrays in it. Kernels do not look
-/// into unions, nor at members with a qualifier or a typedef.
-pub(super) fn possible_fields(btf: &Btf<'_>, value: Type<'_>) -> Vec<SpecialField> {
-    let mut found = Vec::new();
-    let mut seen = HashSet::new();
-    let mut members = 0..limits::VALUE_MEMBERS;
-    let mut pending = Vec::from_iter((value.kind() == Kind::Struct).then_some(value));
-    while let Some(ty) = pending.pop() {
-        for member in ty.members() {
-            let (Ok(element), Some(_)) = (element(btf, member.ty), members.next()) else {
-                return SpecialField::ALL.to_vec();
-            };
-            found.extend(field_of(btf, element).filter(|field| !found.contains(field)));
-            if element.kind() == Kind::Struct && seen.insert(element.id()) {
-                pending.push(element);
-            }
-        }
-    }
-    found
+/// The special fields that kernels may find in the values of a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PossibleFields {
+    /// The fields that all kernels with the field may find.
+    any: Vec<SpecialField>,
+    /// The fields that only some kernels find, with their forms.
+    formed: Vec<FormedField>,
 }
 
-/// Returns the type of the elements of an array in all dimensions, or a type itself. Fails for a type that is missing or in itself.
-fn element<'b>(btf: &'b Btf<'b>, ty: TypeId) -> Result<Type<'b>, NoType> {
-    let mut ty = btf.ty(ty).ok_or(NoType)?;
-    for _ in 0..limits::NESTED_STRUCTS {
-        match ty.array() {
-            Some(array) => ty = btf.ty(array.element).ok_or(NoType)?,
-            None => return Ok(ty),
+/// A special field in a form that only some kernels find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FormedField {
+    field: SpecialField,
+    form: FieldForm,
+}
+
+impl PossibleFields {
+    /// Returns the fields in values of a type: in the struct, and in the structs and arrays in it. Kernels do not look into unions, nor at
+    /// members with a qualifier or a typedef. No kernel accepts several locks or timers in an array.
+    pub(super) fn of_value(btf: &Btf<'_>, value: Type<'_>) -> Self {
+        let mut found = Self::default();
+        let mut seen = HashSet::new();
+        let mut members = 0..limits::VALUE_MEMBERS;
+        let place = MemberPlace { is_nested: false, is_repeated: false };
+        let mut pending = Vec::from_iter((value.kind() == Kind::Struct).then_some((value, place)));
+        while let Some((ty, outer)) = pending.pop() {
+            for member in ty.members() {
+                let (Ok(element), Some(_)) = (Element::new(btf, member.ty), members.next()) else {
+                    return Self { any: SpecialField::ALL.to_vec(), formed: Vec::new() };
+                };
+                let place = MemberPlace {
+                    is_nested: outer.is_nested || element.is_array,
+                    is_repeated: outer.is_repeated || element.is_repeated,
+                };
+                found.add_member(btf, element.ty, place);
+                if element.ty.kind() == Kind::Struct && seen.insert((element.ty.id(), place.is_repeated)) {
+                    pending.push((element.ty, MemberPlace { is_nested: true, ..place }));
+                }
+            }
+        }
+        found
+    }
+
+    /// Adds the field for which some kernel takes a member.
+    fn add_member(&mut self, btf: &Btf<'_>, ty: Type<'_>, place: MemberPlace) {
+        if ty.kind() != Kind::Struct {
+            let tag = pointer_tag(btf, ty);
+            return match (tag, place.is_nested) {
+                (PointerTag::Unknown, _) => self.add(SpecialField::KernelPointer, None),
+                (PointerTag::Kptr, false) => self.add(SpecialField::KernelPointer, Some(FieldForm::KptrTag)),
+                (PointerTag::KptrRef, false) => {
+                    self.add(SpecialField::KernelPointer, Some(FieldForm::KptrRefTag));
+                }
+                (PointerTag::Kptr, true) => self.add(SpecialField::KernelPointer, Some(FieldForm::Nested)),
+                // No kernel with the tag kptr_ref looks into structs.
+                (PointerTag::None, _) | (PointerTag::KptrRef, true) => {}
+            };
+        }
+        let mut fields = SpecialField::ALL.into_iter().filter(|field| *field != SpecialField::KernelPointer);
+        let field = fields.find(|field| ty.name().as_bytes() == field.name().as_bytes());
+        if let Some(field) = field.filter(|field| !(place.is_repeated && field.is_single())) {
+            self.add(field, place.is_nested.then_some(FieldForm::Nested));
         }
     }
-    Err(NoType)
+
+    fn add(&mut self, field: SpecialField, form: Option<FieldForm>) {
+        match form {
+            None if !self.any.contains(&field) => self.any.push(field),
+            Some(form) if !self.formed.contains(&FormedField { field, form }) => {
+                self.formed.push(FormedField { field, form });
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the form of a field that only some kernels find. Returns `None` if values have the field in several forms, or do not have it.
+    pub(super) fn form(&self, field: SpecialField) -> Option<FieldForm> {
+        let mut forms = self.formed.iter().filter(|formed| formed.field == field);
+        let first = forms.next().filter(|_| !self.any.contains(&field))?;
+        forms.next().is_none().then_some(first.form)
+    }
+
+    /// Returns whether some kernel finds a field.
+    pub(super) fn contains(&self, field: SpecialField) -> bool {
+        self.any.contains(&field) || self.formed.iter().any(|formed| formed.field == field)
+    }
+
+    /// Returns the fields that some kernel finds.
+    pub(super) fn iter(&self) -> impl Iterator<Item = SpecialField> {
+        SpecialField::ALL.into_iter().filter(|field| self.contains(*field))
+    }
+}
+
+/// The place of a member in the values of a map.
+#[derive(Clone, Copy)]
+struct MemberPlace {
+    /// Whether the member is an array, or in another struct.
+    is_nested: bool,
+    /// Whether values have the member several times, as elements of an array have.
+    is_repeated: bool,
+}
+
+/// A type, or the elements of an array in all its dimensions.
+struct Element<'b> {
+    ty: Type<'b>,
+    is_array: bool,
+    /// Whether the array has another number of elements than one.
+    is_repeated: bool,
+}
+
+impl<'b> Element<'b> {
+    /// Fails for a type that is missing or in itself.
+    fn new(btf: &'b Btf<'b>, ty: TypeId) -> Result<Self, NoType> {
+        let ty = btf.ty(ty).ok_or(NoType)?;
+        let mut element = Self { ty, is_array: false, is_repeated: false };
+        for _ in 0..limits::NESTED_STRUCTS {
+            let Some(array) = element.ty.array() else { return Ok(element) };
+            element.ty = btf.ty(array.element).ok_or(NoType)?;
+            element.is_array = true;
+            element.is_repeated |= array.nelems != 1;
+        }
+        Err(NoType)
+    }
 }
 
 /// A type that cannot be followed.
 struct NoType;
 
-/// Returns the field for which some kernel may take a member of a type.
-fn field_of(btf: &Btf<'_>, ty: Type<'_>) -> Option<SpecialField> {
-    if ty.kind() != Kind::Struct {
-        return may_be_kernel_pointer(btf, ty).then_some(SpecialField::KernelPointer);
-    }
-    let mut fields = SpecialField::ALL.into_iter().filter(|field| *field != SpecialField::KernelPointer);
-    fields.find(|field| ty.name().as_bytes() == field.name().as_bytes())
+/// The tag of a pointer, as far as helpers accept it for the address of a kernel object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PointerTag {
+    /// No pointer, or one without such a tag.
+    None,
+    /// `kptr`, or `percpu_kptr`, which is newer.
+    Kptr,
+    /// `kptr_ref`.
+    KptrRef,
+    /// A type that cannot be followed.
+    Unknown,
 }
 
-/// Returns whether some kernel may take a member of a type for a kernel pointer. Kernels differ about the tags of pointers.
-fn may_be_kernel_pointer(btf: &Btf<'_>, ty: Type<'_>) -> bool {
-    let Ok(pointer) = btf.strip(ty.id()) else { return true };
+/// Returns the tag of a pointer. Kernels differ about the order of tags and qualifiers.
+fn pointer_tag(btf: &Btf<'_>, ty: Type<'_>) -> PointerTag {
+    let Ok(pointer) = btf.strip(ty.id()) else { return PointerTag::Unknown };
     let mut target = pointer.target().filter(|_| pointer.kind() == Kind::Ptr);
     for _ in 0..limits::NESTED_STRUCTS {
         match target.and_then(|id| btf.ty(id)) {
-            Some(ty) if ty.kind() == Kind::TypeTag => return true,
+            Some(ty) if ty.kind() == Kind::TypeTag => match ty.name().as_bytes() {
+                b"kptr" | b"percpu_kptr" => return PointerTag::Kptr,
+                b"kptr_ref" => return PointerTag::KptrRef,
+                _ => target = ty.target(),
+            },
             Some(ty) if ty.kind().is_modifier_or_typedef() => target = ty.target(),
-            _ => return false,
+            _ => return PointerTag::None,
         }
     }
-    true
+    PointerTag::Unknown
 }
