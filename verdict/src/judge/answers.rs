@@ -128,6 +128,9 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::MapField { place: FieldPlace::InnerMap, field } => {
                 format!("maps of maps hold no maps of values with {}", field.name())
             }
+            Need::MapField { place: FieldPlace::MappedSection, field } => {
+                format!("the kernel maps no data with {} into memory", field.name())
+            }
             Need::Kconfig(name) if self.facts.unreadable_option(name).is_some() => {
                 format!("{} is unknown: the kernel's configuration cannot be read", need.text())
             }

@@ -1,8 +1,11 @@
 //! The rules of the loader that opens the object.
 
-use super::model::{LoaderRefusal, Reason, ReasonKind, Verdict};
+use super::{
+    answers::KernelAnswers,
+    model::{LoaderRefusal, Reason, ReasonKind, Verdict},
+};
 use crate::{
-    kernel::{Evidence, EvidenceSource},
+    kernel::{Answer, Evidence, EvidenceSource, FieldPlace},
     loaders::{Loader, LoaderRule, RuleUse, Stance},
     mismatch::{Mismatch, MismatchKind},
     requirements::ObjectNeeds,
@@ -18,9 +21,32 @@ pub fn loader_reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
     refused.collect()
 }
 
+/// Returns the reasons why the loader's load of the object fails on the kernel.
+pub(super) fn kernel_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+    let refused = needs.rule_uses.iter().filter_map(|found| {
+        let Stance::DependsOnKernel(source) = found.rule.stance(needs.loader) else { return None };
+        match answers.facts.map_field(FieldPlace::MappedSection, found.variable.as_ref()?.field) {
+            Answer::Present(_) => None,
+            Answer::Absent(evidence) => {
+                Some(refusal(needs, found, Verdict::Refused, source).with_evidence(evidence))
+            }
+            Answer::Unknown(question) => {
+                let reason = refusal(needs, found, Verdict::Unknown, source);
+                Some(Reason { text: format!("{}: {question}", reason.text), evidence: None, ..reason })
+            }
+        }
+    });
+    refused.collect()
+}
+
 fn refusal(needs: &ObjectNeeds<'_, '_>, found: &RuleUse, verdict: Verdict, source: &str) -> Reason {
     let loader = needs.loader;
-    let does = if verdict == Verdict::Refused { "open" } else { "load" };
+    let is_opened = !matches!(found.rule.stance(loader), Stance::Refuses(_));
+    let does = match (is_opened, verdict) {
+        (false, _) => "does not open",
+        (true, Verdict::Unknown) => "may not load",
+        (true, _) => "does not load",
+    };
     // A loader that accepts this part of the object may refuse another.
     let refuses = |loader: Loader| {
         needs.rule_uses.iter().any(|found| matches!(found.rule.stance(loader), Stance::Refuses(_)))
@@ -32,7 +58,7 @@ fn refusal(needs: &ObjectNeeds<'_, '_>, found: &RuleUse, verdict: Verdict, sourc
         Some((last, others)) => format!("{} and {last} accept it", others.join(", ")),
         None => "no known loader accepts it".to_owned(),
     };
-    let text = format!("{loader} does not {does} the object: {}; {accepting}", subject(found));
+    let text = format!("{loader} {does} the object: {}; {accepting}", subject(found));
     let evidence = Evidence { source: EvidenceSource::Object, text: format!("{loader}, {source}") };
     let reason = Reason::new(ReasonKind::Loader, verdict, text).with_evidence(evidence);
     let loader = Some(LoaderRefusal { loader, rule: found.rule });

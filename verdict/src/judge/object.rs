@@ -58,8 +58,12 @@ pub fn judge_by_load(
     let frozen = FrozenData::new(needs, &answers.facts);
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = loader_rules::loader_reasons(needs);
-    reasons.extend(object_reasons(needs, answers));
     let btf_refusal = BtfRefusal::find(needs, answers)?;
+    // Without BTF, the kernel finds no variable to manage.
+    if btf_refusal.is_none() {
+        reasons.extend(loader_rules::kernel_reasons(needs, answers));
+    }
+    reasons.extend(object_reasons(needs, answers));
     reasons.extend(btf_refusal.iter().flat_map(|refusal| refusal.map_reasons(needs)));
     reasons.extend(struct_ops::reasons(needs, answers));
     if !needs.allows_unused_externs {

@@ -119,11 +119,14 @@ impl SpecialField {
             (FieldPlace::InnerMap, Self::SpinLock) => [NO, NO, YES, YES],
             (FieldPlace::InnerMap, _)
             | (FieldPlace::LocalStorage, Self::SpinLock | Self::ResilientSpinLock) => [YES; 4],
-            (FieldPlace::LocalStorage, Self::Timer) => [YES, NO, NO, NO],
-            (FieldPlace::LocalStorage, Self::WorkQueue | Self::ListHead | Self::TreeRoot) => {
-                [YES, YES, NO, NO]
+            // Variables are searched for fields since 5.15. Kernels without the field map the section.
+            (FieldPlace::LocalStorage, Self::Timer)
+            | (FieldPlace::MappedSection, Self::SpinLock | Self::Timer) => [YES, NO, NO, NO],
+            (FieldPlace::LocalStorage, Self::WorkQueue | Self::ListHead | Self::TreeRoot)
+            | (FieldPlace::MappedSection, Self::WorkQueue) => [YES, YES, NO, NO],
+            (FieldPlace::LocalStorage, Self::TaskWork) | (FieldPlace::MappedSection, _) => {
+                [YES, YES, YES, NO]
             }
-            (FieldPlace::LocalStorage, Self::TaskWork) => [YES, YES, YES, NO],
             (FieldPlace::LocalStorage, Self::KernelPointer) => [YES, NO, YES, YES],
         }
     }
@@ -242,6 +245,8 @@ pub enum FieldPlace {
     LocalStorage,
     /// The inner maps of a map of maps.
     InnerMap,
+    /// A data section that a loader maps into memory.
+    MappedSection,
 }
 
 const YES: Option<bool> = Some(true);
@@ -252,9 +257,15 @@ impl KernelFacts<'_> {
     pub(crate) fn map_field(&self, place: FieldPlace, field: SpecialField) -> Answer {
         let row = field.place_row(place);
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
-        let text = "kernels like this one create such maps".to_owned();
+        let is_mapped = place == FieldPlace::MappedSection;
+        let observations = observations.with_late(is_mapped.then_some(false));
+        let what = match place {
+            FieldPlace::MappedSection => "map such sections into memory",
+            FieldPlace::LocalStorage | FieldPlace::InnerMap => "create such maps",
+        };
+        let text = format!("kernels like this one {what}");
         let exists = Answer::Present(Evidence { source: EvidenceSource::Version, text });
-        self.answer_observed(observations, "create such maps", exists)
+        self.answer_observed(observations, what, exists)
     }
 }
 

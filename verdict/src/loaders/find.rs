@@ -1,7 +1,10 @@
 //! The parts of an object to which rules of loaders apply.
 
 use super::{aya, map_fields, rules::LoaderRule};
-use crate::requirements::{ArrayProgram, ProgramNeeds};
+use crate::{
+    kernel::SpecialField,
+    requirements::{ArrayProgram, MappedSection, ProgramNeeds, mapped_sections},
+};
 use core_relo::{Name, Relocs, explain::text, ext::RelocKind, insn::INSN_BYTES};
 use core_relo_object::{
     MapIndex,
@@ -29,6 +32,18 @@ pub struct RuleUse {
     pub what: String,
     /// The number of all such parts.
     pub count: usize,
+    /// The variable on whose kind it depends which kernels refuse what the loader does.
+    pub variable: Option<ManagedVariable>,
+}
+
+/// A variable that the kernel manages, in a data section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ManagedVariable {
+    /// The name of the section's map.
+    pub map: String,
+    /// The kind of the variable.
+    pub field: SpecialField,
 }
 
 /// The uses of rules, one for each rule.
@@ -36,11 +51,19 @@ pub struct RuleUse {
 pub(super) struct RuleUses(Vec<RuleUse>);
 
 impl RuleUses {
+    /// Adds the use of a rule that depends on a variable.
+    fn add_variable(&mut self, rule: LoaderRule, what: impl FnOnce() -> String, variable: ManagedVariable) {
+        self.add(rule, what);
+        if let Some(known) = self.0.iter_mut().find(|known| known.rule == rule) {
+            known.variable.get_or_insert(variable);
+        }
+    }
+
     /// Adds a use. Only the first one of a rule needs its text.
     pub(super) fn add(&mut self, rule: LoaderRule, what: impl FnOnce() -> String) {
         match self.0.iter_mut().find(|known| known.rule == rule) {
             Some(known) => known.count = known.count.saturating_add(1),
-            None => self.0.push(RuleUse { rule, what: what(), count: 1 }),
+            None => self.0.push(RuleUse { rule, what: what(), count: 1, variable: None }),
         }
     }
 }
@@ -57,6 +80,12 @@ pub(crate) fn find_rule_uses(
         if let MapSource::Defined(map) = entry.source {
             add_map_uses(object, map, used_maps.contains(&index), &mut uses);
         }
+    }
+    for MappedSection { map, field } in mapped_sections(linker) {
+        let variable = ManagedVariable { map: name(map), field };
+        let what =
+            || format!("map {}: has a {}, and a variable that user space sees", name(map), field.name());
+        uses.add_variable(LoaderRule::MappedField, what, variable);
     }
     if let Some(btf) = object.btf().filter(|_| object.maps().iter().any(|map| !map.is_legacy)) {
         map_fields::find(btf, &mut uses);

@@ -13,7 +13,7 @@ mod sections;
 
 #[cfg(any(test, feature = "test-support"))]
 pub(crate) use aya::{all_words as aya_words, section_words as aya_section_words};
-pub use find::RuleUse;
+pub use find::{ManagedVariable, RuleUse};
 pub(crate) use find::{find_rule_uses, find_unloaded_values};
 pub use loader::Loader;
 pub use rules::{LoaderRule, Stance};

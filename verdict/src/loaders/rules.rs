@@ -18,6 +18,8 @@ pub enum Stance {
     NeedsInput(&'static str),
     /// The loader refuses the object.
     Refuses(&'static str),
+    /// The loader does what some kernels refuse, so that its load of the object fails there.
+    DependsOnKernel(&'static str),
     /// The loader refuses the object by another rule before.
     Unreached(&'static str),
 }
@@ -30,6 +32,7 @@ impl Stance {
             | Self::LeavesToUser(source)
             | Self::NeedsInput(source)
             | Self::Refuses(source)
+            | Self::DependsOnKernel(source)
             | Self::Unreached(source) => source,
         }
     }
@@ -55,7 +58,7 @@ macro_rules! loader_rules {
 
             /// Returns what a loader does with a part of an object to which the rule applies.
             pub const fn stance(self, loader: Loader) -> Stance {
-                use Stance::{Accepts, LeavesToUser, NeedsInput, Refuses, Unreached};
+                use Stance::{Accepts, DependsOnKernel, LeavesToUser, NeedsInput, Refuses, Unreached};
                 match (self, loader) {$(
                     (Self::$name, Loader::Libbpf) => $libbpf,
                     (Self::$name, Loader::CoreRelo) => $core_relo,
@@ -296,6 +299,15 @@ loader_rules! {
         cilium: Refuses("elf_reader.go: isDataSection"),
         aya: Accepts("aya-obj/src/obj.rs: EbpfSectionKind::from_name"),
         fix: "use a section `.data.…`",
+    }
+    /// A data section with a variable that is neither static nor hidden has a variable that the kernel manages, such as a lock. Kernels map no
+    /// such section into memory, as loaders do that show the variables of others to user space.
+    MappedField "mapped_field" {
+        libbpf: DependsOnKernel("libbpf.c: bpf_object__populate_internal_map"),
+        core_relo: Accepts("loader/src/load/maps.rs"),
+        cilium: DependsOnKernel("collection.go: collectionLoader.loadVariable"),
+        aya: Accepts("aya-obj/src/obj.rs: parse_data_map_section"),
+        fix: "declare the variable in a section of its own, as `static` or __hidden: SEC(\".data.lock\") __hidden",
     }
     /// A program array holds a program that the load leaves out, such as one of a section that begins with `?`.
     UnloadedValue "unloaded_value" {

@@ -148,6 +148,9 @@ impl Need {
             Self::MapField { place: FieldPlace::InnerMap, field } => {
                 format!("inner maps of values with {}", field.name())
             }
+            Self::MapField { place: FieldPlace::MappedSection, field } => {
+                format!("mapped data with {}", field.name())
+            }
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::InsnRule(rule) => rule.to_string(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),

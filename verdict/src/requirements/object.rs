@@ -217,6 +217,9 @@ impl ObjectNeeds<'_, '_> {
                 needs.apply_settings(own, inner, self.object.btf(), table);
             }
         }
+        let is_set =
+            |found: &RuleUse| found.variable.as_ref().is_some_and(|v| settings.maps.contains_key(&v.map));
+        self.rule_uses.retain(|found| !is_set(found));
         for (name, map) in &settings.maps {
             if let Some(data) = &map.data {
                 self.set_data(name, data.clone());

@@ -103,6 +103,46 @@ impl PossibleFields {
     }
 }
 
+/// Returns whether some kernel may look at a type, or at a part of it, for a field: structs of the fields' names, and pointers with tags.
+pub(super) fn mentions_field(btf: &Btf<'_>, ty: Type<'_>) -> bool {
+    let mut seen = HashSet::new();
+    let mut members = 0..limits::VALUE_MEMBERS;
+    let mut pending = vec![ty.id()];
+    while let Some(id) = pending.pop() {
+        let (Ok(Element { ty, .. }), Some(_)) = (Element::new(btf, id), members.next()) else { return true };
+        if !seen.insert(ty.id()) {
+            continue;
+        }
+        match ty.kind() {
+            Kind::Struct if FIELD_STRUCTS.contains(&ty.name().as_bytes()) => return true,
+            Kind::Struct | Kind::Union => pending.extend(ty.members().map(|member| member.ty)),
+            Kind::Ptr => {
+                let target = ty.target().and_then(|target| btf.ty(target));
+                if target.is_some_and(|target| target.kind() == Kind::TypeTag) {
+                    return true;
+                }
+            }
+            kind if kind.is_modifier_or_typedef() => pending.extend(ty.target()),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The names of the structs that the kernel manages.
+const FIELD_STRUCTS: [&[u8]; 10] = [
+    b"bpf_spin_lock",
+    b"bpf_res_spin_lock",
+    b"bpf_timer",
+    b"bpf_wq",
+    b"bpf_task_work",
+    b"bpf_list_head",
+    b"bpf_list_node",
+    b"bpf_rb_root",
+    b"bpf_rb_node",
+    b"bpf_refcount",
+];
+
 /// The place of a member in the values of a map.
 #[derive(Clone, Copy)]
 struct MemberPlace {

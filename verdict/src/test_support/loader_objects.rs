@@ -65,6 +65,7 @@ fn build(rule: LoaderRule) -> TestObject {
         LoaderRule::ArenaVariable => arena_variable(),
         LoaderRule::JumpTable => jump_table(),
         LoaderRule::BssSubsection => bss_subsection(),
+        LoaderRule::MappedField => mapped_field(),
     }
 }
 
@@ -297,6 +298,19 @@ fn bss_subsection() -> TestObject {
     let main = m.program("main", "classifier", &loading());
     let section = m.bss(".bss.cold", 8);
     let symbol = m.symbol("value", SymbolKind::Data, section, 0, 8);
+    m.refer(main, 0, symbol, false);
+    m
+}
+
+fn mapped_field() -> TestObject {
+    let mut m = TestObject::new();
+    let main = m.program("main", "classifier", &loading());
+    let section = m.section(".data.lock", SectionKind::Data, &[0; 4]);
+    let int = m.int;
+    let lock = m.types.structure("bpf_spin_lock", 4, &[("val", int, 0)]);
+    let var = m.types.var("lock", lock, 1);
+    m.types.datasec(".data.lock", 4, &[(var, 0, 4)]);
+    let symbol = m.symbol("lock", SymbolKind::Data, section, 0, 4);
     m.refer(main, 0, symbol, false);
     m
 }

@@ -1,6 +1,9 @@
 //! Verdicts on objects that some loaders open and others do not.
 
-use super::*;
+use super::{
+    map_uses::{Age, add_kernel_of},
+    *,
+};
 use crate::{
     loaders::{LoaderRule, Stance},
     mismatch::MismatchKind,
@@ -52,6 +55,33 @@ fn each_rule_refuses_an_object_for_the_loaders_that_have_it() {
             assert_eq!(warnings.count(), expected, "{rule:?}, {loader}: {:?}", verdict.warnings);
         }
     }
+}
+
+/// libbpf maps a section with a variable that is neither static nor hidden. The kernel refuses that where it manages a variable.
+#[test]
+fn sections_with_locks_are_not_mapped_on_kernels_that_know_the_lock() {
+    let judge = |linkage: u32, lock: &str, age: Age| {
+        let mut m = TestObject::new();
+        let main = m.program("main", "classifier", &[&load(1, 0)[..], &returns(0)].concat());
+        let section = m.section(".data.lock", SectionKind::Data, &[0; 8]);
+        let int = m.int;
+        let lock = m.types.structure(lock, 4, &[("val", int, 0)]);
+        let (lock, number) = (m.types.var("lock", lock, linkage), m.types.var("number", int, linkage));
+        m.types.datasec(".data.lock", 8, &[(lock, 0, 4), (number, 4, 4)]);
+        let kind = core_relo_object::test_support::SymbolKind::Data;
+        let symbol = m.symbol("lock", kind, section, 0, 4);
+        m.symbol("number", kind, section, 4, 4);
+        m.refer(main, 0, symbol, false);
+        let verdict =
+            judge_with_settings(&m.bytes(), |b| add_kernel_of(age, b), &KernelInputs::default(), None);
+        let reason = verdict.reasons.into_iter().find(|reason| reason.kind == ReasonKind::Loader);
+        reason.map(|reason| (reason.verdict, reason.text))
+    };
+    let text = "libbpf does not load the object: map .data.lock: has a bpf_spin_lock, and a variable that user space sees; core-relo and aya accept it";
+    assert_eq!(judge(1, "bpf_spin_lock", Age::Newest), Some((Verdict::Refused, text.to_owned())));
+    assert_eq!(judge(1, "bpf_spin_lock", Age::Oldest), None, "the kernel does not look at variables");
+    assert_eq!(judge(0, "bpf_spin_lock", Age::Newest), None, "static variables");
+    assert_eq!(judge(1, "own_lock", Age::Newest), None);
 }
 
 /// A legacy map whose sixth word is not 0: core-relo accepts the section `maps`, and refuses the word.

@@ -9,7 +9,7 @@ pub(super) enum Age {
     Newest,
 }
 
-fn add_kernel_of(age: Age, b: &mut Builder) {
+pub(super) fn add_kernel_of(age: Age, b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
     let mut helpers = vec![
         ("BPF_FUNC_map_lookup_elem", 1),
