@@ -208,6 +208,14 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
         MapUse::SecondStorage(map_type) => {
             format!("the program uses another map of {map_type}, expected at most one")
         }
+        MapUse::FunctionArgument { is_read_only } => format!(
+            "the program passes the address of a value to a global function, which may {}",
+            if is_read_only {
+                "write to it, and programs only read the map"
+            } else {
+                "read it, and programs only write to the map"
+            }
+        ),
         MapUse::Read => "the program reads a value of the map, which programs only write to".to_owned(),
         MapUse::Write => "the program writes to the map, which programs only read".to_owned(),
         MapUse::Sockets { helper, program_type } => format!(
@@ -242,6 +250,9 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
             field.name()
         ),
         MapUse::SecondStorage(_) => "one map, with a struct of both values".to_owned(),
+        MapUse::FunctionArgument { .. } => {
+            "pass a copy of the value on the stack, or declare the function as `static`".to_owned()
+        }
         MapUse::Read => "remove BPF_F_WRONLY_PROG from map_flags".to_owned(),
         MapUse::Write => "remove `const` from the variable, or BPF_F_RDONLY_PROG from map_flags".to_owned(),
         MapUse::Sockets { .. } => {

@@ -53,6 +53,7 @@ impl ObjectContext<'_, '_> {
                 MapUse::Helper { .. }
                     | MapUse::MissingField(_)
                     | MapUse::FormedField { .. }
+                    | MapUse::FunctionArgument { .. }
                     | MapUse::Read
                     | MapUse::Write
                     | MapUse::Sockets { .. }

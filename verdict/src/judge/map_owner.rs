@@ -172,7 +172,7 @@ impl Comparison<'_, '_> {
     }
 
     /// Compares the cgroup storage of two programs. Newer kernels also refuse a program without storage that does tail calls, which no type
-    /// shows.
+    /// shows. All kernels let a program without tail calls follow.
     fn storage_relation(&self, first: &ProgramNeeds, other: &ProgramNeeds) -> Relation {
         let storages = |program: &ProgramNeeds| self.needs.owned_maps.storages(program.index);
         let name = |map: MapIndex| {
@@ -186,6 +186,7 @@ impl Comparison<'_, '_> {
                 found: name(found),
                 expected: expected.map_or_else(|| "none".to_owned(), name),
             }),
+            StorageRelation::Missing if !other.has_tail_calls() => Relation::Same,
             StorageRelation::Missing => {
                 let question = "whether the kernel lets a program without cgroup storage follow one with it";
                 Relation::Undecided(question.to_owned())

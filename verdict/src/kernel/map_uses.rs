@@ -51,6 +51,12 @@ pub enum MapUse {
     },
     /// A program uses a second map of cgroup storage of a type. It has one of each (kernel: `bpf_cgroup_storage_assign`).
     SecondStorage(MapType),
+    /// A program passes the address of a value to a global function, which may read and write the value. Programs only read values of the
+    /// map, or only write to them.
+    FunctionArgument {
+        /// Whether programs only read values.
+        is_read_only: bool,
+    },
     /// A program reads a value of a map that programs only write to.
     Read,
     /// A program writes to a map that programs only read.
@@ -117,7 +123,10 @@ impl MapUse {
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
             Self::FormedField { form, .. } => form.row(),
-            Self::MissingField(_)
+            // Linux 5.10 accepts no such functions. From 5.12 to 5.17, the kernel does not ask whether the program may write.
+            Self::FunctionArgument { is_read_only: true } => [YES, NO, NO, NO],
+            Self::FunctionArgument { is_read_only: false }
+            | Self::MissingField(_)
             | Self::SecondStorage(_)
             | Self::Read
             | Self::Write
@@ -239,6 +248,7 @@ impl KernelFacts<'_> {
             MapUse::FormedField { form: FieldForm::KptrRefTag, .. } => {
                 "know the tag kptr_ref for it".to_owned()
             }
+            MapUse::FunctionArgument { .. } => "accept the argument".to_owned(),
             MapUse::MissingField(function) => {
                 let text = format!("every kernel finds {} by the types of the map", function.field.name());
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });

@@ -21,6 +21,13 @@ pub(crate) enum MapAccess {
     Call(u32),
     /// It calls this function with the address of a special field in a value of the map.
     CallWithField(FieldFunction),
+    /// It passes the address of a value of the map to a global function.
+    Pass {
+        /// The first instruction of the function.
+        function: u32,
+        /// The index of the parameter.
+        parameter: u32,
+    },
     /// It reads a value of the map.
     Load,
     /// It writes to a value of the map, itself or by a helper.

@@ -397,7 +397,9 @@ impl<O: TracedObject> Trace<'_, O> {
 
     fn call(&mut self, at: u32, insn: Insn, state: &mut State) {
         if let Some(start) = callee(at, insn) {
-            self.pass_arguments(start, state.arguments());
+            let arguments = state.arguments();
+            self.pass_elements(at, start, arguments);
+            self.pass_arguments(start, arguments);
         }
         let is_probe_read = insn.src == 0 && PROBE_READS.contains(&insn.imm);
         let read = match (state.get(1), state.get(2), state.get(3)) {
@@ -420,6 +422,22 @@ impl<O: TracedObject> Trace<'_, O> {
         if let Some((offset, bytes, record)) = read {
             self.add(at, ReadKind::ProbeRead { record, bytes });
             state.store(offset, bytes, Value::Field(record));
+        }
+    }
+
+    /// Adds the uses of maps whose values a call passes to a global function.
+    fn pass_elements(&mut self, at: u32, function: u32, arguments: [Value; 5]) {
+        let is_element = |argument: &Value| matches!(argument, Value::Element(_) | Value::KconfigAddress(_));
+        if !arguments.iter().any(is_element) {
+            return;
+        }
+        let copies = &self.code.functions;
+        let found = copies.binary_search_by_key(&function, |copy| copy.start).ok();
+        let copy = found.and_then(|position| copies.get(position));
+        if copy.is_some_and(|copy| self.object.is_global(self.code, *copy)) {
+            for (parameter, argument) in (0..).zip(arguments) {
+                self.use_element(at, argument, MapAccess::Pass { function, parameter });
+            }
         }
     }
 

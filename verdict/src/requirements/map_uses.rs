@@ -107,6 +107,11 @@ impl UsedMap {
         map
     }
 
+    /// Returns whether programs only read or only write values of the map.
+    pub(super) const fn restricts_access(&self) -> bool {
+        self.is_read_only || self.is_write_only
+    }
+
     fn define(&mut self, def: &MapDef, btf: Option<&Btf<'_>>) {
         self.map_type = def.known_type();
         self.is_read_only = def.map_flags & READ_ONLY_PROG != 0;
@@ -318,6 +323,11 @@ pub(super) fn map_use_sites(
                 add(*insn, map, MapUse::Read);
             }
             MapAccess::Load | MapAccess::Store => {}
+            MapAccess::Pass { .. } => {
+                if has_plain_values(map_type) && map.restricts_access() {
+                    add(*insn, map, MapUse::FunctionArgument { is_read_only: map.is_read_only });
+                }
+            }
             MapAccess::CallWithField(function) => {
                 let form = map.formed_fields.iter().find(|(field, _)| *field == function.field);
                 if map.missing_fields.contains(&function.field) {

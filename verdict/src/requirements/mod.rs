@@ -7,6 +7,7 @@ pub(crate) mod btf;
 mod checks;
 mod context;
 mod extern_need;
+mod global_functions;
 mod hook;
 mod insn_rules;
 mod instructions;

@@ -175,6 +175,7 @@ fn map_use_text(map_use: MapUse) -> String {
             format!("as the map of a value for {}", field_callee_text(function.callee))
         }
         MapUse::SecondStorage(map_type) => format!("as another map of {map_type} in a program"),
+        MapUse::FunctionArgument { .. } => "as the map of a value for a global function".to_owned(),
         MapUse::Read => "as a map that the program reads".to_owned(),
         MapUse::Write => "as a map that the program writes to".to_owned(),
         MapUse::Sockets { helper, program_type } => {

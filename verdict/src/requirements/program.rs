@@ -6,6 +6,7 @@ use super::{
     broken_rules::broken_rule_sites,
     context::ContextKind,
     extern_need::ExternNeed,
+    global_functions::GlobalFunctions,
     hook::Hook,
     instructions::{self, function_addresses, usize_of},
     license::{LicenseUse, is_gpl_compatible, is_gpl_helper},
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{FieldFunction, InsnFeature, SleepableCode},
-    reads::{ContextAccess, Read, Returns, Traced, TracedObject, trace},
+    reads::{ContextAccess, MapAccess, Read, Returns, Traced, TracedObject, trace},
     source_line::source_line,
 };
 use core_relo::{
@@ -170,11 +171,21 @@ impl ProgramNeeds {
     /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not every kernel permits.
     fn trace(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
-        let Traced { reads, map_uses, mut context_accesses, returns } =
+        let Traced { reads, mut map_uses, mut context_accesses, returns } =
             trace(code, &self.records, &ProgramObject { parts, table });
         let (context, def) = (self.context, self.sec_def);
         context_accesses
             .retain(|access| def.is_some_and(|def| ContextKind::may_refuse(context, def, *access)));
+        let mut functions = None;
+        map_uses.retain(|map_use| match map_use.access {
+            MapAccess::Pass { function, parameter } => {
+                let is_restricted = parts.maps.get(map_use.map.0).is_some_and(UsedMap::restricts_access);
+                let Some(btf) = parts.linker.object().btf().filter(|_| is_restricted) else { return false };
+                let functions = functions.get_or_insert_with(|| GlobalFunctions::new(code, btf));
+                functions.takes_memory(function, parameter)
+            }
+            _ => true,
+        });
         self.sites.extend(map_use_sites(code, self.sec_def, parts.maps, &map_uses, table));
         sort_by_key(&mut self.sites, |site| site.insn);
         (self.reads, self.context_accesses, self.returns) = (reads, context_accesses, returns);
@@ -284,6 +295,13 @@ impl ProgramNeeds {
             };
             let decoded = instructions::decoded(&code.insns).filter(move |(at, _)| !is_extern(*at));
             decoded.filter_map(|(at, insn)| Some((at, instructions::old_feature(insn)?)))
+        })
+    }
+
+    /// Returns whether the program, or a function of it, does tail calls. A program that is not linked may do some.
+    pub(crate) fn has_tail_calls(&self) -> bool {
+        self.code.as_ref().map_or(true, |code| {
+            instructions::decoded(&code.insns).any(|(_, insn)| instructions::is_tail_call(insn))
         })
     }
 

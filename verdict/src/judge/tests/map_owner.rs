@@ -249,8 +249,29 @@ fn programs_with_other_cgroup_storage_cannot_share_a_map() {
     assert_eq!(judge_storage(&[0, 1], &[0, 2]), [differs]);
     let alone = text("cannot", "cgroup storage of b: map1, expected none");
     assert_eq!(judge_storage(&[0], &[0, 1]), [alone]);
-    let question = "whether the kernel lets a program without cgroup storage follow one with it";
-    assert_eq!(judge_storage(&[0, 1], &[0]), [text("may not be able to", question)]);
+    assert_eq!(judge_storage(&[0, 1], &[0]), [""; 0], "b does no tail calls");
+}
+
+/// Linux 6.17 accepts the second program. Later point releases refuse it if it does tail calls.
+#[test]
+fn a_program_without_cgroup_storage_follows_one_with_it_if_it_does_no_tail_calls() {
+    let judge_calls = |calls: &[Insn]| {
+        let mut m = TestObject::new();
+        let (_, jumps) = m.map("jumps", &[("type", PROG_ARRAY), ("max_entries", 1), ("key_size", 4)], None);
+        let (_, storage) =
+            m.map("storage", &[("type", CGROUP_STORAGE), ("key_size", 4), ("value_size", 8)], None);
+        let first = m.program("a", "tc", &[&load(1, 0)[..], &load(2, 0), &returns(0)].concat());
+        m.refer(first, 0, jumps, false);
+        m.refer(first, 2, storage, false);
+        let second = m.program("b", "tc", &[&load(1, 0)[..], calls, &returns(0)].concat());
+        m.refer(second, 0, jumps, false);
+        let verdict = judge_owner(m, &LINUX_6_18);
+        let texts = verdict.reasons.iter().map(|reason| reason.text.clone());
+        texts.filter(|text| text.contains("cgroup storage")).collect::<Vec<_>>()
+    };
+    assert_eq!(judge_calls(&[]), Vec::<String>::new());
+    let question = "map jumps: programs a and b may not be able to share it: whether the kernel lets a program without cgroup storage follow one with it";
+    assert_eq!(judge_calls(&[helper(12)]), [question]);
 }
 
 #[test]

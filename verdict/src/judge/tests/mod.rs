@@ -9,6 +9,7 @@ mod errors;
 mod extern_types;
 mod externs;
 mod functions;
+mod global_arguments;
 mod info;
 mod insn_rules;
 mod kconfig;
