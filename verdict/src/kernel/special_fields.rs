@@ -94,7 +94,7 @@ impl SpecialField {
                 is_lru_hash || !(is_shared || is_storage || matches!(map_type, M::CgroupStorage))
             }
             Self::Timer | Self::WorkQueue | Self::TaskWork => !is_shared,
-            Self::ListHead | Self::TreeRoot => !(is_shared || is_storage),
+            Self::ListHead | Self::TreeRoot => matches!(map_type, M::Rhash) || !(is_shared || is_storage),
             Self::KernelPointer => {
                 let is_per_cpu = matches!(map_type, M::PercpuHash | M::PercpuArray | M::LruPercpuHash);
                 !(is_shared || is_storage || is_per_cpu)

@@ -4,7 +4,9 @@ use super::{
     map_uses::{ARRAY, Age, HASH, LOOKUP, LPM_TRIE, call_with_value, reasons, sized},
     *,
 };
+use crate::kernel::SpecialField;
 use core_relo::btf::Kind;
+use core_relo_object::object::MapType;
 
 const KPTR_XCHG: i32 = 194;
 
@@ -109,6 +111,7 @@ fn kptrs_are_found_in_maps_of_some_types() {
     let lock =
         |map_type: u32| is_found(map_type, 93, |b, _, lock| b.structure("value", 4, &[("lock", lock, 0)]));
     assert_eq!([lock(HASH), lock(RHASH), lock(LPM_TRIE)], [true, true, false]);
+    assert!(SpecialField::ListHead.never_fits(MapType::Rhash), "7.2 refuses lists and trees there");
 }
 
 /// The tag `kptr` was `kptr_ref` before 6.4.
