@@ -1,7 +1,7 @@
 //! The steps of planning a load.
 
 use super::{
-    btf,
+    btf::{self, Adaptation},
     error::{LoadPlanError, NamedPart},
     externs::{self, Modules, RefusedExterns},
     maps::{MapPlan, MapPlanner, MapRole, SlotPlan},
@@ -147,8 +147,7 @@ fn finish_btf(
 ) -> Result<Option<Vec<u8>>, InternalError> {
     let Some(mut edit) = edit.filter(|_| kernel.features.has(Feature::Btf)) else { return Ok(None) };
     btf::hide_functions(object, &mut edit);
-    btf::sanitize(&mut edit, &kernel.features)?;
-    btf::repair(&mut edit, btf::name_rules(kernel), repairs)?;
+    btf::adapt(&mut edit, &Adaptation::to_kernel(kernel), repairs)?;
     Ok(Some(edit.finish()))
 }
 

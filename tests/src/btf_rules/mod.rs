@@ -1,9 +1,10 @@
-//! BTFs that the kernel accepts or refuses: a case for each of its rules, and random ones.
+//! BTFs that the kernel accepts or refuses: a case for each of its rules, random ones, and those of objects with changed words.
 
 mod composites;
 mod functions;
 mod headers;
 mod managed;
+mod mutated;
 mod names;
 mod primitives;
 mod random;
@@ -11,6 +12,7 @@ mod references;
 mod resolution;
 mod sections;
 
+pub use mutated::{MutatedObject, MutatedObjects};
 pub use random::RandomBtf;
 
 use core_relo::{

@@ -1,13 +1,18 @@
-//! The kernel's rules for BTF, compared with the running kernel: the cases of the table, and random types. `CORE_RELO_SEED` selects
-//! the random types, `CORE_RELO_ROUNDS` their number in thousands.
+//! The kernel's rules for BTF, compared with the running kernel: the cases of the table, random types, and the repaired types of objects
+//! with changed words. `CORE_RELO_SEED` selects the random types and changes, `CORE_RELO_ROUNDS` their number in thousands.
 
 use super::harness::{kernel_version, live};
 use core_relo::{
     TypeId,
     btf::{BtfViolation, KernelBtfRules, kernel_violations},
 };
-use core_relo_loader::sys::{self, BtfLoad};
-use core_relo_tests::btf_rules::{RandomBtf, cases};
+use core_relo_loader::{
+    link::ProgramLinker,
+    load_plan::SentBtf,
+    object::Object,
+    sys::{self, BtfLoad},
+};
+use core_relo_tests::btf_rules::{MutatedObjects, RandomBtf, cases};
 use fastrand::Rng;
 use std::env;
 
@@ -87,16 +92,22 @@ fn the_kernel_agrees_on_every_case() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
 }
 
-#[test]
-fn the_kernel_agrees_on_random_types() {
-    let Some(_live) = live("btf_rules::the_kernel_agrees_on_random_types", &[]) else { return };
+/// Returns the generator of random numbers, and the number of rounds.
+fn random_rounds() -> (Rng, u32) {
     let number = |variable, default| env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (seed, rounds) = (number("CORE_RELO_SEED", 2026), number("CORE_RELO_ROUNDS", 5));
     println!("CORE_RELO_SEED={seed}");
-    let mut random = RandomBtf::new(Rng::with_seed(seed));
+    (Rng::with_seed(seed), u32::try_from(rounds * 1000).unwrap())
+}
+
+#[test]
+fn the_kernel_agrees_on_random_types() {
+    let Some(_live) = live("btf_rules::the_kernel_agrees_on_random_types", &[]) else { return };
+    let (rng, rounds) = random_rounds();
+    let mut random = RandomBtf::new(rng);
     let (rules, mut log) = (rules(), vec![0; 1 << 16]);
     let (mut wrong, mut accepted) = (Vec::new(), 0);
-    for round in 0..rounds * 1000 {
+    for round in 0..rounds {
         let btf = random.next_btf();
         let violations = kernel_violations(&btf, &rules);
         let kernel = load(&btf, &mut log);
@@ -105,6 +116,35 @@ fn the_kernel_agrees_on_random_types() {
             wrong.push(format!("{round}: {text}"));
         }
     }
-    println!("{} random BTFs, {accepted} accepted", rounds * 1000);
+    println!("{rounds} random BTFs, {accepted} accepted");
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
+}
+
+/// What the validator finds in the repaired BTF decides whether a verdict says that the object loads with BTF.
+#[test]
+fn the_kernel_agrees_on_repaired_types_of_changed_objects() {
+    let Some(_live) = live("btf_rules::the_kernel_agrees_on_repaired_types_of_changed_objects", &[]) else {
+        return;
+    };
+    let (rng, rounds) = random_rounds();
+    let mut mutated = MutatedObjects::new(rng);
+    let (rules, mut log) = (rules(), vec![0; 1 << 20]);
+    let (mut wrong, mut accepted, mut refused) = (Vec::new(), 0, 0);
+    for round in 0..rounds {
+        let next = mutated.next_object();
+        let Ok(object) = Object::parse(&next.bytes) else { continue };
+        let Ok(linker) = ProgramLinker::collect(&object) else { continue };
+        let Ok(Some(sent)) = SentBtf::new(&linker) else { continue };
+        let repaired = sent.repaired_bytes(&rules).unwrap();
+        let violations = kernel_violations(&repaired, &rules);
+        let kernel = load(&repaired, &mut log);
+        accepted += u32::from(kernel.is_ok());
+        refused += u32::from(kernel.is_err());
+        if let Some(text) = difference(&kernel, violations.first()) {
+            wrong.push(format!("{round}: {}: {text}", next.name));
+        }
+    }
+    println!("{accepted} accepted, {refused} refused");
+    assert!(accepted > rounds / 10 && refused > rounds / 50, "{accepted} accepted, {refused} refused");
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }

@@ -7,9 +7,9 @@ use super::{
 use crate::{
     kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature},
     mismatch::{Mismatch, MismatchKind},
-    requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::is_repairable},
+    requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::SentViolation},
 };
-use core_relo::btf::{BtfViolation, KernelBtfRules};
+use core_relo::btf::KernelBtfRules;
 use core_relo_object::{
     InternalError,
     object::{MapType, ProgramType},
@@ -20,7 +20,7 @@ use core_relo_object::{
 pub(super) struct BtfRefusal {
     /// Whether the refusal is certain.
     verdict: Verdict,
-    violation: BtfViolation,
+    sent: SentViolation,
     /// The evidence for the rule. `None` if only some kernels have it, and nothing tells the kernel's release.
     evidence: Option<Evidence>,
 }
@@ -49,22 +49,22 @@ impl BtfRefusal {
         if needs.btf.is_clean(&rules, if facts.has_version() { &rules } else { &newest })? {
             return Ok(None);
         }
-        let counts = |violation: &BtfViolation| needs.loader.sends_unchanged() || !is_repairable(violation);
+        let counts = |sent: &SentViolation| needs.loader.sends_unchanged() || !sent.is_repairable;
         let own = needs.btf.violation(&rules)?.filter(counts);
         if own.is_none() && facts.has_version() {
             return Ok(None);
         }
         let newest = needs.btf.violation(&newest)?.filter(counts);
         let verdict = if own.is_some() && newest.is_some() { Verdict::Refused } else { Verdict::Unknown };
-        let Some(violation) = own.or(newest) else { return Ok(None) };
+        let Some(sent) = own.or(newest) else { return Ok(None) };
         let oldest = needs.btf.violation(&KernelBtfRules::of_release(5, 10))?.filter(counts);
-        let is_rule_of_all = oldest.is_some_and(|oldest| oldest.rule == violation.rule);
+        let is_rule_of_all = oldest.is_some_and(|oldest| oldest.violation.rule == sent.violation.rule);
         let evidence = match verdict {
             Verdict::Refused if is_rule_of_all => Some(rule_of_all()),
             Verdict::Refused => Some(facts.release_evidence().unwrap_or_else(rule_of_all)),
             _ => facts.version().map(|(_, evidence)| evidence),
         };
-        Ok(Some(Self { verdict, violation, evidence }))
+        Ok(Some(Self { verdict, sent, evidence }))
     }
 
     /// Returns the reasons of maps that are not created without BTF.
@@ -113,7 +113,7 @@ impl BtfRefusal {
             Some(Evidence { source, text }) => format!("{text} ({source})"),
             None => SOME_KERNELS.to_owned(),
         };
-        let declarations = (&*self.violation.to_string(), &*evidence);
+        let declarations = (&*self.sent.violation.to_string(), &*evidence);
         Mismatch::new(MismatchKind::Btf, program, text, declarations)
     }
 
@@ -126,10 +126,11 @@ impl BtfRefusal {
     pub(super) fn reason(&self, subject: &str) -> Reason {
         let certainty = if self.verdict == Verdict::Refused { "refuses" } else { "may refuse" };
         let question = if self.evidence.is_none() { format!(": {SOME_KERNELS}") } else { String::new() };
-        let text = format!("{subject} needs BTF, which the kernel {certainty}: {}{question}", self.violation);
+        let text =
+            format!("{subject} needs BTF, which the kernel {certainty}: {}{question}", self.sent.violation);
         let reason =
             Reason { evidence: self.evidence.clone(), ..Reason::new(ReasonKind::Btf, self.verdict, text) };
-        if is_repairable(&self.violation) {
+        if self.sent.is_repairable {
             return reason.with_fix("a loader that repairs the BTF, such as core-relo").repaired();
         }
         reason

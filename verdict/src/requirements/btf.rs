@@ -3,7 +3,7 @@
 use super::{ObjectNeeds, ProgramNeeds};
 use alloc::sync::Arc;
 use core_relo::{
-    btf::{BtfPlace, BtfRule, BtfViolation, KernelBtfRules, Kind, NameError, TypeIdError, kernel_violations},
+    btf::{BtfViolation, KernelBtfRules, kernel_violations},
     ext::InfoViolation,
 };
 use core_relo_object::{
@@ -21,9 +21,17 @@ pub(crate) struct ObjectBtf {
     /// The reason why a load fails before the kernel sees the BTF.
     pub(crate) error: Option<LinkError>,
     /// The results by rules. Most kernels share their rules with others.
-    results: Mutex<Vec<(KernelBtfRules, Option<BtfViolation>)>>,
+    results: Mutex<Vec<(KernelBtfRules, Option<SentViolation>)>>,
     /// The results of programs by rules, for the programs with violations.
     info_results: Mutex<Vec<(KernelBtfRules, InfoResults)>>,
+}
+
+/// A violation of a kernel's rules by the BTF that a loader sends.
+#[derive(Clone, Debug)]
+pub(crate) struct SentViolation {
+    pub(crate) violation: BtfViolation,
+    /// Whether core-relo sends a BTF that violates none of the kernel's rules. libbpf sends the BTF as it is.
+    pub(crate) is_repairable: bool,
 }
 
 /// The violations of each program that has any.
@@ -64,18 +72,29 @@ impl ObjectBtf {
         Ok(self.violation(rules)?.is_none() && self.violation(others)?.is_none())
     }
 
-    /// Returns the first violation of the rules of a kernel: one that no loader can repair, if there is one.
-    pub(crate) fn violation(&self, rules: &KernelBtfRules) -> Result<Option<BtfViolation>, InternalError> {
+    /// Returns the first violation of the rules of a kernel: one that is left in the repaired BTF, if there is one.
+    pub(crate) fn violation(&self, rules: &KernelBtfRules) -> Result<Option<SentViolation>, InternalError> {
         let Some(sent) = &self.sent else { return Ok(None) };
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, violation)) = results.iter().find(|(known, _)| known == rules) {
             return Ok(violation.clone());
         }
-        let violations = kernel_violations(&sent.bytes(rules)?, rules);
-        let lasting = violations.list().iter().find(|violation| !is_repairable(violation));
-        let violation = lasting.or(violations.first()).cloned();
+        let violation = SentViolation::find(sent, rules)?;
         results.push((*rules, violation.clone()));
         Ok(violation)
+    }
+}
+
+impl SentViolation {
+    /// Validates the BTF, and once more after the repair of a load plan.
+    fn find(sent: &SentBtf, rules: &KernelBtfRules) -> Result<Option<Self>, InternalError> {
+        let violations = kernel_violations(&sent.bytes(rules)?, rules);
+        let Some(first) = violations.first() else { return Ok(None) };
+        let lasting = kernel_violations(&sent.repaired_bytes(rules)?, rules).first().cloned();
+        Ok(Some(match lasting {
+            Some(violation) => Self { violation, is_repairable: false },
+            None => Self { violation: first.clone(), is_repairable: true },
+        }))
     }
 }
 
@@ -112,68 +131,68 @@ impl InfoViolations {
     }
 }
 
-/// Returns whether a loader can send another BTF that does not violate the rule, with the same meaning: core-relo sends other names, and
-/// bytes in place of a type without a size or alignment. libbpf sends the BTF as it is.
-pub(crate) fn is_repairable(violation: &BtfViolation) -> bool {
-    const BYTE_BITS: u32 = 8;
-    let kind = violation.ty.as_ref().map(|ty| ty.kind);
-    let has_no_size = |reason| matches!(reason, TypeIdError::NoSize | TypeIdError::Void);
-    match violation.rule {
-        // A section or tag needs its own name.
-        BtfRule::Name(NameError::Missing) if violation.place == BtfPlace::Whole => {
-            kind.is_some_and(|kind| matches!(kind, Kind::Typedef | Kind::Fwd | Kind::Func | Kind::Var))
-        }
-        _ if violation.is_name() => true,
-        BtfRule::TypeId { reason, .. } => {
-            has_no_size(reason) && kind.is_some_and(|kind| kind == Kind::Var || kind.is_composite())
-        }
-        BtfRule::MemberType { reason, .. }
-        | BtfRule::ArrayElement { reason, .. }
-        | BtfRule::ParameterType { reason, .. } => has_no_size(reason),
-        BtfRule::MemberOrder { is_union: false, .. } => true,
-        // A floating-point number that is not aligned.
-        BtfRule::MemberAlignment { found, bits } => bits != BYTE_BITS && found.is_multiple_of(BYTE_BITS),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use core_relo::{
-        Endian, TypeId,
-        btf::{Btf, Builder},
+        TypeId,
+        btf::{BuiltMember, Kind},
+    };
+    use core_relo_object::{
+        object::Object,
+        test_support::{TestObject, returns},
     };
 
-    /// Returns whether the first violation of a BTF is repairable.
-    fn first_is_repairable(build: impl FnOnce(&mut Builder)) -> bool {
-        let mut b = Builder::new(Endian::native());
-        build(&mut b);
-        let violations = Btf::parse(b.finish()).unwrap().kernel_violations(&KernelBtfRules::newest());
-        is_repairable(violations.first().unwrap())
+    /// Returns whether the first violation of an object's BTF is repairable. `None` without a violation.
+    fn is_repairable(types: impl FnOnce(&mut TestObject)) -> Option<bool> {
+        let mut object = TestObject::new();
+        object.program("main", "tc", &returns(0));
+        types(&mut object);
+        let bytes = object.bytes();
+        let object = Object::parse(&bytes).unwrap();
+        let linker = ProgramLinker::collect(&object).unwrap();
+        let btf = ObjectBtf::new(&linker);
+        btf.violation(&KernelBtfRules::newest()).unwrap().map(|found| found.is_repairable)
     }
 
     #[test]
     fn names_of_sections_are_needed_and_other_missing_names_are_given() {
-        assert!(first_is_repairable(|b| {
-            b.typedef("", TypeId::VOID);
-        }));
-        assert!(!first_is_repairable(|b| {
-            let int = b.int("int", 4, Builder::SIGNED);
-            let var = b.var("x", int, 1);
-            b.datasec("", 4, &[(var, 0, 4)]);
-        }));
+        let unnamed_type = is_repairable(|m| {
+            m.types.typedef("", m.int);
+        });
+        let unnamed_tag = is_repairable(|m| {
+            m.types.decl_tag("", m.int, -1, false);
+        });
+        assert_eq!([unnamed_type, unnamed_tag], [Some(true), Some(false)]);
     }
 
     /// Bytes cannot begin within a byte.
     #[test]
     fn floats_at_whole_bytes_become_bytes() {
         let float_at = |bit: u32| {
-            first_is_repairable(|b| {
-                let float = b.float("float", 4);
-                b.structure("s", 8, &[("f", float, bit)]);
+            is_repairable(|m| {
+                let float = m.types.float("float", 4);
+                m.types.structure("s", 8, &[("f", float, bit)]);
             })
         };
-        assert_eq!([float_at(8), float_at(12)], [true, false]);
+        assert_eq!([float_at(8), float_at(12)], [Some(true), Some(false)]);
+    }
+
+    /// The first violation is repairable, and hides another one of the same member.
+    #[test]
+    fn a_violation_behind_a_repaired_one_is_left() {
+        let out_of_order = |size: u32, void: TypeId| {
+            is_repairable(|m| {
+                m.types.structure("s", size, &[("b", m.int, 32), ("a", void, 0)]);
+            })
+        };
+        let int = TypeId(1);
+        assert_eq!([out_of_order(8, int), out_of_order(4, int)], [Some(true), Some(false)]);
+        let bitfield_of_void = is_repairable(|m| {
+            let void = m.types.modifier(Kind::Const, TypeId::VOID);
+            let member = BuiltMember { name: "f", ty: void, bit_offset: 0, bitfield_bits: 3 };
+            m.types.composite(Kind::Struct, "s", 4, &[member]);
+        });
+        assert_eq!(bitfield_of_void, Some(false));
     }
 }

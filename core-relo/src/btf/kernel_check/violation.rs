@@ -108,11 +108,6 @@ impl BtfViolations {
 }
 
 impl BtfViolation {
-    /// Returns whether the violation is one of a name. Another name would mend it.
-    pub const fn is_name(&self) -> bool {
-        matches!(self.rule, BtfRule::Name(_) | BtfRule::ParameterName(_) | BtfRule::ParameterUnnamed { .. })
-    }
-
     /// Returns the words of the kernel's log, without values. `None` if the kernel logs nothing.
     pub const fn kernel_message(&self) -> Option<&'static str> {
         self.rule.kernel_message()

@@ -12,7 +12,6 @@ mod words;
 pub(super) use arg_ctx::{ContextTags, collect_tags, fix_func_info};
 pub(super) use fixup::{fix_up, hide_functions};
 pub(super) use names::name_rules;
-pub(super) use repair::repair;
-pub(super) use sanitize::sanitize;
 pub use sent::SentBtf;
+pub(super) use sent::{Adaptation, adapt};
 pub(super) use words::set_secinfo;

@@ -151,6 +151,10 @@ impl NameRepairer<'_> {
         name_use: NameUse,
     ) -> Result<(), InternalError> {
         let old = StrOffset(edit.word(id, word).invariant("a named element has a word for its name")?);
+        if old != StrOffset(0) && edit.name(old).is_empty() && name_use == NameUse::Identifier {
+            self.unname(edit, (id, word));
+            return Ok(());
+        }
         let Some(renamed) = self.renamer.rename(edit, old, name_use)? else { return Ok(()) };
         if renamed.is_first {
             self.repairs.add(|| {
@@ -168,6 +172,17 @@ impl NameRepairer<'_> {
         }
         edit.set(id, word, renamed.new.0);
         Ok(())
+    }
+
+    /// Gives an element without a name the string offset of such elements: 0. The kernel refuses other offsets of empty strings.
+    fn unname(&mut self, edit: &mut Editor, (id, word): (TypeId, u32)) {
+        self.repairs.add(|| Repair {
+            kind: RepairKind::BtfName,
+            place: type_text(edit, id).into(),
+            problem: "has an empty name at another string offset than 0".into(),
+            replacement: "no name".into(),
+        });
+        edit.set(id, word, 0);
     }
 
     /// Names an element that needs a name and has none.

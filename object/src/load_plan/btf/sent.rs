@@ -1,10 +1,14 @@
-//! The object's BTF as a loader sends it, without a plan: for checks against the rules of a kernel that is not probed.
+//! The object's BTF as a loader sends it.
+//!
+//! [`adapt`] makes the BTF of a load plan. [`SentBtf`] calls it without a plan, for checks against the rules of a kernel that is not
+//! probed. The check and the load therefore agree about what core-relo repairs.
 
-use super::{fix_up, hide_functions, sanitize::MissingFeatures};
+use super::{fix_up, hide_functions, names::name_rules, repair::repair, sanitize::MissingFeatures};
 use crate::{
     features::Feature,
     internal::InternalError,
     link::{LinkError, ProgramLinker},
+    load_plan::{repair::Repairs, target_kernel::TargetKernel},
 };
 use alloc::borrow::Cow;
 use core_relo::btf::{Editor, KernelBtfRules, Kind};
@@ -45,6 +49,40 @@ impl SentBtf {
         missing_features(*rules).sanitize(&mut edit)?;
         Ok(Cow::Owned(edit.finish()))
     }
+
+    /// Returns the bytes that a kernel with these rules gets from a load plan, which repairs the BTF. Loaders other than core-relo send
+    /// [`bytes`](Self::bytes).
+    pub fn repaired_bytes(&self, rules: &KernelBtfRules) -> Result<Vec<u8>, InternalError> {
+        let mut edit = self.edit.clone();
+        let adaptation = Adaptation { missing: missing_features(*rules), rules: *rules };
+        adapt(&mut edit, &adaptation, &mut Repairs::default())?;
+        Ok(edit.finish())
+    }
+}
+
+/// The differences between kernels to which a BTF is adapted.
+pub(in crate::load_plan) struct Adaptation {
+    missing: MissingFeatures,
+    rules: KernelBtfRules,
+}
+
+impl Adaptation {
+    pub(in crate::load_plan) fn to_kernel(kernel: &TargetKernel) -> Self {
+        Self {
+            missing: MissingFeatures::new(|feature| kernel.features.has(feature)),
+            rules: name_rules(kernel),
+        }
+    }
+}
+
+/// Adapts the object's BTF to a kernel: replaces the kinds that the kernel lacks, and repairs what it would refuse.
+pub(in crate::load_plan) fn adapt(
+    edit: &mut Editor,
+    adaptation: &Adaptation,
+    repairs: &mut Repairs,
+) -> Result<(), InternalError> {
+    adaptation.missing.sanitize(edit)?;
+    repair(edit, adaptation.rules, repairs)
 }
 
 /// Returns the features that a kernel with these rules lacks.

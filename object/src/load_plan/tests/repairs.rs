@@ -6,7 +6,7 @@ use crate::{
 };
 use core_relo::{
     TypeId,
-    btf::{Btf, BuiltMember, Kind},
+    btf::{Btf, BuiltMember, KernelBtfRules, Kind},
 };
 use object::SectionKind;
 
@@ -230,4 +230,18 @@ fn a_btf_that_the_kernel_accepts_stays_as_it_is_and_repairs_are_counted_beyond_t
     });
     assert_eq!((plan.repairs().len(), plan.repair_count()), (1024, 2000));
     assert!(plan.to_string().contains("repaired: 1992 more\n"), "{plan}");
+}
+
+#[test]
+fn an_empty_name_at_another_string_offset_is_no_name() {
+    let (plan, id) = plan(newer_kernel(), |m| {
+        // The NUL byte after the string.
+        let empty = m.types.string("x").0 + 1;
+        m.types.raw("s", Kind::Struct, 1, false, 4, &[empty, m.int.0, 0])
+    });
+    let btf = btf(&plan);
+    assert!(btf.ty(id).unwrap().member(0).unwrap().name.is_empty());
+    assert!(btf.kernel_violations(&KernelBtfRules::of_release(6, 12)).is_empty());
+    let repair = "has an empty name at another string offset than 0: sent as no name";
+    assert_eq!(repairs(&plan), [format!("BTF type [{id}] STRUCT `s`: {repair}")]);
 }
