@@ -1,7 +1,9 @@
 //! Fuzzing entry points: functions that read untrusted files, without a command line and without output.
 
 use crate::{
-    args::{format::Format, gen_loader::GenLoaderArgs, load::SetupArgs, relocate::KernelArgs},
+    args::{
+        config::ConfigArgs, format::Format, gen_loader::GenLoaderArgs, load::SetupArgs, relocate::KernelArgs,
+    },
     cmd::{
         check::{results_file::ResultsFile, results_header::ResultsHeader},
         gen_loader,
@@ -56,6 +58,7 @@ pub fn show_loader_file(path: &Path, is_json: bool) -> io::Result<Result<String,
         show: true,
         insns: true,
         setup: SetupArgs::default(),
+        config: ConfigArgs::default(),
         format,
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Run, demo, run_in, schema, text};
+use common::{Run, demo, prebuilt, run_in, schema, text};
 use object::{
     Architecture, BinaryFormat, Endianness, RelocationFlags, SectionKind, SymbolFlags, SymbolKind,
     SymbolScope,
@@ -148,4 +148,23 @@ fn empty_btf_of_a_module_in_a_directory_is_skipped_with_a_note() {
     let run = run_in(dir.path(), args);
     let note = "note: kernels: 1 BTF file without types skipped, as of modules without own types (kernels/empty_mod)";
     assert!(run.exit == 0 && run.err.contains(note), "{}{}", run.out, run.err);
+}
+
+/// The loader of `core-relo.toml` decides how `explain --relocation` and `plan` relocate, too: cilium/ebpf zero-extends enumerators.
+#[test]
+fn relocations_are_those_of_the_loader_of_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("core-relo.toml"), "[check]\nloader = 'cilium'\n").unwrap();
+    let (object, types) = (prebuilt("enums/high.bpf.o"), prebuilt("enums/high.same.o"));
+    let run = |args: &[&str], more: &[&str]| {
+        let args = [args, &[text(&object), "--btf", text(&types)], more].concat();
+        run_in(dir.path(), args).out
+    };
+    let sign_extends = "libbpf sign-extends";
+    for args in [&["plan"][..], &["explain", "--relocation", "0"]] {
+        assert!(!run(args, &[]).contains(sign_extends), "{args:?}");
+        assert!(run(args, &["--no-config"]).contains(sign_extends), "{args:?}");
+    }
+    let explain = |loader| run(&["explain", "--relocation", "0"], &["--loader", loader]);
+    assert!(explain("libbpf").contains(sign_extends) && !explain("aya").contains(sign_extends));
 }

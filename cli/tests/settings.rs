@@ -287,15 +287,24 @@ fn a_setting_that_changes_nothing_is_a_warning() {
 /// The program array holds `next`, and `start` uses the array. The struct_ops map uses `init`.
 #[test]
 fn a_program_that_the_load_needs_is_not_left_out_without_a_word() {
-    let warned = |object: &str, left_out: &[&str]| {
+    let warned_for = |loader: &str, object: &str, left_out: &[&str]| {
         let options: Vec<_> = left_out.iter().map(|program| format!("--autoload={program}=no")).collect();
-        let run = run_in(
-            &prebuilt("live"),
-            ["requires", object].into_iter().chain(options.iter().map(String::as_str)),
-        );
+        let args = ["requires", object, "--loader", loader].into_iter();
+        let run = run_in(&prebuilt("live"), args.chain(options.iter().map(String::as_str)));
         run.err.contains("changes nothing: a program array or a struct_ops map of the load holds the program")
     };
-    assert!(warned("tail_call.bpf.o", &["next"]));
+    let warned = |object: &str, left_out: &[&str]| warned_for("core-relo", object, left_out);
+    assert!(warned("tail_call.bpf.o", &["next"]) && warned_for("cilium", "tail_call.bpf.o", &["next"]));
+    // The load of libbpf fails, and so does any load of aya.
+    assert!(!warned_for("libbpf", "tail_call.bpf.o", &["next"]));
+    assert!(!warned_for("aya", "tail_call.bpf.o", &["next"]));
+    assert!(warned_for("libbpf", "struct_ops.bpf.o", &["init"]));
+    // cilium/ebpf loads programs whose sections begin with `?`.
+    let loaded = |loader| {
+        let args = ["requires", "tail_call.bpf.o", "--loader", loader, "--autoload", "other"];
+        run_in(&prebuilt("live"), args).err.contains("changes nothing: the program is loaded by default")
+    };
+    assert!(loaded("cilium") && !loaded("libbpf"));
     assert!(!warned("tail_call.bpf.o", &["next", "start"]) && !warned("tail_call.bpf.o", &["start"]));
     assert!(warned("struct_ops.bpf.o", &["init"]));
 }
@@ -336,6 +345,23 @@ fn the_configuration_file_has_settings_by_object() {
     // `explain` explains the verdicts of `check`.
     assert_eq!(probes(dir, "explain", &[]).exit, 0);
     assert_eq!(probes(dir, "explain", &["--no-config"]).exit, 1);
+    // So do the other commands that judge or plan; a generated loader file says so.
+    let requires =
+        |args: &[&str]| probes(dir, "requires", &[&["--format", "json"], args].concat()).lines().remove(0);
+    assert_ne!(requires(&[]), requires(&["--no-config"]));
+    let gen_loader = |args: &[&str]| {
+        run_in(dir, [&["gen", "loader", "probes.bpf.o", "-o", "probes.loader"], args].concat())
+    };
+    let run = gen_loader(&["--kernel", "running"]);
+    assert!(
+        run.exit == 0 && run.err.contains("note: probes.bpf.o: settings of core-relo.toml:"),
+        "{}",
+        run.whole()
+    );
+    assert_eq!(gen_loader(&["--kernel", "running", "--no-config"]).exit, 2);
+    // A load does not: the directory may be somebody else's, and the user root.
+    let run = run_in(dir, ["load", "probes.bpf.o", "--dry-run"]);
+    assert_ne!(run.exit, 0, "{}", run.whole());
     // An option takes the place of a setting in the file.
     let args = ["--config", "core-relo.toml", "--attach-target", "hook=no_such_tracepoint"];
     assert_eq!(probes(dir, "check", &args).exit, 1);
@@ -351,4 +377,20 @@ fn the_configuration_file_has_settings_by_object() {
     fs::write(dir.join("core-relo.toml"), config.replace("hash:4", "hsh:4")).unwrap();
     let run = probes(dir, "check", &["--config", "core-relo.toml"]);
     assert!(run.err.starts_with("core-relo: core-relo.toml:6:"), "{}", run.err);
+    // What only the object shows to be wrong has a place, too.
+    for (right, wrong, expected) in [
+        ("\"tc\"", "\"no_type\"", "core-relo: core-relo.toml:3:29: --program-type classify=no_type: "),
+        ("is_new = 0", "is_new = \"x\"", "core-relo: core-relo.toml:7:18: probes.bpf.o: global `is_new`: "),
+        (
+            "filter = false",
+            "enter = true",
+            "core-relo: warning: core-relo.toml:8:22: probes.bpf.o: --autoload enter=true: ",
+        ),
+    ] {
+        fs::write(dir.join("core-relo.toml"), config.replace(right, wrong)).unwrap();
+        for command in ["check", "requires"] {
+            let run = probes(dir, command, &[]);
+            assert!(run.err.starts_with(expected), "{}", run.err);
+        }
+    }
 }

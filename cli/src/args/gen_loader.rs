@@ -1,6 +1,9 @@
 //! The arguments of `gen loader`.
 
-use crate::args::{byte_count, format::Format, load::SetupArgs, object_name::parse_name, settings::SETTINGS};
+use crate::args::{
+    byte_count, config::ConfigArgs, format::Format, load::SetupArgs, object_name::parse_name,
+    settings::SETTINGS,
+};
 use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;
@@ -20,7 +23,9 @@ hash of its data with the hash in its instructions, so that a signature over the
 Exit status: 0 if the file was written or shown, else 2.";
 
 /// The options that have no effect with `--show`.
-const OPTIONS_OF_GENERATION: [&str; 8] = [
+const OPTIONS_OF_GENERATION: [&str; 10] = [
+    "config",
+    "no_config",
     "output",
     "kernel",
     "kernel_version",
@@ -79,6 +84,8 @@ pub(crate) struct GenLoaderArgs {
     pub(crate) insns: bool,
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) format: Format,

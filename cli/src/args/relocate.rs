@@ -175,6 +175,8 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
     #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    #[command(flatten)]
     pub(crate) relocation: RelocationArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
@@ -240,6 +242,8 @@ pub(crate) struct PatchArgs {
     pub(crate) keep_records: bool,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     #[command(flatten)]
     pub(crate) relocation: RelocationArgs,
     /// Output format

@@ -1,6 +1,6 @@
 //! The arguments of `requires`.
 
-use crate::args::{format::Format, loader::LoaderArgs, settings::SettingsArgs};
+use crate::args::{config::ConfigArgs, format::Format, loader::LoaderArgs, settings::SettingsArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -23,6 +23,8 @@ pub(crate) struct RequiresArgs {
     pub(crate) loader: LoaderArgs,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -1,6 +1,7 @@
 //! The arguments of `vm`.
 
 use crate::args::{
+    config::ConfigArgs,
     format::Format,
     guest::GuestArgs,
     loader::LoaderArgs,
@@ -36,7 +37,7 @@ pub(crate) struct VmArgs {
     #[arg(long, value_name = "VMLINUZ", required = true, num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Vec<PathBuf>,
     /// Run this executable instead, with the rest of the line as its arguments
-    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["loader", "stats", "budget", "write_budget"], conflicts_with_all = SETTINGS)]
+    #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["config", "no_config", "loader", "stats", "budget", "write_budget"], conflicts_with_all = SETTINGS)]
     pub(crate) command: Vec<OsString>,
     /// Further file or directory for --command; may be given several times
     #[arg(long, value_name = "PATH", requires = "command", value_hint = ValueHint::AnyPath)]
@@ -45,6 +46,8 @@ pub(crate) struct VmArgs {
     pub(crate) loader: LoaderArgs,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     /// Number of kernels to boot at the same time; 0 means one for each CPU
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,

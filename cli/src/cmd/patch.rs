@@ -2,7 +2,7 @@
 
 use crate::{
     args::{format::Format, relocate::PatchArgs},
-    cmd::verdicts::objects::{LoadSelection, plan_by_load},
+    cmd::verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, escape_path},
@@ -13,7 +13,7 @@ use crate::{
     json::check::Unresolved,
     output,
     plan_error::ZERO_EXTEND_HELP,
-    settings::UserSettings,
+    policy::{Config, ProjectLoad},
     text::{line::Line, style},
 };
 use core_relo::{Plan, plan::PlannedReloc};
@@ -46,13 +46,15 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<()>
         let object = file.parse()?;
         kernel.check_byte_order(object.endian())?;
         let mut settings = Settings::default();
-        let warnings = UserSettings::new(&args.settings)?.apply_to_object(&file, &object, &mut settings)?;
-        match warnings.iter().try_for_each(|warning| console.warn(warning)) {
-            Ok(()) => patch(
-                console,
-                args,
-                PatchInput { file: &file, object: &object, kernel: &kernel, settings: &settings },
-            ),
+        let ProjectLoad { loader, user } = Config::load_of_project(&args.config, None, &args.settings)?;
+        let warnings = user.apply_to_object(&file, &object, &mut settings)?;
+        let note = user.file_note(&file, &object);
+        let noted = note.iter().try_for_each(|note| console.note(note));
+        match noted.and_then(|()| warnings.iter().try_for_each(|warning| console.warn(warning))) {
+            Ok(()) => {
+                let selection = LoadSelection { loader, settings: &settings, program: None };
+                patch(console, args, PatchInput { file: &file, object: &object, kernel: &kernel, selection })
+            }
             Err(error) => Ok(Err(error)),
         }
     })();
@@ -91,7 +93,7 @@ struct PatchInput<'a> {
     file: &'a ObjectFile,
     object: &'a Object<'a>,
     kernel: &'a Kernel,
-    settings: &'a Settings,
+    selection: LoadSelection<'a>,
 }
 
 /// Plans the relocations, writes the object unless one of them fails, and reports the result.
@@ -100,16 +102,15 @@ fn patch(
     args: &PatchArgs,
     input: PatchInput<'_>,
 ) -> Result<io::Result<()>, BadInput> {
-    let PatchInput { file, object, kernel, settings } = input;
+    let PatchInput { file, object, kernel, selection } = input;
     let relocs = file.relocs(object)?;
-    let options = args.relocation.options();
+    let options = relocation_options(selection.loader, args.relocation.zero_extend_enums);
     let plan = Plan::with_options(&relocs, &kernel.target, options, |_| true);
     let with_modules = kernel.with_needed_modules(iter::once(&plan));
     let (kernel, plan) = match &with_modules {
         Some(kernel) => (kernel, Plan::with_options(&relocs, &kernel.target, options, |_| true)),
         None => (kernel, plan),
     };
-    let selection = LoadSelection { settings, program: None };
     let plan = plan_by_load(object, &relocs, selection, plan).map_err(|e| BadInput::new(&*file.name, e))?;
     let is_written = match plan.patched() {
         Err(_) => {

@@ -21,8 +21,10 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
         objects: &args.objects,
         kernels: &args.kernels,
         settings: &args.settings,
+        config: &args.config,
+        loader: None,
         program: args.program.as_deref(),
-        options: args.relocation.options(),
+        zero_extends_enums: args.relocation.zero_extend_enums,
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program

@@ -1,8 +1,8 @@
 //! The plans of objects on several kernels, for `plan` and `explain --relocation`.
 
 use crate::{
-    args::{relocate::KernelArgs, settings::SettingsArgs},
-    cmd::verdicts::objects::{LoadSelection, plan_by_load},
+    args::{config::ConfigArgs, relocate::KernelArgs, settings::SettingsArgs},
+    cmd::verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
     console::{Console, ExitStatus},
     describe,
     error::BadInput,
@@ -11,6 +11,7 @@ use crate::{
         kernel::{parsed::Kernel, selection::Selection},
         object::{ObjectBudget, ObjectFile},
     },
+    policy::{Config, ProjectLoad},
     settings::{AppliedSettings, ObjectNames, UserSettings},
 };
 use core_relo::{
@@ -18,6 +19,7 @@ use core_relo::{
     plan::{Options, PlannedReloc, Summary},
 };
 use core_relo_loader::object::Object;
+use core_relo_verdict::loaders::Loader;
 use std::{io, iter, ops::ControlFlow, path::PathBuf};
 
 /// A function that prints a plan.
@@ -29,10 +31,13 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) objects: &'a [PathBuf],
     pub(crate) kernels: &'a KernelArgs,
     pub(crate) settings: &'a SettingsArgs,
+    pub(crate) config: &'a ConfigArgs,
+    /// The loader that the options name.
+    pub(crate) loader: Option<Loader>,
     /// The only program that is loaded. `None` for the default load.
     pub(crate) program: Option<&'a str>,
-    /// The options of the plans.
-    pub(crate) options: Options,
+    /// Whether enumerators are zero-extended, whatever the loader does.
+    pub(crate) zero_extends_enums: bool,
 }
 
 /// Plans objects on each kernel, and passes the plans to `write`. Bad input is reported.
@@ -41,10 +46,12 @@ pub(crate) fn for_each_kernel(
     request: PlanRequest<'_>,
     write: PlanWriter<'_>,
 ) -> io::Result<()> {
-    let user = match UserSettings::new(request.settings) {
-        Ok(user) => user,
+    let load = Config::load_of_project(request.config, request.loader, request.settings);
+    let ProjectLoad { loader, user } = match load {
+        Ok(load) => load,
         Err(bad) => return console.report_error(&bad),
     };
+    let options = relocation_options(loader, request.zero_extends_enums);
     let (mut files, budget) = (Vec::new(), ObjectBudget::default());
     for path in directory::find_objects(request.objects) {
         match path.and_then(|path| ObjectFile::read_within(&path, &budget)) {
@@ -67,10 +74,9 @@ pub(crate) fn for_each_kernel(
     warnings.into_iter().try_for_each(|warning| console.warn(warning))?;
     let mut objects = Vec::new();
     for ((file, object), applied) in parsed.iter().zip(&settings) {
-        let selection = LoadSelection { settings: &applied.settings, program: request.program };
+        let selection = LoadSelection { loader, settings: &applied.settings, program: request.program };
         match file.relocs(object) {
             Ok(relocs) => {
-                let options = request.options;
                 objects.push(PlannedObject { file, object, relocs, selection, options });
             }
             Err(bad) => console.report_error(&bad)?,

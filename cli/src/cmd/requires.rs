@@ -14,6 +14,7 @@ use crate::{
             InstructionSetJson, MapJson, MapSizesJson, ProgramJson, RequirementsJson, UseJson,
         },
     },
+    policy::{Config, ProjectLoad},
     settings::UserSettings,
     text::{
         line::Line,
@@ -30,16 +31,15 @@ use std::{io, path::PathBuf};
 pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<()> {
     let paths = directory::find_objects(&args.objects);
     let readable: Vec<_> = paths.iter().filter_map(|path| path.as_ref().ok().cloned()).collect();
-    let settings = UserSettings::new(&args.settings).and_then(|settings| match readable.len() {
-        1 => Ok(settings),
-        _ => settings.check_files(&readable),
+    let load = Config::load_of_project(&args.config, args.loader.loader, &args.settings).and_then(|load| {
+        let user = if readable.len() == 1 { load.user } else { load.user.check_files(&readable)? };
+        Ok(ProjectLoad { user, ..load })
     });
-    let settings = match settings {
-        Ok(settings) => settings,
+    let ProjectLoad { loader, user: settings } = match load {
+        Ok(load) => load,
         Err(bad) => return console.report_error(&bad),
     };
     let (mut is_first, mut warnings) = (true, Vec::new());
-    let loader = args.loader.loader();
     for path in paths {
         let collected = path.and_then(|path| collect(path, loader, &settings, &mut warnings));
         warnings.drain(..).try_for_each(|warning| console.warn(&warning))?;

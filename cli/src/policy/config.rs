@@ -29,6 +29,13 @@ pub(crate) struct Config {
     pub(crate) settings: Vec<SettingGroup>,
 }
 
+/// The loader of a project's objects, and their settings of user space.
+#[derive(Debug)]
+pub(crate) struct ProjectLoad {
+    pub(crate) loader: Loader,
+    pub(crate) user: UserSettings,
+}
+
 impl Config {
     /// Reads the configuration file that the arguments name, or the one of the project.
     pub(crate) fn of_project(args: &ConfigArgs) -> Result<Self, BadInput> {
@@ -40,9 +47,32 @@ impl Config {
         path.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
     }
 
-    /// Takes the settings of user space out of the configuration, and adds those of the options, which take precedence.
-    pub(crate) fn take_settings(&mut self, options: &SettingsArgs) -> Result<UserSettings, BadInput> {
-        let mut user = UserSettings::default();
+    /// Reads what the configuration file and the options of a command say about loads of some objects of the project, which need not have
+    /// all names of the file. `loader` is the loader that the command asks for.
+    pub(crate) fn load_of_project(
+        args: &ConfigArgs,
+        loader: Option<Loader>,
+        options: &SettingsArgs,
+    ) -> Result<ProjectLoad, BadInput> {
+        let mut config = Self::of_project(args)?;
+        let loader = config.loader(loader);
+        let user = config.take_settings(loader, options)?.for_one_of_project();
+        Ok(ProjectLoad { loader, user })
+    }
+
+    /// Returns the loader that a command asks for, or else that of the file, or else libbpf.
+    pub(crate) fn loader(&self, option: Option<Loader>) -> Loader {
+        option.or(self.loader).unwrap_or_default()
+    }
+
+    /// Takes the settings of user space out of the configuration, for objects that a loader loads, and adds those of the options, which take
+    /// precedence.
+    pub(crate) fn take_settings(
+        &mut self,
+        loader: Loader,
+        options: &SettingsArgs,
+    ) -> Result<UserSettings, BadInput> {
+        let mut user = UserSettings::for_loader(loader);
         mem::take(&mut self.settings).into_iter().try_for_each(|group| user.add(group))?;
         user.add_options(options)?;
         Ok(user)
@@ -77,8 +107,7 @@ impl Config {
             config.strict = check.boolean("strict")?.unwrap_or_default();
             config.loader = check.string("loader")?.map(|word| parse_loader(&check, word)).transpose()?;
             if let Some(maps) = check.table("max-entries")? {
-                let mut settings = Vec::new();
-                add_settings(&maps, &NUMBERS[0], &mut settings)?;
+                let settings = parse_values(name, &maps, &NUMBERS[0])?;
                 let place = Some(format!("{name}:{}", maps.line()));
                 config.settings.push(SettingGroup { place, object: None, demands_names: false, settings });
             }
@@ -108,13 +137,15 @@ const NUMBERS: [SettingTable; 3] = [
 ];
 
 /// The tables whose values are strings.
-const STRINGS: [SettingTable; 5] = [
+const STRINGS: [SettingTable; 4] = [
     ("inner-map", Setting::parse_inner_map),
     ("program-type", Setting::parse_program_type),
     ("attach-target", Setting::parse_attach_target),
-    ("set", Setting::parse_global),
     ("ksym", Setting::parse_ksym),
 ];
+
+/// The tables whose values are strings, numbers or booleans.
+const SCALARS: [SettingTable; 1] = [("set", Setting::parse_global)];
 
 /// The tables whose values are booleans.
 const BOOLEANS: [SettingTable; 1] = [("autoload", Setting::parse_autoload)];
@@ -124,7 +155,7 @@ const WITHOUT_MAP: &str = "without-map";
 
 /// Parses a table of settings for the objects of a pattern.
 fn parse_settings(file: &str, table: &Table<'_, '_>) -> Result<SettingGroup, TomlError> {
-    let tables = || NUMBERS.iter().chain(&STRINGS).chain(&BOOLEANS);
+    let tables = || NUMBERS.iter().chain(&STRINGS).chain(&SCALARS).chain(&BOOLEANS);
     let keys: Vec<_> = ["object", WITHOUT_MAP].into_iter().chain(tables().map(|(key, _)| *key)).collect();
     table.check_keys(&keys)?;
     let object = table.string("object")?.map(Glob::new).transpose();
@@ -132,39 +163,48 @@ fn parse_settings(file: &str, table: &Table<'_, '_>) -> Result<SettingGroup, Tom
     let mut settings = Vec::new();
     for kind in tables() {
         if let Some(values) = table.table(kind.0)? {
-            add_settings(&values, kind, &mut settings)?;
+            settings.extend(parse_values(file, &values, kind)?);
         }
     }
     for map in table.strings(WITHOUT_MAP)? {
-        settings
-            .push(Setting::parse_without_map(map).map_err(|problem| table.error_at(WITHOUT_MAP, problem))?);
+        let setting =
+            Setting::parse_without_map(map).map_err(|problem| table.error_at(WITHOUT_MAP, problem))?;
+        settings.push(Setting { place: Some(place(file, table, WITHOUT_MAP)), ..setting });
     }
     let place = Some(format!("{file}:{}", table.line()));
     Ok(SettingGroup { place, object, demands_names: true, settings })
 }
 
 /// Parses the settings of a table: a name and a value each.
-fn add_settings(
+fn parse_values(
+    file: &str,
     table: &Table<'_, '_>,
     (key, parse): &SettingTable,
-    settings: &mut Vec<Setting>,
-) -> Result<(), TomlError> {
-    let is_number = NUMBERS.iter().any(|(known, _)| known == key);
-    let is_boolean = BOOLEANS.iter().any(|(known, _)| known == key);
-    let names: Vec<_> = table.keys().map(str::to_owned).collect();
-    let values: Vec<String> = if is_number {
-        table.counts()?.into_iter().map(|(_, count)| count.to_string()).collect()
-    } else if is_boolean {
-        let values = names.iter().map(|name| Ok(table.boolean(name)?.unwrap_or_default().to_string()));
-        values.collect::<Result<_, TomlError>>()?
-    } else {
-        names.iter().map(|name| table.scalar(name)).collect::<Result<_, TomlError>>()?
+) -> Result<Vec<Setting>, TomlError> {
+    let is_one_of = |tables: &[SettingTable]| tables.iter().any(|(known, _)| known == key);
+    let read = |name: &str| {
+        let value = if is_one_of(&NUMBERS) {
+            table.count(name)?.map(|count| count.to_string())
+        } else if is_one_of(&BOOLEANS) {
+            table.boolean(name)?.map(|value| value.to_string())
+        } else if is_one_of(&STRINGS) {
+            table.string(name)?.map(str::to_owned)
+        } else {
+            table.scalar(name)?
+        };
+        value.ok_or_else(|| table.error(format!("no `{name}`")))
     };
-    for (name, value) in names.iter().zip(values) {
-        let setting = parse(&format!("{name}={value}")).map_err(|problem| table.error_at(name, problem))?;
-        settings.push(setting);
-    }
-    Ok(())
+    let parse = |name: &str| {
+        let setting = parse(&format!("{name}={}", read(name)?)).map_err(|e| table.error_at(name, e))?;
+        Ok(Setting { place: Some(place(file, table, name)), ..setting })
+    };
+    table.keys().map(parse).collect()
+}
+
+/// Returns the place of a key's value in a file: `core-relo.toml:3:7`.
+fn place(file: &str, table: &Table<'_, '_>, key: &str) -> String {
+    let TomlError { line, column, .. } = table.error_at(key, "");
+    format!("{file}:{line}:{column}")
 }
 
 /// Parses an entry of the allow list.

@@ -22,5 +22,5 @@ mod toml_value;
 
 pub(crate) use acceptance::{Acceptance, ProgramAcceptance};
 pub(crate) use allow_list::{AllowList, KernelNames};
-pub(crate) use config::Config;
+pub(crate) use config::{Config, ProjectLoad};
 pub(crate) use entry::AllowEntry;

@@ -51,7 +51,7 @@ fn settings_have_the_words_of_the_options() {
     assert_eq!(group.object.as_ref().map(ToString::to_string).as_deref(), Some("probe*.o"));
     let settings: Vec<_> = group.settings.iter().map(Setting::to_string).collect();
     let expected = "--max-entries m.inner=4096,--key-size m=4,--value-size m=8,--inner-map o=hash:4:8:64,--program-type p=xdp,\
-                    --attach-target q=vfs_read,--set fast=true,--set mask=255,--set name=bash,--set pid=7,--ksym s=_text+0x10,\
+                    --attach-target q=vfs_read,--ksym s=_text+0x10,--set fast=true,--set mask=255,--set name=bash,--set pid=7,\
                     --autoload p=false,--without-map x";
     assert_eq!(settings.join(","), expected);
 }
@@ -117,6 +117,48 @@ fn errors_name_line_and_column() {
     assert!(repeated.starts_with("3:1: "), "{repeated}");
     assert!(error(&"[[allow]]\nkind = 'helper'\n".repeat(1001)).starts_with("2001:1: more than 1000 tables"));
     assert!(parse(&"[".repeat(100_000)).is_err() && parse(&format!("a = {}", "[".repeat(100_000))).is_err());
+}
+
+/// A value of a wrong type is an error at the value, whatever the key.
+#[test]
+fn each_key_has_values_of_its_type_only() {
+    const VALUES: [&str; 8] = ["'x'", "7", "true", "1.5", "[1]", "['x']", "{ x = 1 }", "1979-05-27"];
+    const STRING: &[usize] = &[0];
+    for (before, after, accepted) in [
+        ("allow = ", "", &[][..]),
+        ("check = ", "", &[]),
+        ("settings = ", "", &[]),
+        ("check.strict = ", "", &[2]),
+        ("check.loader = ", "", &[]),
+        ("check.max-entries = ", "", &[6]),
+        ("check.max-entries = { m = ", " }", &[1]),
+        ("allow = [{ object = ", " }]", STRING),
+        ("allow = [{ program = ", " }]", STRING),
+        ("allow = [{ kernel = ", " }]", STRING),
+        ("allow = [{ kind = ", " }]", &[]),
+        ("allow = [{ object = 'x', reason = ", " }]", STRING),
+        ("settings = [{ object = ", " }]", STRING),
+        ("settings = [{ without-map = ", " }]", &[5]),
+        ("settings = [{ max-entries = ", " }]", &[6]),
+        ("settings = [{ max-entries = { m = ", " } }]", &[1]),
+        ("settings = [{ key-size = { m = ", " } }]", &[1]),
+        ("settings = [{ value-size = { m = ", " } }]", &[1]),
+        ("settings = [{ inner-map = { m = ", " } }]", &[]),
+        ("settings = [{ program-type = { p = ", " } }]", STRING),
+        ("settings = [{ attach-target = { p = ", " } }]", STRING),
+        ("settings = [{ autoload = { p = ", " } }]", &[2]),
+        ("settings = [{ set = { v = ", " } }]", &[0, 1, 2, 3]),
+        ("settings = [{ ksym = { s = ", " } }]", STRING),
+    ] {
+        for (index, value) in VALUES.iter().enumerate() {
+            let parsed = parse(&format!("\n{before}{value}{after}"));
+            assert_eq!(parsed.is_ok(), accepted.contains(&index), "{before}{value}: {parsed:?}");
+            let Err(TomlError { line, column, .. }) = parsed else { continue };
+            // An element of a list and a key of a table are within the value.
+            let columns = before.len() + 1..before.len() + 1 + value.len();
+            assert!(line == 2 && columns.contains(&column), "{before}{value}: {line}:{column}");
+        }
+    }
 }
 
 #[test]

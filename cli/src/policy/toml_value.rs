@@ -135,7 +135,7 @@ impl<'f, 't> Table<'f, 't> {
     }
 
     /// Returns the string, number or boolean of a key, as text.
-    pub(super) fn scalar(&self, key: &str) -> Result<String, TomlError> {
+    pub(super) fn scalar(&self, key: &str) -> Result<Option<String>, TomlError> {
         let read = |value: &'f DeValue<'t>| match value {
             DeValue::String(text) => Some(text.to_string()),
             DeValue::Boolean(value) => Some(value.to_string()),
@@ -146,8 +146,7 @@ impl<'f, 't> Table<'f, 't> {
             DeValue::Float(number) => Some(number.as_str().to_owned()),
             _ => None,
         };
-        let text = self.get(key, "a string, a number or a boolean", read)?;
-        text.ok_or_else(|| self.error(format!("no `{key}`")))
+        self.get(key, "a string, a number or a boolean", read)
     }
 
     /// Returns the strings of a key.
@@ -162,25 +161,13 @@ impl<'f, 't> Table<'f, 't> {
         array.iter().map(string).collect()
     }
 
-    /// Returns the entries of a table whose values are counts from 1 to 2^32 - 1.
-    pub(super) fn counts(&self) -> Result<Vec<(String, NonZeroU32)>, TomlError> {
-        let mut counts = Vec::new();
-        for (key, value) in self.table {
-            let integer = value.get_ref().as_integer();
-            let count = integer.and_then(|n| u32::from_str_radix(n.as_str(), n.radix()).ok());
-            let Some(count) = count.and_then(NonZeroU32::new) else {
-                let expected = "a number from 1 to 4294967295";
-                let problem = match integer {
-                    Some(number) => {
-                        format!("`{}` is {}, expected {expected}", key.get_ref(), number.as_str())
-                    }
-                    None => mismatch(key.get_ref(), value.get_ref(), expected),
-                };
-                return Err(TomlError::new(self.text, value.span().start, problem));
-            };
-            counts.push((key.get_ref().to_string(), count));
-        }
-        Ok(counts)
+    /// Returns the count of a key, from 1 to 2^32 - 1.
+    pub(super) fn count(&self, key: &str) -> Result<Option<NonZeroU32>, TomlError> {
+        const EXPECTED: &str = "a number from 1 to 4294967295";
+        let Some(number) = self.get(key, EXPECTED, DeValue::as_integer)? else { return Ok(None) };
+        let count = u32::from_str_radix(number.as_str(), number.radix()).ok().and_then(NonZeroU32::new);
+        let wrong = || self.error_at(key, format!("`{key}` is {}, expected {EXPECTED}", number.as_str()));
+        count.map(Some).ok_or_else(wrong)
     }
 
     fn with_table(&self, table: &'f DeTable<'t>, span: Option<Range<usize>>) -> Self {

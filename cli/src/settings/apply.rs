@@ -18,7 +18,7 @@ use core_relo_loader::{
     object::{MapDef, Program, ProgramType, SEC_DEFS, SecDef, TypeWordError, section_for_type},
 };
 use core_relo_verdict::{
-    loaders::Loader,
+    loaders::{Loader, LoaderRule, Stance},
     requirements::{NeedTable, ObjectNeeds},
 };
 use std::sync::Arc;
@@ -28,6 +28,7 @@ impl ObjectNames<'_, '_> {
     /// of the object's file.
     pub(super) fn apply(
         &self,
+        loader: Loader,
         object: &str,
         setting: &Setting,
         settings: &mut Settings,
@@ -50,7 +51,7 @@ impl ObjectNames<'_, '_> {
             SettingValue::Autoload(is_loaded) => {
                 let program = self.program(name).ok_or_else(no_such)?;
                 settings.program_mut(name).autoload = Some(*is_loaded);
-                let is_default = program.autoload() == *is_loaded;
+                let is_default = (program.autoload() || loader.loads_optional_programs()) == *is_loaded;
                 let default = if *is_loaded { "loaded" } else { "not loaded" };
                 Ok(is_default.then(|| format!("the program is {default} by default")))
             }
@@ -79,9 +80,10 @@ impl ObjectNames<'_, '_> {
         }
     }
 
-    /// Returns the settings that leave out a program which the load with all settings needs, and the reason.
+    /// Returns the settings that leave out a program which a loader loads all the same, and the reason.
     pub(super) fn loaded_anyway<'s>(
         &self,
+        loader: Loader,
         own: &[&'s Setting],
         settings: &Settings,
     ) -> Vec<(&'s Setting, String)> {
@@ -92,14 +94,20 @@ impl ObjectNames<'_, '_> {
         }
         let mut table = NeedTable::default();
         // An object with an error has it everywhere.
-        let Ok(mut needs) = ObjectNeeds::collect_for(Loader::CoreRelo, self.object, None, &mut table) else {
+        let Ok(mut needs) = ObjectNeeds::collect_for(loader, self.object, None, &mut table) else {
             return Vec::new();
         };
         needs.apply_settings(settings, &mut table);
-        let Ok(loaded) = needs.programs_of_load() else { return Vec::new() };
+        let mut loaded: Vec<_> =
+            needs.struct_ops_programs.iter().filter(|p| p.is_created).map(|p| p.program).collect();
+        // libbpf does not load the programs that a program array holds, and its load fails.
+        if matches!(LoaderRule::UnloadedValue.stance(loader), Stance::Accepts(_)) {
+            let Ok(with_held) = needs.programs_of_load() else { return Vec::new() };
+            loaded.extend(with_held);
+        }
         let is_loaded = |setting: &&&Setting| {
-            let programs = loaded.iter().filter_map(|index| self.object.programs().get(index.0));
-            programs.into_iter().any(|program| program.name() == setting.name.as_bytes())
+            let mut programs = loaded.iter().filter_map(|index| self.object.programs().get(index.0));
+            programs.any(|program| program.name() == setting.name.as_bytes())
         };
         let reason = "a program array or a struct_ops map of the load holds the program";
         left_out.filter(is_loaded).map(|setting| (*setting, reason.to_owned())).collect()

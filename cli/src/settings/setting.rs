@@ -1,5 +1,6 @@
 //! A setting, parsed from the argument of an option.
 
+use crate::error::BadInput;
 use core_relo_loader::{
     load_plan::{SymbolAddress, SymbolAddressSyntax},
     object::MapType,
@@ -17,6 +18,8 @@ pub(crate) struct Setting {
     pub(crate) value: SettingValue,
     /// The argument of the option.
     pub(crate) argument: String,
+    /// The place in `core-relo.toml`: file, line and column. `None` for an option of the command.
+    pub(crate) place: Option<String>,
 }
 
 /// The value of a setting.
@@ -179,7 +182,23 @@ impl Setting {
     }
 
     fn new(argument: &str, name: &str, value: SettingValue) -> Self {
-        Self { name: name.to_owned(), value, argument: argument.to_owned() }
+        Self { name: name.to_owned(), value, argument: argument.to_owned(), place: None }
+    }
+
+    /// Adds the place in `core-relo.toml` to an error of the setting.
+    pub(super) fn locate(&self, bad: BadInput) -> BadInput {
+        match &self.place {
+            None => bad,
+            Some(place) => {
+                BadInput { file: place.clone(), what: format!("{}: {}", bad.file, bad.what), ..bad }
+            }
+        }
+    }
+
+    /// Returns the warning about a setting that changes nothing in an object.
+    pub(super) fn ineffective(&self, object: &str, reason: &str) -> String {
+        let place = self.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        format!("{place}{object}: {self}: changes nothing: {reason}")
     }
 }
 

@@ -11,11 +11,14 @@ use core_relo_loader::{
     load_plan::{Settings, inner_map_name},
     object::{Object, SecDef, SecMatch},
 };
+use core_relo_verdict::loaders::Loader;
 use std::{collections::HashMap, ffi::OsString, mem, path::PathBuf};
 
 /// The settings of a command, for any number of objects. Later groups take precedence.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserSettings {
+    /// The loader that loads the objects: loaders differ in the programs that are loaded without being asked for.
+    loader: Loader,
     groups: Vec<SettingGroup>,
 }
 
@@ -42,18 +45,16 @@ pub(crate) struct AppliedSettings {
 }
 
 impl UserSettings {
-    /// Creates the settings of the options of a command.
+    /// Creates the settings of the options of a command that loads objects.
     pub(crate) fn new(args: &SettingsArgs) -> Result<Self, BadInput> {
-        let mut user = Self::default();
+        let mut user = Self::for_loader(Loader::CoreRelo);
         user.add_options(args)?;
         Ok(user)
     }
 
-    /// Creates the settings of the options of a command that loads objects in guests, where other programs are loaded.
-    pub(crate) fn for_guests(args: &SettingsArgs) -> Result<Self, BadInput> {
-        let user = Self::new(args)?;
-        user.check_for_guests()?;
-        Ok(user)
+    /// Creates no settings, for objects that a loader loads.
+    pub(crate) fn for_loader(loader: Loader) -> Self {
+        Self { loader, groups: Vec::new() }
     }
 
     /// Checks that no setting names a loaded program of the running kernel, which guests do not have.
@@ -64,10 +65,10 @@ impl UserSettings {
         };
         match self.groups.iter().flat_map(|group| &group.settings).find(names_program) {
             None => Ok(()),
-            Some(setting) => Err(BadInput::new(
+            Some(setting) => Err(setting.locate(BadInput::new(
                 setting.to_string(),
                 "names a program of the running kernel, which the guest does not have, expected PROG=FUNC",
-            )),
+            ))),
         }
     }
 
@@ -97,6 +98,18 @@ impl UserSettings {
         let of_file = self.groups.iter_mut().filter(|group| group.place.is_some());
         of_file.for_each(|group| group.demands_names = false);
         self
+    }
+
+    /// Returns a note about the settings of `core-relo.toml` that an object gets. `None` if there are none.
+    pub(crate) fn file_note(&self, file: &ObjectFile, object: &Object<'_>) -> Option<String> {
+        if self.groups.iter().all(|group| group.place.is_none()) {
+            return None;
+        }
+        let names = ObjectNames::new(object);
+        let own = self.settings_of(&file.name, &names);
+        let settings: Vec<_> = own.iter().filter(|s| s.place.is_some()).map(ToString::to_string).collect();
+        let place = own.iter().find_map(|setting| setting.place.as_ref())?;
+        Some(format!("{}: settings of {place}: {} (--no-config ignores them)", file.name, settings.join(" ")))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -151,15 +164,16 @@ impl UserSettings {
         let own = self.settings_of(object, names);
         let mut ineffective = Vec::new();
         for setting in &own {
-            let reason = names.apply(object, setting, settings)?;
+            let reason =
+                names.apply(self.loader, object, setting, settings).map_err(|bad| setting.locate(bad))?;
             ineffective.extend(reason.map(|reason| (*setting, reason)));
         }
-        for (setting, reason) in names.loaded_anyway(&own, settings) {
+        for (setting, reason) in names.loaded_anyway(self.loader, &own, settings) {
             if ineffective.iter().all(|(known, _)| *known != setting) {
                 ineffective.push((setting, reason));
             }
         }
-        let warning = |(setting, reason)| format!("{object}: {setting}: changes nothing: {reason}");
+        let warning = |(setting, reason): (&Setting, String)| setting.ineffective(object, &reason);
         Ok(ineffective.into_iter().map(warning).collect())
     }
 

@@ -46,7 +46,7 @@ impl Loader {
 
     /// Returns whether the loader loads programs whose section begins with `?`, unless user space removes them (cilium/ebpf:
     /// `getProgType`, which ignores the mark).
-    pub(crate) const fn loads_optional_programs(self) -> bool {
+    pub const fn loads_optional_programs(self) -> bool {
         matches!(self, Self::Cilium)
     }
 

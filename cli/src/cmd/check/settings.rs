@@ -38,8 +38,8 @@ impl<'a> CheckSettings<'a> {
         let inputs = kernel_inputs(&args.evidence)?;
         let reports = Reports::new(args.format.report(), &args.report)?;
         let mut config = Config::of_project(&args.config)?;
-        let loader = args.evidence.loader.loader.or(config.loader).unwrap_or_default();
-        let user = config.take_settings(&args.settings)?;
+        let loader = config.loader(args.evidence.loader.loader);
+        let user = config.take_settings(loader, &args.settings)?;
         let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
         if !args.boot.is_empty() {
             user.check_for_guests()?;

@@ -23,7 +23,7 @@ use crate::{
         object::ObjectFile,
         variant_table::read_variants,
     },
-    policy::Config,
+    policy::{Config, ProjectLoad},
     process::threads::Threads,
     settings::UserSettings,
 };
@@ -39,12 +39,10 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     }
     let read = kernel_inputs(&args.evidence).and_then(|inputs| {
         let given = args.variants.as_deref().map(read_variants).transpose()?;
-        let mut config = Config::of_project(&args.config)?;
-        let user = config.take_settings(&args.settings)?.for_one_of_project();
-        let loader = args.evidence.loader.loader.or(config.loader).unwrap_or_default();
-        Ok((inputs, given, user, loader))
+        let load = Config::load_of_project(&args.config, args.evidence.loader.loader, &args.settings)?;
+        Ok((inputs, given, load))
     });
-    let (inputs, given, user, loader) = match read {
+    let (inputs, given, ProjectLoad { loader, user }) = match read {
         Ok(read) => read,
         Err(bad) => return console.report_error(&bad),
     };

@@ -1,9 +1,6 @@
 //! `explain --relocation`: one relocation, even if it resolves. Also the relocations of a subprogram.
 
-use crate::cmd::{
-    plans::{PlanRequest, check_program, for_each_kernel},
-    verdicts::objects::relocation_options,
-};
+use crate::cmd::plans::{PlanRequest, check_program, for_each_kernel};
 use crate::{
     args::{
         format::Format,
@@ -24,8 +21,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
         objects: slice::from_ref(&args.object),
         kernels: &args.kernels,
         settings: &args.settings,
+        config: &args.config,
+        loader: args.evidence.loader.loader,
         program: args.program.as_deref(),
-        options: relocation_options(args.evidence.loader.loader()),
+        zero_extends_enums: false,
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program

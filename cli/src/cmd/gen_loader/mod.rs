@@ -11,7 +11,8 @@ use crate::{
     input::{loader_file, object::ObjectFile, variant_table::unchosen_note},
     output,
     plan_error::{RefusedExterns, group_externs, in_one_line, load_message, zero_extend_help},
-    settings::{UserSettings, check_program_name},
+    policy::Config,
+    settings::check_program_name,
 };
 use core_relo::plan::Options;
 use core_relo_loader::{
@@ -20,6 +21,7 @@ use core_relo_loader::{
     load_plan::LoadPlanError,
     loader_program::{LoaderFile, LoaderOptions},
 };
+use core_relo_verdict::loaders::Loader as OpeningLoader;
 use report::report;
 use std::io;
 use target::LoaderTarget;
@@ -56,9 +58,9 @@ fn generate(
     };
     target.warning.iter().try_for_each(|warning| console.warn(&format!("{}: {warning}", target.name)))?;
     match generate_for(target, args) {
-        Ok(Generated { file: written, note, warnings }) => {
+        Ok(Generated { file: written, notes, warnings }) => {
             warnings.iter().try_for_each(|warning| console.warn(warning))?;
-            note.iter().try_for_each(|note| console.note(note))?;
+            notes.iter().try_for_each(|note| console.note(note))?;
             Ok(Ok(written))
         }
         Err(bad) => Ok(Err(bad)),
@@ -68,8 +70,8 @@ fn generate(
 /// A generated loader file, and what its user should know.
 struct Generated {
     file: NamedLoaderFile,
-    /// A note about variants of the object.
-    note: Option<String>,
+    /// Notes about the settings of `core-relo.toml` and the variants of the object.
+    notes: Vec<String>,
     /// The settings that change nothing.
     warnings: Vec<String>,
 }
@@ -85,8 +87,9 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
     let mut loader = Loader::for_kernel(object, target.kernel.clone()).name(&name);
     loader.settings_mut().core_options =
         Options::default().zero_extend_unsigned_enums(args.zero_extend_enums);
-    let settings = UserSettings::new(&args.setup.settings)?;
-    let warnings = set_up(&mut loader, input, args.setup.kconfig.as_deref(), &settings)?;
+    let options = &args.setup.settings;
+    let load = Config::load_of_project(&args.config, Some(OpeningLoader::CoreRelo), options)?;
+    let warnings = set_up(&mut loader, input, args.setup.kconfig.as_deref(), &load.user)?;
     for program in &args.program {
         check_program_name(input, object, program)?;
     }
@@ -109,6 +112,7 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
     let note = "the object declares variants: the file has the default programs, nothing chooses among the variants; \
                 `load --adaptive` chooses among those of the object";
     let note = args.program.is_empty().then(|| unchosen_note(input, object, note)).flatten();
+    let notes = load.user.file_note(input, object).into_iter().chain(note).collect();
     let file = NamedLoaderFile { path: escape_path(output), file, bytes: bytes.len() };
-    Ok(Generated { file, note, warnings })
+    Ok(Generated { file, notes, warnings })
 }

@@ -93,6 +93,7 @@ impl<'o> JudgedObject<'o> {
 /// The programs that a load selects.
 #[derive(Clone, Copy)]
 pub(crate) struct LoadSelection<'s> {
+    pub(crate) loader: Loader,
     pub(crate) settings: &'s Settings,
     /// The only program of the load. `None` for those of the default load with the settings.
     pub(crate) program: Option<&'s str>,
@@ -110,7 +111,8 @@ pub(crate) fn plan_by_load<'p>(
     }
     let mut table = NeedTable::default();
     // Without needs, no load is possible.
-    let Ok(mut needs) = ObjectNeeds::collect(object, relocs, &mut table) else { return Ok(plan) };
+    let needs = ObjectNeeds::collect_for(selection.loader, object, relocs, &mut table);
+    let Ok(mut needs) = needs else { return Ok(plan) };
     needs.apply_settings(selection.settings, &mut table);
     if let Some(program) = selection.program {
         needs.relocate_alone(program);
@@ -209,12 +211,16 @@ fn judge_objects(
         }
     }
     let names = table.names();
-    use_objects(console, &JudgedObjects { objects, needs: table, names, options: relocation_options(loader) })
+    use_objects(
+        console,
+        &JudgedObjects { objects, needs: table, names, options: relocation_options(loader, false) },
+    )
 }
 
-/// Returns how a loader relocates enumerators.
-pub(crate) fn relocation_options(loader: Loader) -> Options {
-    Options::default().zero_extend_unsigned_enums(matches!(loader, Loader::Cilium | Loader::Aya))
+/// Returns how a loader relocates enumerators, unless the caller wants them zero-extended.
+pub(crate) fn relocation_options(loader: Loader, zero_extends_enums: bool) -> Options {
+    let zero_extends = zero_extends_enums || matches!(loader, Loader::Cilium | Loader::Aya);
+    Options::default().zero_extend_unsigned_enums(zero_extends)
 }
 
 /// Applies settings of user space to the objects that have their names. Returns warnings about settings that change nothing.

@@ -19,7 +19,7 @@ use crate::{
         setup::report_failure,
     },
     json::vm as json,
-    settings::UserSettings,
+    policy::{Config, ProjectLoad},
     text::{
         line::Line,
         style::{self, BOLD, DIM, ERROR, GOOD},
@@ -39,12 +39,13 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
         Ok(budget) => budget,
         Err(bad) => return console.report_error(&bad),
     };
-    let settings =
-        BootSettings { guest: &args.guest, loader: args.loader.loader(), stats: args.stats.needs_stats() };
-    let user = match UserSettings::for_guests(&args.settings) {
-        Ok(user) => user,
+    let load = Config::load_of_project(&args.config, args.loader.loader, &args.settings);
+    let load = load.and_then(|load| load.user.check_for_guests().map(|()| load));
+    let ProjectLoad { loader, user } = match load {
+        Ok(load) => load,
         Err(bad) => return console.report_error(&bad),
     };
+    let settings = BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
     let mut emit = |console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel| {
         booted.record(objects, &mut budget);
         report(console, objects, booted)
