@@ -284,6 +284,27 @@ fn a_setting_that_changes_nothing_is_a_warning() {
     assert!(run.err.contains("changes nothing: the map is not created"), "{}", run.err);
 }
 
+/// A reason of several programs is one line. Its fix names one of them, and the line all.
+#[test]
+fn the_fix_of_several_programs_names_each() {
+    let test = "the_fix_of_several_programs_names_each";
+    let Some(dir) = compile(test).filter(|_| has_running_btf(test)) else { return };
+    let source = "__attribute__((section(\"x\"), used)) int one(void *ctx) { return 0; }\n\
+                  __attribute__((section(\"x\"), used)) int two(void *ctx) { return 1; }\n";
+    fs::write(dir.path().join("two.bpf.c"), source).unwrap();
+    let clang = ["-target", "bpf", "-g", "-O2", "-c", "two.bpf.c", "-o", "two.bpf.o"];
+    assert!(Command::new("clang").args(clang).current_dir(dir.path()).status().unwrap().success());
+    let run = run_in(dir.path(), ["check", "two.bpf.o"]);
+    let lines: Vec<_> = run.out.lines().filter(|line| line.contains("--program-type")).collect();
+    let [line] = *lines else { panic!("{}", run.out) };
+    assert!(
+        line.contains("fix: --program-type one=TYPE") && line.ends_with("; likewise for each of: one, two"),
+        "{line}"
+    );
+    let run = run_in(dir.path(), ["check", "two.bpf.o", "--program-type", "one=tc"]);
+    assert!(run.out.contains("--program-type two=TYPE") && !run.out.contains("likewise"), "{}", run.out);
+}
+
 /// The program array holds `next`, and `start` uses the array. The struct_ops map uses `init`.
 #[test]
 fn a_program_that_the_load_needs_is_not_left_out_without_a_word() {

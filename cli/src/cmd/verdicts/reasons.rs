@@ -6,8 +6,14 @@ use crate::{
     text::{line::Line, style::DIM},
 };
 use core_relo::sort::sort_by_key;
-use core_relo_verdict::judge::ObjectVerdict;
-use std::{cmp::Reverse, collections::HashSet};
+use core_relo_verdict::judge::{ObjectVerdict, Reason};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+
+/// The number of programs that a fix lists.
+const SHOWN_PROGRAMS: usize = 8;
 
 /// Returns the different reasons of the object and its programs as lines, with their source positions. With a limit, the others are only
 /// counted.
@@ -31,12 +37,22 @@ pub(crate) fn reason_lines(
     sort_by_key(&mut reasons, |(program, reason, entry)| {
         (entry.is_some(), program.is_some_and(|program| !program.autoload), Reverse(reason.verdict))
     });
-    let (mut distinct, mut lines) = (HashSet::new(), Vec::new());
+    let position = |reason: &Reason| reason.source.as_ref().map(|source| format!("{} ", source.position()));
+    let (mut distinct, mut lines) = (HashMap::new(), Vec::new());
+    for (program, reason, _) in &reasons {
+        let same: &mut Vec<_> = distinct.entry((position(reason), &reason.text)).or_default();
+        same.extend(program.map(|program| (&*program.name, &reason.fix)));
+    }
+    let mut written = HashSet::new();
     for (program, reason, entry) in reasons {
-        let position = reason.source.as_ref().map(|source| format!("{} ", source.position()));
-        if !distinct.insert((position.clone(), &reason.text)) || lines.len() >= limit {
+        if lines.len() >= limit {
+            break;
+        }
+        let position = position(reason);
+        if !written.insert((position.clone(), &reason.text)) {
             continue;
         }
+        let same = distinct.get(&(position.clone(), &reason.text)).map_or(&[][..], Vec::as_slice);
         let subject = match program {
             None => String::new(),
             Some(program) if program.autoload => format!("{}: ", program.name),
@@ -50,7 +66,7 @@ pub(crate) fn reason_lines(
         let line = Line::new().styled(DIM, position.unwrap_or_default());
         lines.push(match (entry, &reason.fix) {
             (Some(entry), _) => line.styled(DIM, format!("{text}; {}", entry.words())),
-            (None, Some(fix)) => line.text(format!("{text}; fix: {fix}")),
+            (None, Some(fix)) => line.text(format!("{text}; fix: {fix}{}", for_each_of(same, &reason.fix))),
             (None, None) => line.text(text),
         });
     }
@@ -67,4 +83,15 @@ pub(crate) fn reason_lines(
         lines.push(Line::new().styled(DIM, more));
     }
     lines
+}
+
+/// Returns the words for programs with the same reason, each with a fix of its own such as an option with its name. `fix` is the shown one.
+fn for_each_of(same: &[(&str, &Option<String>)], fix: &Option<String>) -> String {
+    if same.iter().all(|(_, other)| *other == fix) {
+        return String::new();
+    }
+    let names: Vec<_> = same.iter().take(SHOWN_PROGRAMS).map(|(program, _)| *program).collect();
+    let more = same.len().checked_sub(SHOWN_PROGRAMS).filter(|more| *more > 0);
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    format!("; likewise for each of: {}{more}", names.join(", "))
 }
