@@ -116,7 +116,7 @@ impl<'s> CLine<'s> {
             let is_unevaluated = UNEVALUATED
                 .iter()
                 .any(|name| before.strip_suffix('(').is_some_and(|before| before.trim_end().ends_with(name)));
-            !is_address && !is_assigned && !is_unevaluated
+            !is_address && !is_assigned && !is_unevaluated && !self.is_guarded(&access.range, path)
         });
         self.prefer_path(reads, path)
     }
@@ -171,6 +171,18 @@ impl<'s> CLine<'s> {
             let is_longer = after.starts_with(['[', '(', '.']) || after.starts_with("->");
             (!is_longer).then_some(MemberAccess { range: base_start..end, base: before.get(base_start..)? })
         })
+    }
+
+    /// Returns whether a part is guarded as fixes guard it: `bpf_core_field_exists(struct task_struct, comm) ? task->comm : 0`.
+    pub(super) fn is_guarded(&self, part: &Range<usize>, path: &str) -> bool {
+        let (before, _) = self.around(part);
+        let condition = before.strip_suffix('?').and_then(|before| before.trim_end().strip_suffix(')'));
+        condition.is_some_and(|condition| condition.ends_with(&format!(", {path}")))
+    }
+
+    /// Returns whether the line has a guard of fixes.
+    pub(super) fn has_guard(&self, condition: &str) -> bool {
+        self.0.contains(condition)
     }
 
     /// Returns the text before and after a part, without the white space around the part.
@@ -480,6 +492,13 @@ mod tests {
         assert_eq!(read("a[7]"), Some("p->a[1]"), "any index, as of a loop");
         let line = CLine::new("f(&p->a[1], &p->a[2]);").unwrap();
         assert_eq!(line.get(&line.find_member_address("a[2]").unwrap().range), Some("&p->a[2]"));
+    }
+
+    #[test]
+    fn a_guarded_read_needs_no_second_guard() {
+        let line = "x = (bpf_core_field_exists(struct s, a) ? s->a : 0) + t->a;";
+        assert_eq!(base_of(line, "a"), Some("t"));
+        assert_eq!(base_of("x = (s->b ? s->a : 0);", "a"), Some("s"));
     }
 
     #[test]

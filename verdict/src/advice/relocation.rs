@@ -146,7 +146,7 @@ fn alternative_fix(
         let branches = format!("if ({condition}) {{ {original} }} else {{ {other} asm volatile(\"\"); }}");
         line.replace(&statement, &branches)?
     } else {
-        let call = line.find_call("BPF_CORE_READ")?;
+        let call = line.find_call("BPF_CORE_READ").filter(|call| !line.is_guarded(&call.range, wanted))?;
         let arguments = split_arguments(call.arguments);
         let (_, others) = arguments
             .split_last()
@@ -193,7 +193,10 @@ fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
     let with_access = line.filter(|line| line.mentions(last));
     let read = with_access.and_then(|line| {
         let in_macro = || {
-            let calls = || READ_MACROS.iter().flat_map(|name| line.calls(name));
+            let calls = || {
+                let calls = READ_MACROS.iter().flat_map(|name| line.calls(name));
+                calls.filter(|call| !line.is_guarded(&call.range, path))
+            };
             let has = |call: &Call<'_>, is_path: &dyn Fn(&str) -> bool| {
                 split_arguments(call.arguments).iter().skip(1).any(|argument| is_path(argument))
             };
@@ -209,8 +212,16 @@ fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
     // The rest of the call, on the next line, needs no change.
     let begun =
         || READ_MACROS.iter().find_map(|name| line?.before_begun_call(name, &format!("!{condition} ? 0 : ")));
-    if let Some(code) = read.or_else(begun) {
+    let has_guard = with_access.is_some_and(|line| line.has_guard(condition));
+    if let Some(code) = read.or_else(|| if has_guard { None } else { begun() }) {
         return Fix::c(FixPlace::Line, zero_text(what), code);
+    }
+    if has_guard {
+        let text = format!(
+            "the line has this guard, but the compiler takes the place of `{what}` before it, as out of a loop: put the condition around the \
+             loop, or around the call of the function"
+        );
+        return Fix::c(FixPlace::Condition, text, condition.clone());
     }
     if let Some(statement) = with_access.and_then(CLine::as_statement) {
         if let Some(zeroing) = with_access.and_then(CLine::as_zeroing) {
