@@ -108,6 +108,7 @@ mod loader;
 mod lockdown;
 pub mod maps;
 mod memory_limit;
+mod memory_nodes;
 mod owner_process;
 mod privileges;
 pub mod ring;

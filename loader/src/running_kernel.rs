@@ -3,7 +3,7 @@
 use crate::{
     features, kconfig_file,
     kernel_version::running_version,
-    lockdown,
+    lockdown, memory_nodes,
     sys::{self, Errno},
     target::{release, running_kernel_btf},
 };
@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use core_relo_object::{
     load_plan::{ReadSystem, RefusedAttachType, TargetKernel},
     lockdown::Lockdown,
+    memory_nodes::MemoryNodes,
 };
 use std::{
     fs::File,
@@ -49,6 +50,10 @@ impl ReadSystem for RunningSystem {
 
     fn lockdown(&self) -> Option<Lockdown> {
         lockdown::active()
+    }
+
+    fn memory_nodes(&self) -> Option<MemoryNodes> {
+        memory_nodes::online()
     }
 }
 

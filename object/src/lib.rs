@@ -7,6 +7,7 @@
 //! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
 //! | [`map_limits`] | the limits of some kernels and machines for the definition of a map |
 //! | [`map_rules`] | the rules of the kernel for the definition of a map, by map type |
+//! | [`memory_nodes`] | the memory nodes of a machine |
 //! | [`map_owner`] | the properties that the programs of a program array have in common, by kernel |
 //! | [`loader_program`] | loader programs, which load an object from within the kernel (light skeletons), and their files |
 //! | [`events`] | types of the records of ring buffers and perf event arrays |
@@ -57,6 +58,7 @@ pub mod lockdown;
 pub mod map_limits;
 pub mod map_owner;
 pub mod map_rules;
+pub mod memory_nodes;
 pub mod object;
 #[cfg(feature = "static-link")]
 pub mod static_link;

@@ -2,7 +2,7 @@
 
 use crate::{
     errno::Errno,
-    map_rules::{MapInput, MapRule, find_map_errors},
+    map_rules::{MapInput, MapRule, chosen_node, find_map_errors},
     object::{MapDef, MapType},
 };
 use core::fmt;
@@ -55,6 +55,11 @@ pub enum MapLimit {
         /// The number of entries.
         entries: u32,
     },
+    /// The memory nodes of the machine.
+    MemoryNode {
+        /// The number of the node.
+        node: u32,
+    },
 }
 
 impl MapLimit {
@@ -69,17 +74,18 @@ impl MapLimit {
         )
     }
 
-    /// Returns the attribute of the definition that exceeds the limit.
-    pub const fn attribute(self) -> MapInput {
+    /// Returns the name of the attribute of the definition that exceeds the limit.
+    pub const fn attribute(self) -> &'static str {
         match self {
-            Self::HashKey { .. } => MapInput::KeySize,
-            Self::Cpus { .. } => MapInput::MaxEntries,
+            Self::HashKey { .. } => MapInput::KeySize.name(),
+            Self::Cpus { .. } => MapInput::MaxEntries.name(),
+            Self::MemoryNode { .. } => "numa_node",
             Self::PerCpuValue { .. }
             | Self::PerCpuAllocation { .. }
             | Self::CgroupStorage { .. }
             | Self::ArrayValue { .. }
             | Self::Element { .. }
-            | Self::StackFrames { .. } => MapInput::ValueSize,
+            | Self::StackFrames { .. } => MapInput::ValueSize.name(),
         }
     }
 }
@@ -99,6 +105,7 @@ impl fmt::Display for MapLimit {
                 write!(f, "{bytes}, expected 8 bytes for each of at most kernel.perf_event_max_stack frames")
             }
             Self::Cpus { entries } => write!(f, "{entries}, expected at most CONFIG_NR_CPUS"),
+            Self::MemoryNode { node } => write!(f, "{node}, expected a memory node of the machine"),
         }
     }
 }
@@ -119,7 +126,8 @@ impl ExceededLimit {
     /// Returns the error by which the kernel refuses the map.
     pub fn errno(self) -> Errno {
         match (self.limit, self.map_type) {
-            (MapLimit::StackFrames { .. }, _) | (MapLimit::Element { .. }, MapType::LpmTrie) => EINVAL,
+            (MapLimit::StackFrames { .. } | MapLimit::MemoryNode { .. }, _)
+            | (MapLimit::Element { .. }, MapType::LpmTrie) => EINVAL,
             _ => E2BIG,
         }
     }
@@ -129,7 +137,7 @@ impl fmt::Display for ExceededLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { is_inner, map_type, limit } = *self;
         f.write_str(if is_inner { "inner map: " } else { "" })?;
-        write!(f, "{} does not fit {map_type}: {limit}", limit.attribute().name())
+        write!(f, "{} does not fit {map_type}: {limit}", limit.attribute())
     }
 }
 
@@ -172,7 +180,12 @@ pub fn find_map_limits(def: &MapDef) -> Vec<ExceededLimit> {
     let mut exceeded = Vec::new();
     for (is_inner, def) in [(false, Some(def)), (true, def.inner.as_deref())] {
         let Some((def, map_type)) = def.and_then(|def| Some((def, def.known_type()?))) else { continue };
-        let limits = [key_limit(map_type, def), value_limit(map_type, def), entries_limit(map_type, def)];
+        let limits = [
+            key_limit(map_type, def),
+            value_limit(map_type, def),
+            entries_limit(map_type, def),
+            node_limit(def),
+        ];
         let limits = limits.into_iter().flatten();
         exceeded.extend(limits.map(|limit| ExceededLimit { is_inner, map_type, limit }));
     }
@@ -236,6 +249,13 @@ fn entries_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
     let entries = def.max_entries;
     // One entry fits every kernel.
     (map_type == MapType::Cpumap && entries > 1).then_some(MapLimit::Cpus { entries })
+}
+
+/// Returns the limit for the memory node, unless every kernel refuses the node.
+fn node_limit(def: &MapDef) -> Option<MapLimit> {
+    let node = chosen_node(def)?;
+    let breaks_rule = find_map_errors(def).iter().any(|error| matches!(error.rule, MapRule::NumaNode { .. }));
+    (!breaks_rule).then_some(MapLimit::MemoryNode { node })
 }
 
 #[cfg(test)]

@@ -156,9 +156,11 @@ const RDONLY_PROG: u32 = 1 << 7;
 const WRONLY_PROG: u32 = 1 << 8;
 const NO_COMMON_LRU: u32 = 1 << 1;
 /// `BPF_F_NUMA_NODE`: the memory of the map is that of the node `numa_node`.
-pub const NUMA_NODE: u32 = 1 << 2;
+const NUMA_NODE: u32 = 1 << 2;
 /// The last memory node that a machine may have (kernel: `MAX_NUMNODES`, `CONFIG_NODES_SHIFT` of 10).
 const LAST_NODE: u32 = 1023;
+/// The number by which a definition chooses no node (kernel: `NUMA_NO_NODE`).
+const NO_NODE: u32 = u32::MAX;
 /// `BPF_F_RDONLY`, `BPF_F_WRONLY`.
 const USER_ACCESS: u32 = RDONLY | WRONLY;
 const STACK_BUILD_ID: u32 = 1 << 5;
@@ -262,8 +264,13 @@ fn broken_extra_rule(map_type: MapType, found: u64) -> Option<MapRule> {
 
 /// Returns the rule for the memory node that a definition breaks. Without the flag, the kernel ignores the node.
 fn broken_node_rule(def: &MapDef) -> Option<MapRule> {
-    let found = def.numa_node.filter(|_| def.map_flags & NUMA_NODE != 0)?;
+    let found = chosen_node(def)?;
     (found > LAST_NODE).then_some(MapRule::NumaNode { found })
+}
+
+/// Returns the memory node that a definition chooses.
+pub(crate) fn chosen_node(def: &MapDef) -> Option<u32> {
+    def.numa_node.filter(|node| def.map_flags & NUMA_NODE != 0 && *node != NO_NODE)
 }
 
 /// Returns the names of the flags in `map_flags` that some kernel knows.
@@ -464,6 +471,7 @@ mod tests {
         };
         assert_eq!(errors(NUMA_NODE, 4096), ["numa_node is 4096, expected at most 1023"]);
         assert!(errors(NUMA_NODE, 1023).is_empty() && errors(0, 4096).is_empty());
+        assert!(errors(NUMA_NODE, u32::MAX).is_empty());
         assert_eq!(flag_names(0b101).collect::<Vec<_>>(), ["BPF_F_NO_PREALLOC", "BPF_F_NUMA_NODE"]);
     }
 }

@@ -10,18 +10,18 @@ use super::{
 use crate::{
     hint::Hint,
     memory_limit::memory_shortage,
+    memory_nodes,
     sys::{Errno, MapCreate, Pod as _},
     token_scope::TokenRequest,
 };
 use core_relo::TypeId;
 use core_relo_object::{
     load_plan::{MapPlan, MapRole, SlotPlan},
-    map_limits::ExceededLimit,
+    map_limits::{ExceededLimit, MapLimit},
     map_rules::flag_names,
     object::MapType,
 };
 use std::{
-    fs,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     path::Path,
 };
@@ -268,7 +268,24 @@ impl<K: Kernel> Loading<'_, K> {
 
 /// Returns the limit of some kernels and machines that explains why this one refuses a map.
 fn exceeded_limit(map: &MapPlan, errno: Errno) -> Option<ExceededLimit> {
-    map.exceeded_limits().into_iter().find(|exceeded| exceeded.errno() == errno)
+    map.exceeded_limits().into_iter().find(|exceeded| {
+        exceeded.errno() == errno
+            && match exceeded.limit {
+                MapLimit::MemoryNode { node } => {
+                    memory_nodes::online().is_some_and(|nodes| !nodes.contains(node))
+                }
+                _ => true,
+            }
+    })
+}
+
+/// Returns the text about a limit, with the nodes of this machine if the limit is that of memory nodes.
+fn limit_hint(exceeded: ExceededLimit) -> LoadHint {
+    let text = format!("a limit of this kernel or machine: {exceeded}");
+    match (exceeded.limit, memory_nodes::online()) {
+        (MapLimit::MemoryNode { .. }, Some(nodes)) => LoadHint(format!("{text}: {nodes}")),
+        _ => LoadHint(text),
+    }
 }
 
 /// Returns the likely reason for the kernel's refusal of a map. `has_type` is whether the kernel has the map's type, if that is known.
@@ -285,15 +302,13 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
         return LoadHint(format!("every kernel refuses the map: {error}"));
     }
     if let Some(exceeded) = exceeded_limit(map, errno).filter(|_| has_type != Some(false)) {
-        return LoadHint(format!("a limit of this kernel or machine: {exceeded}"));
+        return limit_hint(exceeded);
     }
-    if errno.0 == libc::EINVAL && has_type != Some(false) {
-        if let Some(error) = map.unknown_flag() {
-            return LoadHint(format!("this kernel does not know the flag, either: {error}"));
-        }
-        if let Some(problem) = map.chosen_node().and_then(missing_node) {
-            return LoadHint(problem);
-        }
+    if errno.0 == libc::EINVAL
+        && has_type != Some(false)
+        && let Some(error) = map.unknown_flag()
+    {
+        return LoadHint(format!("this kernel does not know the flag, either: {error}"));
     }
     let text = match errno.0 {
         libc::EINVAL
@@ -339,22 +354,6 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
         _ => Hint::for_errno(errno).0.to_owned(),
     };
     LoadHint(text)
-}
-
-/// The memory nodes of this machine with memory, as `0-1`.
-const ONLINE_NODES: &str = "/sys/devices/system/node/online";
-
-/// Returns the problem of a memory node that this machine does not have.
-fn missing_node(node: u32) -> Option<String> {
-    let online = fs::read_to_string(ONLINE_NODES).ok()?;
-    let online = online.trim();
-    let has_node = online.split(',').any(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        first.parse().is_ok_and(|first| node >= first) && last.parse().is_ok_and(|last| node <= last)
-    });
-    (!has_node).then(|| {
-        format!("numa_node is {node} (BPF_F_NUMA_NODE), expected a memory node of this machine: {online}")
-    })
 }
 
 #[cfg(test)]
@@ -413,10 +412,6 @@ mod tests {
             map.set_attributes(MapAttributes { map_type: MapType::Array.number(), map_flags, ..sizes });
             let text = hint(&map, Errno(libc::EINVAL), Some(true)).0;
             assert!(text.ends_with(expected), "{text}");
-        }
-        if fs::exists(ONLINE_NODES).unwrap_or(false) {
-            assert!(missing_node(0).is_none());
-            assert!(missing_node(1000).unwrap().starts_with("numa_node is 1000 (BPF_F_NUMA_NODE), expected"));
         }
         // The kernel has this error for LRU hashes only.
         let mut lru = MapPlan::default();

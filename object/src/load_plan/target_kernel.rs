@@ -1,7 +1,10 @@
 //! The kernel and the machine that a load is planned for.
 
 use super::late_binding::LateBinding;
-use crate::{errno::Errno, features::Features, lockdown::Lockdown, object::AttachType, target::KernelBtf};
+use crate::{
+    errno::Errno, features::Features, lockdown::Lockdown, memory_nodes::MemoryNodes, object::AttachType,
+    target::KernelBtf,
+};
 use alloc::sync::Arc;
 use core::fmt;
 use std::{
@@ -38,6 +41,11 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
 
     /// Returns the mode of the machine's lockdown. By default, it is not known to be active.
     fn lockdown(&self) -> Option<Lockdown> {
+        None
+    }
+
+    /// Returns the memory nodes of the machine. By default, they are not known.
+    fn memory_nodes(&self) -> Option<MemoryNodes> {
         None
     }
 }

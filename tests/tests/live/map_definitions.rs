@@ -47,6 +47,10 @@ const VALUES: [u32; 17] =
     [1, 4, 8, 12, 16, 32, 64, 1016, 1024, 4064, 4096, 4097, 32768, 32769, 40000, 65536, 65537];
 const ENTRIES: [u32; 8] = [1, 2, 64, 257, 4096, 8193, 65536, u32::MAX];
 const EXTRAS: [u64; 4] = [1, 15, 16, 1 << 32];
+/// Memory nodes. The last number chooses none.
+const NODES: [u32; 5] = [0, 1, 1023, 1024, u32::MAX];
+/// `BPF_F_NUMA_NODE`.
+const NUMA_NODE: u32 = 1 << 2;
 /// The types whose numbers of entries have a limit that no memory is allocated for.
 const LIMITED: [MapType; 7] = [
     MapType::Hash,
@@ -87,6 +91,12 @@ fn definitions(map_type: MapType, [key, value, entries, flags]: [u32; 4]) -> Vec
     for extra in EXTRAS {
         add(&|def| def.map_extra = extra);
     }
+    for node in NODES {
+        add(&|def| {
+            def.map_flags |= NUMA_NODE;
+            def.numa_node = Some(node);
+        });
+    }
     // The first 13 flags are those of all kernels. BPF_F_NUMA_NODE is valid with node 0.
     for one in 0..13 {
         for other in one..13 {
@@ -104,6 +114,7 @@ fn create(def: &MapDef) -> Result<OwnedFd, Errno> {
         max_entries: def.max_entries,
         map_flags: def.map_flags,
         map_extra: def.map_extra,
+        numa_node: def.numa_node.unwrap_or(0),
         ..MapCreate::default()
     })
 }
@@ -115,7 +126,9 @@ fn the_kernel_follows_the_rules_for_definitions() {
     let kernel = running_kernel();
     let target = kernel.btf.target(false).unwrap();
     let kconfig = kernel.read_kconfig().ok();
-    let (query, inputs) = (NameQuery::default(), KernelInputs { kconfig, ..KernelInputs::default() });
+    let memory_nodes = kernel.system.as_ref().and_then(|system| system.memory_nodes());
+    let inputs = KernelInputs { kconfig, memory_nodes, ..KernelInputs::default() };
+    let query = NameQuery::default();
     let facts = KernelFacts::new(&target, &query, &inputs);
     let (mut wrong, mut counts) = (Vec::new(), [0usize; 3]);
     for (map_type, numbers) in VALID {

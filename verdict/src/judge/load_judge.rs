@@ -132,6 +132,7 @@ impl<'o> Evidence<'o> {
         inputs.kconfig_overrides = settings.kconfig.as_deref().map(Into::into);
         if let Some(system) = kernel.system.as_ref().filter(|_| kernel.btf.is_live()) {
             inputs.lockdown = system.lockdown();
+            inputs.memory_nodes = system.memory_nodes();
             if needs.traces_functions() {
                 inputs.refused_attach_types = system.refused_attach_types();
             }

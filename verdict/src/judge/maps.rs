@@ -81,7 +81,7 @@ fn limit_reason(
     answers: &KernelAnswers<'_, '_>,
 ) -> Option<Reason> {
     let place = if is_inner { format!("map {map}: inner map") } else { format!("map {map}") };
-    let attribute = limit.attribute().name();
+    let attribute = limit.attribute();
     let fix = match limit {
         MapLimit::StackFrames { .. } => {
             "127 frames in value_size, or a larger kernel.perf_event_max_stack".to_owned()

@@ -2,7 +2,7 @@
 
 use super::KernelVersion;
 use alloc::sync::Arc;
-use core_relo_object::{load_plan::RefusedAttachType, lockdown::Lockdown};
+use core_relo_object::{load_plan::RefusedAttachType, lockdown::Lockdown, memory_nodes::MemoryNodes};
 
 /// The facts about a kernel beside its BTF. Each may be missing. An empty text counts as missing.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub struct KernelInputs {
     pub refused_attach_types: Vec<RefusedAttachType>,
     /// The mode of the machine's lockdown, of the running kernel.
     pub lockdown: Option<Lockdown>,
+    /// The memory nodes of the machine, of the running kernel.
+    pub memory_nodes: Option<MemoryNodes>,
 }
 
 /// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`, or the file that the user gives.

@@ -12,7 +12,7 @@ use super::{
     observed::Observations,
 };
 use core_relo::btf::{Kind, Type};
-use core_relo_object::map_limits::MapLimit;
+use core_relo_object::{map_limits::MapLimit, memory_nodes::MemoryNodes};
 
 /// The most bytes of a value in cgroup storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
 const STORAGE_BYTES: u32 = 65407;
@@ -61,6 +61,7 @@ impl KernelFacts<'_> {
             }
             MapLimit::StackFrames { frames, .. } => self.stack_frames(frames),
             MapLimit::Cpus { entries } => self.cpus(entries),
+            MapLimit::MemoryNode { node } => self.memory_node(node),
         }
     }
 
@@ -74,6 +75,22 @@ impl KernelFacts<'_> {
         let text = format!("kernel.perf_event_max_stack={allowed}, and the value has {frames} frames");
         let evidence = Evidence { source: EvidenceSource::System, text };
         if frames <= allowed { Answer::Present(evidence) } else { Answer::Absent(evidence) }
+    }
+
+    /// Answers whether the machine has a memory node. Machines begin to count them at 0.
+    fn memory_node(&self, node: u32) -> Answer {
+        let Some(nodes) = &self.inputs.memory_nodes else {
+            return match node {
+                0 => Answer::Present(Evidence {
+                    source: EvidenceSource::Object,
+                    text: "machines have memory node 0".to_owned(),
+                }),
+                _ => Answer::Unknown(format!("only the machine lists them ({})", MemoryNodes::FILE)),
+            };
+        };
+        let text = format!("the memory nodes of the machine are {nodes} ({})", MemoryNodes::FILE);
+        let evidence = Evidence { source: EvidenceSource::System, text };
+        if nodes.contains(node) { Answer::Present(evidence) } else { Answer::Absent(evidence) }
     }
 
     /// Returns what kernels with small pages do, which the observed kernels have.

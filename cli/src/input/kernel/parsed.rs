@@ -195,6 +195,7 @@ impl Kernel {
         inputs.perf_event_max_stack = inputs.perf_event_max_stack.or_else(read_perf_event_max_stack);
         if let Some(system) = running_kernel().system {
             inputs.lockdown = system.lockdown();
+            inputs.memory_nodes = system.memory_nodes();
             if inputs.kconfig.is_none() && wanted.version_and_kconfig {
                 match system.read_kconfig() {
                     Ok(kconfig) => inputs.kconfig = Some(kconfig),

@@ -5,7 +5,7 @@ use crate::{
     internal::{InternalError, Invariant as _},
     loader_program::LoaderMap,
     map_limits::{ExceededLimit, find_map_limits},
-    map_rules::{MapDefError, MapRule, NUMA_NODE, find_map_errors},
+    map_rules::{MapDefError, MapRule, find_map_errors},
     object::{MapDef, MapType},
 };
 use alloc::{collections::BTreeMap, sync::Arc};
@@ -113,11 +113,6 @@ impl MapPlan {
     pub fn unknown_flag(&self) -> Option<MapDefError> {
         let mut errors = find_map_errors(&self.definition()).into_iter();
         errors.find(|error| matches!(error.rule, MapRule::FlagUnknown(_)))
-    }
-
-    /// Returns the memory node that the kernel allocates the map on, if the map chooses one.
-    pub fn chosen_node(&self) -> Option<u32> {
-        (self.attributes.map_flags & NUMA_NODE != 0).then_some(self.numa_node)
     }
 
     /// Returns the limits of some kernels and machines that the map exceeds.

@@ -1,6 +1,7 @@
 //! Verdicts on definitions of maps that exceed a limit of some kernels.
 
 use super::*;
+use core_relo_object::memory_nodes::MemoryNodes;
 
 /// Judges a map on a kernel of an age: without the marks of 5.10, with them, or with those of a release.
 fn reasons(
@@ -74,6 +75,29 @@ fn the_depth_of_a_stack_trace_is_a_setting_of_the_machine() {
     let inputs = KernelInputs { perf_event_max_stack: Some(128), ..KernelInputs::default() };
     assert_eq!(reasons(&map(128 * 8), &OLD, &inputs), []);
     let [(verdict, _)] = &*reasons(&map(129 * 8), &OLD, &inputs) else { panic!("one reason") };
+    assert_eq!(*verdict, Verdict::Refused);
+}
+
+#[test]
+fn a_memory_node_is_one_of_the_machine() {
+    let map = |flags, node| {
+        let sizes = [("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 4)];
+        [&sizes[..], &[("map_flags", flags), ("numa_node", node)]].concat()
+    };
+    let inputs = KernelInputs::default();
+    // Another machine has a first node, and maybe others. Without the flag, the kernel ignores the node.
+    for (flags, node) in [(4, 0), (0, 5), (4, u32::MAX)] {
+        assert_eq!(reasons(&map(flags, node), &OLD, &inputs), [], "{flags} {node}");
+    }
+    let [(verdict, text)] = &*reasons(&map(4, 5), &OLD, &inputs) else { panic!("one reason") };
+    assert_eq!(*verdict, Verdict::Unknown);
+    assert!(text.starts_with("map m: numa_node may not fit BPF_MAP_TYPE_HASH: 5, expected"), "{text}");
+    // The running machine shows its nodes.
+    let inputs = KernelInputs { memory_nodes: MemoryNodes::parse("0-1"), ..KernelInputs::default() };
+    assert_eq!(reasons(&map(4, 1), &OLD, &inputs), []);
+    let text = "map m: numa_node does not fit BPF_MAP_TYPE_HASH: 5, expected a memory node of the machine";
+    assert_eq!(reasons(&map(4, 5), &OLD, &inputs), [(Verdict::Refused, text.to_owned())]);
+    let [(verdict, _)] = &*reasons(&map(4, 1024), &OLD, &inputs) else { panic!("one reason") };
     assert_eq!(*verdict, Verdict::Refused);
 }
 
