@@ -1,6 +1,6 @@
 //! Errors of loads.
 
-use super::{signature::SignatureRefusal, verifier::RefusedProgram};
+use super::{shortage::is_shortage, signature::SignatureRefusal, verifier::RefusedProgram};
 use crate::{hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
@@ -231,11 +231,6 @@ impl LoadError {
             _ => None,
         }
     }
-}
-
-/// Returns whether an error is a lack of memory or descriptors, or the interruption by a signal. The verifier ends with `EAGAIN` then.
-pub(crate) const fn is_shortage(errno: Errno) -> bool {
-    matches!(errno.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
 }
 
 /// A likely remedy that may name parts of the object, printed in parentheses; may be empty.

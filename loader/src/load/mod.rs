@@ -24,6 +24,7 @@ mod prepare;
 mod programs;
 mod replaceable;
 mod reuse;
+mod shortage;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -33,8 +34,6 @@ mod verifier;
 mod verifier_stats;
 
 pub use crate::sys::{Keyring, ProgSignature, StreamId, UnknownKeyring};
-#[cfg(feature = "adaptive")]
-pub(crate) use error::is_shortage;
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
@@ -43,6 +42,8 @@ pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
 pub(crate) use replaceable::ReplaceablePrograms;
 pub use reuse::check_reused_maps;
+#[cfg(feature = "adaptive")]
+pub(crate) use shortage::is_shortage;
 pub use signature::SignatureRefusal;
 pub(crate) use token::create_token;
 pub use verifier::{Poison, RefusedProgram, ReportStep, VerifierReport};

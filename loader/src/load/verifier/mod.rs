@@ -6,7 +6,7 @@ pub use report::{ReportStep, VerifierReport};
 
 use self::report::LogParts;
 pub(super) use self::report::cut;
-use super::{error::is_shortage, old_verifier, verifier_stats::VerifierStats};
+use super::{old_verifier, shortage::is_shortage, verifier_stats::VerifierStats};
 use crate::{convert::before_nul, hint::Hint, lockdown, memory_limit::memory_shortage, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
