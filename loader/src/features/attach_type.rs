@@ -5,9 +5,9 @@ use super::{
         LINK_CREATE, PROG_LOAD, ProbeError, ProbeResult, Probed, answer, answer_refusal, is_undecided,
         undecided,
     },
+    feature::probe_feature,
     map_type::probe_map_of_programs,
     probe::Token,
-    prober::probe_feature,
     program::{EXIT, NO_FUNCTION, NO_TYPEDEF, ProbeProgram, RETURN_0, mov, probe_message},
 };
 use crate::{

@@ -31,6 +31,7 @@ mod answer;
 mod attach_type;
 mod calls;
 mod delegation;
+mod feature;
 mod instructions;
 mod map_type;
 mod policy;
@@ -44,54 +45,9 @@ pub(crate) use policy::refused_attach_types;
 pub(crate) use probe::load_unsigned;
 pub use prober::Prober;
 
-use crate::sys::Errno;
 use alloc::sync::Arc;
 use core_relo_object::object::{AttachType, LinkType, MapType, ProgramType};
 use std::{os::fd::OwnedFd, sync::OnceLock};
-
-/// A function that returns whether the kernel has a feature.
-type Probe = fn(probe::Token<'_>) -> Result<bool, Errno>;
-
-/// The probe of each feature.
-#[rustfmt::skip]
-const PROBES: [(Feature, Probe); 36] = [
-    (Feature::Names, probe::names),
-    (Feature::GlobalData, probe::global_data),
-    (Feature::Btf, probe::btf),
-    (Feature::BtfFunc, probe::btf_func),
-    (Feature::BtfGlobalFunc, probe::btf_global_func),
-    (Feature::BtfDatasec, probe::btf_datasec),
-    (Feature::ArrayMmap, probe::array_mmap),
-    (Feature::ExpectedAttachType, probe::expected_attach_type),
-    (Feature::ProbeReadKernel, probe::probe_read_kernel),
-    (Feature::ProgBindMap, probe::prog_bind_map),
-    (Feature::ModuleBtf, probe::module_btf),
-    (Feature::BtfFloat, probe::btf_float),
-    (Feature::PerfLink, probe::perf_link),
-    (Feature::BtfDeclTag, probe::btf_decl_tag),
-    (Feature::BtfTypeTag, probe::btf_type_tag),
-    (Feature::MemcgAccounting, probe::memcg_accounting),
-    (Feature::Cookie, probe::cookie),
-    (Feature::BtfEnum64, probe::btf_enum64),
-    (Feature::SyscallWrapper, probe::syscall_wrapper),
-    (Feature::UprobeMulti, probe::uprobe_multi),
-    (Feature::ArgCtxTag, probe::arg_ctx_tag),
-    (Feature::BtfQmarkDatasec, probe::btf_qmark_datasec),
-    (Feature::FullRangeOffset, probe::full_range_offset),
-    (Feature::LargePrograms, instructions::large_programs),
-    (Feature::BoundedLoops, instructions::bounded_loops),
-    (Feature::IsaV2, instructions::isa_v2),
-    (Feature::IsaV3, instructions::isa_v3),
-    (Feature::IsaV4, instructions::isa_v4),
-    (Feature::Atomics, instructions::atomics),
-    (Feature::Callbacks, instructions::callbacks),
-    (Feature::KfuncCalls, instructions::kfunc_calls),
-    (Feature::MayGoto, instructions::may_goto),
-    (Feature::LoadAcquireStoreRelease, instructions::load_acquire_store_release),
-    (Feature::StructOpsLink, probe::struct_ops_link),
-    (Feature::ProgSignature, probe::prog_signature),
-    (Feature::Token, probe::token),
-];
 
 /// Returns the features of the running kernel. Each feature is probed on first use, once per process.
 pub fn running() -> Features {
@@ -142,13 +98,6 @@ pub fn probe_feature(feature: Feature) -> ProbeResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_feature_has_a_probe() {
-        for feature in Feature::ALL {
-            assert!(PROBES.iter().any(|(known, _)| known == feature), "{feature:?}");
-        }
-    }
 
     #[test]
     fn the_running_kernel_has_the_features_of_5_10() {

@@ -1,10 +1,10 @@
 //! The probes of the running kernel, with or without a BPF token.
 
 use super::{
-    PROBES,
-    answer::{self, BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult, Probed},
+    answer::{BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult},
     attach_type,
     calls::{self, Caller, Variants},
+    feature::{ask, probe_feature},
     map_type,
     probe::{self, Token},
     program,
@@ -172,27 +172,6 @@ impl Prober {
 fn program_request(program_type: ProgramType) -> TokenRequest {
     let attach_type = program::ProbeProgram::new(program_type).attach_type;
     TokenRequest::Program { program_type: program_type.number(), attach_type }
-}
-
-/// Probes whether the running kernel has a feature.
-pub(super) fn probe_feature(feature: Feature, token: Token<'_>) -> ProbeResult {
-    program::prepare();
-    match ask(feature, token) {
-        Ok(true) => Ok(Probed::yes("the kernel accepts a request with it")),
-        Ok(false) => Ok(Probed::no("the kernel refuses a request with it")),
-        Err(errno) => Err(answer::undecided("bpf(2)", errno)),
-    }
-}
-
-fn ask(feature: Feature, token: Token<'_>) -> Result<bool, Errno> {
-    // A test finds features without a probe.
-    let (_, probe) = PROBES.iter().find(|(known, _)| *known == feature).ok_or(Errno(libc::ENOSYS))?;
-    match probe(token) {
-        Err(errno) if answer::is_undecided(errno) => Err(errno),
-        // The kernel lacks something else that the feature needs, such as kprobes for wrappers of system calls.
-        Err(_) => Ok(false),
-        decided => decided,
-    }
 }
 
 impl ProbeKernel for Prober {
