@@ -7,8 +7,8 @@ use super::{
     },
     feature::probe_feature,
     map_type::probe_map_of_programs,
-    probe::Token,
     program::{EXIT, NO_FUNCTION, NO_TYPEDEF, ProbeProgram, RETURN_0, mov, probe_message},
+    token::Token,
 };
 use crate::{
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary},

@@ -3,8 +3,9 @@
 use super::{
     answer::{PROG_LOAD, ProbeError, ProbeResult, Probed, is_undecided, undecided},
     delegation::delegated_program,
-    probe::Token,
-    program::{EXIT, ProbeProgram, RETURN_0, call, probe_type},
+    program::{EXIT, ProbeProgram, RETURN_0, call},
+    program_type::probe_type,
+    token::Token,
 };
 use crate::target::running_kernel_btf;
 use core_relo::{btf::Kind, insn::Insn};

@@ -1,6 +1,6 @@
 //! The choice of a program type that a BPF token delegates, for probes that any of several types answers.
 
-use super::{probe::Token, program::ProbeProgram};
+use super::{program::ProbeProgram, token::Token};
 use crate::{
     sys::Errno,
     token_scope::{TokenRequest, TokenScope},

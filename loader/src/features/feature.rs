@@ -2,9 +2,8 @@
 
 use super::{
     answer::{self, ProbeResult, Probed},
-    instructions,
-    probe::{self, Token},
-    program,
+    instructions, probe, program,
+    token::Token,
 };
 use crate::sys::Errno;
 use core_relo_object::features::Feature;

@@ -2,8 +2,9 @@
 
 use super::{
     answer::is_undecided,
-    probe::{Token, load_plain, load_plain_with_log, supported},
+    probe::{load_plain, load_plain_with_log, supported},
     program::{EXIT, Refusal, call, code, mov},
+    token::Token,
 };
 use crate::{convert::before_nul, sys::Errno};
 use core_relo::insn::Insn;

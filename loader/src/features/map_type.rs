@@ -2,8 +2,8 @@
 
 use super::{
     answer::{BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, ProbeResult, Probed, answer, undecided},
-    probe::Token,
     program::{ENOTSUPP, prepare},
+    token::Token,
 };
 use crate::sys::{self, BtfLoad, Errno, MapCreate};
 use core_relo::{

@@ -38,6 +38,8 @@ mod policy;
 mod probe;
 mod prober;
 mod program;
+mod program_type;
+mod token;
 
 pub use answer::{ProbeError, ProbeResult, Probed};
 pub use core_relo_object::features::*;

@@ -4,6 +4,7 @@ use super::{
     answer::is_undecided,
     delegation::with_delegated_type,
     program::{ENOTSUPP, EXIT, RETURN_0, call, code, mov, retry},
+    token::Token,
 };
 use crate::{
     kernel_version::running_version,
@@ -18,10 +19,7 @@ use core_relo::{
     insn::Insn,
 };
 use core_relo_object::object::{AttachType, MapType, ProgramType};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-
-/// The BPF token to probe with.
-pub(super) type Token<'fd> = Option<BorrowedFd<'fd>>;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 /// `BPF_PSEUDO_MAP_VALUE`.
 const MAP_VALUE: u8 = 2;

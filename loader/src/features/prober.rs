@@ -5,9 +5,8 @@ use super::{
     attach_type,
     calls::{self, Caller, Variants},
     feature::{ask, probe_feature},
-    map_type,
-    probe::{self, Token},
-    program,
+    map_type, probe, program, program_type,
+    token::Token,
 };
 use crate::{
     load::{LoadError, RunningKernel, create_token},
@@ -71,7 +70,7 @@ impl Prober {
     /// tracepoints (`BPF_TRACE_RAW_TP`).
     pub fn program_type(&self, program_type: ProgramType) -> ProbeResult {
         let request = program_request(program_type);
-        self.explain(program::probe_type(program_type, self.token()), request)
+        self.explain(program_type::probe_type(program_type, self.token()), request)
     }
 
     /// Probes whether the kernel has a map type (libbpf: `libbpf_probe_bpf_map_type`).
