@@ -111,6 +111,7 @@ mod memory_limit;
 mod memory_nodes;
 mod owner_process;
 mod privileges;
+mod program_btf;
 pub mod ring;
 mod running_kernel;
 pub mod skeleton;

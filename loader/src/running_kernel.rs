@@ -4,6 +4,7 @@ use crate::{
     features, kconfig_file,
     kernel_version::running_version,
     lockdown, memory_nodes,
+    program_btf::program_btf,
     sys::{self, Errno},
     target::{release, running_kernel_btf},
 };
@@ -75,14 +76,6 @@ pub fn running_kernel() -> TargetKernel {
 pub(crate) fn with_running_system(mut kernel: TargetKernel) -> TargetKernel {
     kernel.system.get_or_insert_with(|| Arc::new(RunningSystem));
     kernel
-}
-
-/// Reads the BTF of a loaded program. Returns `None` if the program was loaded without BTF.
-pub(crate) fn program_btf(program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno> {
-    match sys::prog_info(&program)?.btf_id {
-        0 => Ok(None),
-        id => sys::btf_bytes(&sys::btf_fd_by_id(id)?).map(Some),
-    }
 }
 
 /// Returns the `CONFIG_…=` lines of a kernel configuration, a third of the bytes. Comments go, to save memory.

@@ -5,7 +5,7 @@ use super::{
     link::Link,
 };
 use crate::{
-    running_kernel::program_btf,
+    program_btf::program_btf,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
 use core_relo_object::{load_plan::find_program_function, object::AttachType};

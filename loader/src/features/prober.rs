@@ -9,7 +9,6 @@ use super::{
     token::Token,
 };
 use crate::{
-    load::{LoadError, RunningKernel, create_token},
     privileges::missing_privilege_with_token,
     sys::{self, Errno},
     token_scope::{TokenRequest, explain_refusal},
@@ -17,7 +16,6 @@ use crate::{
 use alloc::sync::Arc;
 use core_relo_object::{
     features::{Feature, Features, ProbeKernel},
-    load_plan::TokenSource,
     object::{AttachType, LinkType, MapType, ProgramType},
 };
 use std::{
@@ -42,14 +40,8 @@ impl Prober {
         Self::default()
     }
 
-    /// Creates a prober with the token of a source, as a load creates the token. Without a token if the source has none.
-    pub fn from_token_source(source: &TokenSource) -> Result<Self, LoadError> {
-        let token = create_token("", source, &RunningKernel)?;
-        Ok(Self { token: token.map(Arc::new), ..Self::default() })
-    }
-
     /// Creates a prober with a token.
-    pub(super) fn with_token(token: Arc<OwnedFd>) -> Self {
+    pub(crate) fn with_token(token: Arc<OwnedFd>) -> Self {
         Self { token: Some(token), ..Self::default() }
     }
 

@@ -5,7 +5,7 @@ use super::{
     loaded::{Loaded, LoadedMap, LoadedProgram},
 };
 use crate::{
-    attach::{self, AttachError, Link, ProgramRef, UsdtManager},
+    attach::{self, AttachError, Link, ProgramRef},
     ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
 };
@@ -133,34 +133,6 @@ impl Loaded {
                 .filter(|_| program.plan.attach_type() != 0),
             usdt: if is_usdt { self.usdt()? } else { None },
         })
-    }
-
-    /// Returns the state that the object's USDT programs share, or `None` if the object lacks the maps of `usdt.bpf.h`.
-    ///
-    /// The state is made on first use, so programs of other kinds do not depend on these maps.
-    #[cfg(feature = "usdt")]
-    pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
-        use core_relo_object::load_plan::{USDT_MAPS, UsdtPlan};
-
-        if let Some(cached) = self.usdt.get() {
-            return Ok(cached.as_ref());
-        }
-        let handles = USDT_MAPS.map(|name| self.map(name).and_then(|m| m.handle().ok()));
-        let manager = match &handles {
-            [Some(specs), Some(by_address)] => {
-                let plan =
-                    self.usdt_plan.unwrap_or_else(|| UsdtPlan::for_features(&crate::features::running()));
-                Some(UsdtManager::with_plan(specs, by_address, plan)?)
-            }
-            _ => None,
-        };
-        Ok(self.usdt.get_or_init(|| manager).as_ref())
-    }
-
-    #[cfg(not(feature = "usdt"))]
-    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with the feature")]
-    fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
-        Ok(None)
     }
 }
 

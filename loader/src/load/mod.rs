@@ -30,6 +30,8 @@ mod signature;
 mod tests;
 mod token;
 mod typed_maps;
+#[cfg_attr(not(feature = "usdt"), path = "usdt_disabled.rs")]
+mod usdt;
 mod verifier;
 mod verifier_stats;
 

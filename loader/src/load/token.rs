@@ -2,10 +2,11 @@
 
 use super::{
     error::{LoadError, LoadHint},
-    kernel::Kernel,
+    kernel::{Kernel, RunningKernel},
     loading::Loading,
 };
-use crate::sys::Errno;
+use crate::{features::Prober, sys::Errno};
+use alloc::sync::Arc;
 use core_relo_object::load_plan::{LoadPlan, TokenSource};
 use std::{env, ffi::OsString, os::fd::OwnedFd, path::Path};
 
@@ -19,6 +20,14 @@ impl<K: Kernel> Loading<'_, K> {
     pub(super) fn create_token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         self.loaded.token = create_token(plan.name(), plan.token(), self.kernel)?;
         Ok(())
+    }
+}
+
+impl Prober {
+    /// Creates a prober with the token of a source, as a load creates the token. Without a token if the source has none.
+    pub fn from_token_source(source: &TokenSource) -> Result<Self, LoadError> {
+        let token = create_token("", source, &RunningKernel)?;
+        Ok(token.map_or_else(Self::new, |token| Self::with_token(Arc::new(token))))
     }
 }
 

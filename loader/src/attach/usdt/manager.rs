@@ -48,20 +48,10 @@ struct SpecIds {
 }
 
 impl UsdtManager {
-    /// Creates a manager of the object's maps `__bpf_usdt_specs` and `__bpf_usdt_ip_to_spec_id`.
-    ///
-    /// The features of the running kernel decide whether programs find a specification by BPF cookie or by address. For programs that
-    /// were loaded with a BPF token or for other features, use [`with_plan`](Self::with_plan).
-    ///
-    /// Fails if the sizes of keys and values are not those of libbpf's `usdt.bpf.h`.
-    pub fn new(specs: &MapFd, ip_to_spec_id: &MapFd) -> Result<Self, AttachError> {
-        Self::with_plan(specs, ip_to_spec_id, UsdtPlan::for_features(&crate::features::running()))
-    }
-
     /// Creates a manager for programs of a [`LoadPlan`](core_relo_object::load_plan::LoadPlan). `plan` has to be that plan's
     /// [`usdt`](core_relo_object::load_plan::LoadPlan::usdt), because programs are loaded with its choice in `LINUX_HAS_BPF_COOKIE`.
     ///
-    /// Fails like [`new`](Self::new).
+    /// Fails if the sizes of keys and values are not those of libbpf's `usdt.bpf.h`.
     pub fn with_plan(specs: &MapFd, ip_to_spec_id: &MapFd, plan: UsdtPlan) -> Result<Self, AttachError> {
         let failed = |errno| AttachError::kernel("__bpf_usdt_specs", "query the map", errno);
         let value_size = specs.shape().value_size();

@@ -111,7 +111,7 @@ fn a_bool_takes_0_and_1() {
     assert_eq!((set(&bool, "v", &true), set(&bool, "v", &false)), (Ok(()), Ok(())));
     assert_eq!(
         said(&bool, "v", &Flag::zeroed()),
-        "global `v` of type `_Bool`: core_relo_loader::globals::tests::Flag, expected a bool or an integer of 1 byte or [u8; 1]"
+        "global `v` of type `_Bool`: core_relo_loader::loader::globals::tests::Flag, expected a bool or an integer of 1 byte or [u8; 1]"
     );
     let number = one(1, |b, _| b.int("unsigned char", 1, 0));
     assert_eq!(

@@ -1,5 +1,7 @@
 //! [`Loader`]: a BPF object, the settings of its load, and the load.
 
+mod globals;
+
 #[cfg(feature = "btf-archive")]
 use crate::target::archive::{ArchiveError, BtfOrigin, kernel_or_archive};
 use crate::{

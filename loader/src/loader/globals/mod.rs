@@ -2,16 +2,16 @@
 
 #[cfg(test)]
 mod tests;
-mod value;
 
-use crate::{loader::Loader, sys::Pod as _};
+use super::Loader;
+use crate::{
+    globals::{GlobalValue, from_stored, rust_type},
+    sys::Pod as _,
+};
 use core_relo_object::{
     globals::{Global, check_size, check_type, check_value},
     load_plan::{LoadPlanError, Settings},
 };
-
-pub use value::GlobalValue;
-pub(crate) use value::{from_stored, rust_type};
 
 impl Loader<'_, '_> {
     /// Returns the variables of all data sections and of the arena in the order of the symbol table, then kconfig values and
