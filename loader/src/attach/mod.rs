@@ -26,6 +26,7 @@ mod archive;
 mod auto;
 #[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT reads more of a binary than uprobes"))]
 mod binary;
+#[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT finds more functions than uprobes"))]
 mod binary_functions;
 mod binary_path;
 mod cgroup;
