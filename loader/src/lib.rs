@@ -115,6 +115,8 @@ mod program_btf;
 pub mod ring;
 mod running_kernel;
 pub mod skeleton;
+#[cfg(feature = "adaptive")]
+mod startup_report;
 #[cfg(feature = "sys")]
 pub mod sys;
 #[cfg(not(feature = "sys"))]

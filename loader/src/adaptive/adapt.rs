@@ -3,8 +3,8 @@
 use super::{
     chooser::{Chooser, Judge},
     error::{AdaptiveError, AttemptError},
-    rejection::{FailedPart, Rejection},
-    report::{KernelIdentity, LinkReport, Outcome, ReportDetails, StartupReport, build},
+    failed_part::FailedPart,
+    report::{ReportDetails, report},
 };
 use crate::{
     attach::Link,
@@ -13,6 +13,7 @@ use crate::{
     loader::Loader,
     running_kernel::with_running_system,
     skeleton::SkeletonError,
+    startup_report::{KernelIdentity, LinkReport, Outcome, Rejection, StartupReport},
     variants::{KernelValueError, ObjectVariants, VariantError, VariantGroup, VariantTable},
 };
 use alloc::sync::Arc;
@@ -257,7 +258,7 @@ impl<'c> Choice<'c> {
 
     fn report(&self, settings: &Settings, plan: Option<&LoadPlan>, details: ReportDetails) -> StartupReport {
         let kernel = (self.kernel.clone(), self.features.to_vec());
-        build::report(&self.chooser, &self.constants, settings, plan, kernel, details)
+        report(&self.chooser, &self.constants, settings, plan, kernel, details)
     }
 }
 

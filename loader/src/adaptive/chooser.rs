@@ -1,10 +1,11 @@
 //! The choice of alternatives: by verdict first, then by what the kernel accepts.
 
-use super::rejection::{FailedPart, Rejection, RejectionStage, reason_text};
+use super::failed_part::FailedPart;
 use crate::{
     load::RefusedProgram,
     load_plan::Settings,
     object::Object,
+    startup_report::{Rejection, RejectionStage, reason_text},
     variants::{ObjectVariants, Selection, VariantError},
 };
 use alloc::collections::{BTreeMap, BTreeSet};

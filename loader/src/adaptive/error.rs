@@ -1,7 +1,6 @@
 //! Errors of adaptive loads.
 
-use super::report::StartupReport;
-use crate::{attach::AttachError, load::LoadError, variants::VariantError};
+use crate::{attach::AttachError, load::LoadError, startup_report::StartupReport, variants::VariantError};
 use core::{convert::Infallible, fmt};
 use thiserror::Error;
 
@@ -106,10 +105,8 @@ impl fmt::Display for Because<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::report::{KernelIdentity, Outcome},
-        *,
-    };
+    use super::*;
+    use crate::startup_report::{KernelIdentity, Outcome};
     use core::error::Error;
 
     fn empty_report() -> StartupReport {

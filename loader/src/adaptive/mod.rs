@@ -22,19 +22,16 @@
 //! ```
 
 mod adapt;
-mod capability;
 mod chooser;
 mod error;
-mod rejection;
+mod failed_part;
 mod report;
 #[cfg(test)]
 mod tests;
 
-pub use adapt::{AdaptiveLoad, AdaptiveLoader, attach_skeleton, load_skeleton};
-pub use capability::Capability;
-pub use error::{AdaptiveError, AttemptError};
-pub use rejection::{Rejection, RejectionStage};
-pub use report::{
-    AlternativeReport, CapabilityReport, ConstantReport, GroupReport, KernelIdentity, LinkReport, MapReport,
-    Outcome, ProgramReport, StartupReport, Status,
+pub use crate::startup_report::{
+    AlternativeReport, Capability, CapabilityReport, ConstantReport, GroupReport, KernelIdentity, LinkReport,
+    MapReport, Outcome, ProgramReport, Rejection, RejectionStage, StartupReport, Status,
 };
+pub use adapt::{AdaptiveLoad, AdaptiveLoader, attach_skeleton, load_skeleton};
+pub use error::{AdaptiveError, AttemptError};

@@ -53,7 +53,7 @@ pub enum SkeletonError {
         /// The problem.
         problem: Text,
         /// What was tried. `None` if the object's table of variants is wrong.
-        report: Option<Box<crate::adaptive::StartupReport>>,
+        report: Option<Box<crate::startup_report::StartupReport>>,
     },
     /// A map was not created, because its settings say so, but its field is no `Option`.
     #[error(

@@ -1,10 +1,10 @@
 //! The report as JSON.
 
+use super::rejection::Rejection;
 use super::{
     AlternativeReport, CapabilityReport, ConstantReport, GroupReport, LinkReport, MapReport, ProgramReport,
     StartupReport,
 };
-use crate::adaptive::rejection::Rejection;
 use core::fmt;
 use core_relo_verdict::{
     judge::{KernelFeature, Verdict},

@@ -69,7 +69,7 @@ impl Capability {
     }
 
     /// Returns whether this thread has the capability. Returns `None` if `/proc` does not tell.
-    pub(super) fn is_held(self) -> Option<bool> {
+    pub(crate) fn is_held(self) -> Option<bool> {
         let bit = match self {
             Self::Bpf => privileges::BPF,
             Self::Perfmon => privileges::PERFMON,

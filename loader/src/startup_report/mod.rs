@@ -1,13 +1,15 @@
 //! The start-up report: what is loaded on this kernel, and why.
 
-pub(super) mod build;
+mod capability;
 mod json;
 mod not_loaded;
+mod rejection;
 mod text;
 
-pub(super) use build::ReportDetails;
+pub use capability::Capability;
+pub(crate) use rejection::reason_text;
+pub use rejection::{Rejection, RejectionStage};
 
-use super::{capability::Capability, rejection::Rejection};
 use crate::{attach::Link, load_plan::TargetKernel, target};
 use core_relo_verdict::judge::{KernelFeature, Verdict};
 use std::path::Path;
@@ -216,7 +218,7 @@ impl Status {
 
 impl KernelIdentity {
     /// Describes the kernel of a loader.
-    pub(super) fn describe(kernel: &TargetKernel) -> Self {
+    pub(crate) fn describe(kernel: &TargetKernel) -> Self {
         let own_source = match kernel.btf.vmlinux() {
             Err(_) => None,
             Ok(_) if kernel.btf.is_live() => Some(running_btf_source()),

@@ -1,9 +1,6 @@
 //! The reasons why an alternative, an optional program or an optional map is not used.
 
-use crate::{
-    attach::AttachError,
-    load::{LoadError, Poison, RefusedProgram, is_shortage},
-};
+use crate::load::{Poison, RefusedProgram};
 use core_relo_verdict::judge::{Reason, Verdict};
 
 /// The reason why a program or map is not used.
@@ -19,7 +16,7 @@ pub struct Rejection {
     /// The last line of the verifier's log, if the kernel refused the program.
     pub log_line: Option<String>,
     /// Whether the kernel only lacks the place that the program's section names.
-    pub(super) is_place: bool,
+    pub(crate) is_place: bool,
 }
 
 /// The step at which a program or map failed.
@@ -60,7 +57,7 @@ impl RejectionStage {
 
 impl Rejection {
     /// Creates the rejection of a program or map whose verdict is `refused` or `needs_input`.
-    pub(super) fn from_verdict<'r>(name: &str, reasons: impl IntoIterator<Item = &'r Reason>) -> Self {
+    pub(crate) fn from_verdict<'r>(name: &str, reasons: impl IntoIterator<Item = &'r Reason>) -> Self {
         let worst = |reason: &&Reason| matches!(reason.verdict, Verdict::Refused | Verdict::NeedsInput);
         let reasons = reasons.into_iter().filter(worst).map(reason_text).collect();
         Self {
@@ -73,12 +70,12 @@ impl Rejection {
     }
 
     /// Creates the rejection of a program that uses a map which cannot be created.
-    pub(super) fn from_map(program: &str, map: &Self) -> Self {
+    pub(crate) fn from_map(program: &str, map: &Self) -> Self {
         Self { name: program.to_owned(), ..map.clone() }
     }
 
     /// Creates the rejection of a program that the kernel refused.
-    pub(super) fn from_refusal(refused: &RefusedProgram) -> Self {
+    pub(crate) fn from_refusal(refused: &RefusedProgram) -> Self {
         let mut reason = refused.errno.to_string();
         match &refused.poison {
             Some(Poison::CoreRelo { reason: cause, .. }) => {
@@ -110,13 +107,13 @@ impl Rejection {
     }
 
     /// Creates the rejection of a program or map for one reason.
-    pub(super) fn new(name: &str, stage: RejectionStage, reason: String) -> Self {
+    pub(crate) fn new(name: &str, stage: RejectionStage, reason: String) -> Self {
         Self { name: name.to_owned(), stage, reasons: vec![reason], log_line: None, is_place: false }
     }
 }
 
 /// Returns a reason of a verdict in one line: the problem, the source line, the evidence.
-pub(super) fn reason_text(reason: &Reason) -> String {
+pub(crate) fn reason_text(reason: &Reason) -> String {
     let mut text = reason.text.clone();
     if let Some(source) = &reason.source {
         text = format!("{text}, at {}:{}", source.file, source.line);
@@ -125,49 +122,4 @@ pub(super) fn reason_text(reason: &Reason) -> String {
         text = format!("{text} [{}: {}]", evidence.source, evidence.text);
     }
     text
-}
-
-/// The part of an object that a failed attempt is about.
-pub(super) enum FailedPart {
-    Program(Rejection),
-    Map(Rejection),
-}
-
-impl FailedPart {
-    /// Returns the part that a failed load is about. Returns `None` for an error that concerns no single part, or that has nothing to do
-    /// with the part, such as a lack of memory.
-    pub(super) fn of_load(error: &LoadError) -> Option<Self> {
-        use core_relo_object::load_plan::LoadPlanError;
-        if error.is_temporary() {
-            return None;
-        }
-        let plan = RejectionStage::Plan;
-        match error {
-            LoadError::Program { refused, .. } => Some(Self::Program(Rejection::from_refusal(refused))),
-            LoadError::Kernel { map: Some(map), errno, hint, .. } => {
-                let reason = format!("{errno}{hint}");
-                Some(Self::Map(Rejection::new(map, RejectionStage::Load, reason)))
-            }
-            LoadError::Plan { cause: LoadPlanError::Program { program, what }, .. } => {
-                Some(Self::Program(Rejection::new(program, plan, what.to_string())))
-            }
-            LoadError::Plan { cause: LoadPlanError::Map { map, what }, .. } => {
-                Some(Self::Map(Rejection::new(map, plan, what.to_string())))
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns the program that cannot be attached.
-    ///
-    /// Attaching may need other system calls than loading, so that `ENOSYS` is about the alternative: perf_event_open(2) is missing.
-    pub(super) fn of_attach(error: &AttachError) -> Option<Self> {
-        match error {
-            AttachError::Program { program, cause, .. } if !cause.errno().is_some_and(is_shortage) => {
-                let reason = cause.to_string();
-                Some(Self::Program(Rejection::new(program, RejectionStage::Attach, reason)))
-            }
-            _ => None,
-        }
-    }
 }

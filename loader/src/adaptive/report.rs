@@ -1,15 +1,15 @@
 //! Builds a report from a choice.
 
-use super::{
-    AlternativeReport, CapabilityReport, ConstantReport, GroupReport, KernelIdentity, LinkReport, MapReport,
-    Outcome, ProgramReport, StartupReport, Status,
-};
+use super::chooser::Chooser;
 use crate::{
-    adaptive::{capability::Capability, chooser::Chooser},
     load::{RunningKernel, create_token},
     load_plan::{LoadPlan, ProgramPlan, Settings},
     object::{Program, ProgramType},
     privileges,
+    startup_report::{
+        AlternativeReport, Capability, CapabilityReport, ConstantReport, GroupReport, KernelIdentity,
+        LinkReport, MapReport, Outcome, ProgramReport, StartupReport, Status,
+    },
     variants::KernelValueError,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -17,15 +17,15 @@ use core_relo::sort::collect_ordered;
 use core_relo_verdict::judge::KernelFeature;
 
 /// The parts of a report beside the choice.
-pub(in crate::adaptive) struct ReportDetails {
-    pub(in crate::adaptive) outcome: Outcome,
-    pub(in crate::adaptive) attempts: usize,
-    pub(in crate::adaptive) links: Vec<LinkReport>,
-    pub(in crate::adaptive) is_running_kernel: bool,
+pub(super) struct ReportDetails {
+    pub(super) outcome: Outcome,
+    pub(super) attempts: usize,
+    pub(super) links: Vec<LinkReport>,
+    pub(super) is_running_kernel: bool,
 }
 
 /// Builds the report of a choice. `settings` are those of the chosen variants. `plan` is that of a load that succeeded.
-pub(in crate::adaptive) fn report(
+pub(super) fn report(
     chooser: &Chooser<'_>,
     numbers: &[Result<i128, KernelValueError>],
     settings: &Settings,

@@ -1,9 +1,9 @@
 //! The report as text, for logs and support tickets.
 
+use super::rejection::Rejection;
 use super::{
     AlternativeReport, ConstantReport, GroupReport, MapReport, Outcome, ProgramReport, StartupReport, Status,
 };
-use crate::adaptive::rejection::Rejection;
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 use core_relo::Escaped;
