@@ -207,8 +207,9 @@ pub fn find_map_errors(def: &MapDef) -> Vec<MapDefError> {
     let mut errors = Vec::new();
     for (is_inner, def) in [(false, Some(def)), (true, def.inner.as_deref())] {
         let Some((def, map_type)) = def.and_then(|def| Some((def, def.known_type()?))) else { continue };
-        let rules = broken_flag_rules(map_type, def.map_flags)
-            .chain(excluded_flags(map_type, def.map_flags))
+        let flags = checked_flags(map_type, def);
+        let rules = broken_flag_rules(map_type, flags)
+            .chain(excluded_flags(map_type, flags))
             .chain(broken_size_rules(map_type, def))
             .chain(broken_extra_rule(map_type, def.map_extra))
             .chain(broken_node_rule(def))
@@ -218,6 +219,13 @@ pub fn find_map_errors(def: &MapDef) -> Vec<MapDefError> {
         errors.extend(rules.map(|rule| MapDefError { is_inner, map_type, rule }));
     }
     errors
+}
+
+/// Returns the flags that the kernel checks. Maps for each CPU and LRU hashes are checked for a node in place of `BPF_F_NUMA_NODE`.
+fn checked_flags(map_type: MapType, def: &MapDef) -> u32 {
+    use MapType as M;
+    let has_node_check = matches!(map_type, M::PercpuHash | M::PercpuArray | M::LruPercpuHash | M::LruHash);
+    if has_node_check && def.numa_node == Some(NO_NODE) { def.map_flags & !NUMA_NODE } else { def.map_flags }
 }
 
 fn broken_flag_rules(map_type: MapType, flags: u32) -> impl Iterator<Item = MapRule> {
@@ -456,10 +464,9 @@ mod tests {
     /// The kernel ignores the node without the flag, and looks at it in every map type.
     #[test]
     fn a_memory_node_that_no_machine_has_is_refused() {
-        let errors = |map_flags, node| {
-            let map_type = MapType::Array.number();
+        let errors_of = |map_type: MapType, map_flags, node| {
             let def = MapDef {
-                map_type,
+                map_type: map_type.number(),
                 key_size: 4,
                 value_size: 4,
                 max_entries: 1,
@@ -469,9 +476,18 @@ mod tests {
             };
             find_map_errors(&def).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
+        let errors = |map_flags, node| errors_of(MapType::Array, map_flags, node);
         assert_eq!(errors(NUMA_NODE, 4096), ["numa_node is 4096, expected at most 1023"]);
         assert!(errors(NUMA_NODE, 1023).is_empty() && errors(0, 4096).is_empty());
-        assert!(errors(NUMA_NODE, u32::MAX).is_empty());
+        // The last number chooses no node.
+        for (map_type, flags) in [
+            (MapType::Array, NUMA_NODE),
+            (MapType::PercpuArray, NUMA_NODE),
+            (MapType::LruHash, NUMA_NODE | NO_COMMON_LRU),
+        ] {
+            assert!(errors_of(map_type, flags, u32::MAX).is_empty(), "{map_type}");
+            assert_eq!(errors_of(map_type, flags, 0).is_empty(), map_type == MapType::Array, "{map_type}");
+        }
         assert_eq!(flag_names(0b101).collect::<Vec<_>>(), ["BPF_F_NO_PREALLOC", "BPF_F_NUMA_NODE"]);
     }
 }
