@@ -455,7 +455,8 @@ fn a_batch_stops_at_the_first_line_that_fails() {
     let stopped = run_in(dir.path(), ["batch", "commands"]);
     assert_eq!((stopped.exit, stopped.out.lines().count()), (2, 1), "{stopped:?}");
     assert!(
-        stopped.err.contains("/no such pin: no such pin") && stopped.err.contains("commands:4: this command failed"),
+        stopped.err.contains("/no such pin: no such pin")
+            && stopped.err.contains("commands:4: this command failed"),
         "{stopped:?}"
     );
     let all = run_in(dir.path(), ["batch", "commands", "--keep-going", "--format", "json"]);

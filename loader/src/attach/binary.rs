@@ -95,6 +95,7 @@ impl Binary {
     }
 
     /// Returns the executable sections or, without section headers, the executable segments.
+    #[cfg(feature = "stripped-binaries")]
     pub(super) fn code(&self) -> Result<Vec<Segment>, AttachError> {
         with_elf!(self, file => file.code())
     }

@@ -25,7 +25,12 @@ pub(super) struct Segment {
 /// A section's data as stored in the file.
 #[derive(Clone, Debug)]
 pub(super) struct RawSection {
+    #[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT notes have a type of section"))]
     pub(super) sh_type: u32,
+    #[cfg_attr(
+        not(any(feature = "usdt", feature = "stripped-binaries")),
+        expect(dead_code, reason = "uprobes by symbols need no sections of data")
+    )]
     pub(super) address: u64,
     pub(super) data: Vec<u8>,
 }

@@ -32,7 +32,6 @@ mod binary_path;
 mod cgroup;
 #[cfg(feature = "netlink")]
 mod classifier;
-#[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT reads more of a binary than uprobes"))]
 mod elf_code;
 mod elf_file;
 mod error;
