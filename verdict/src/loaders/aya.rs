@@ -1,6 +1,6 @@
 //! The words and types that aya knows.
 
-use core_relo_object::object::MapType;
+use core_relo_object::object::{MapType, Object};
 
 /// The program sections that need no further word (aya-obj: `ProgramSection::from_str`). Words after a `/` have no meaning here.
 const SECTIONS: [&str; 33] = [
@@ -91,6 +91,12 @@ pub(crate) fn section_words(name: &str) -> Option<&str> {
         ("cgroup", Some(word)) => both().filter(|_| CGROUP.contains(&word)),
         _ => Some(kind).filter(|kind| SECTIONS.contains(kind)),
     }
+}
+
+/// Returns the bytes of the section `license`, the first one of several (aya-obj: `Object::parse`, by `section_by_name`). Other loaders take the
+/// last one. Section 0 counts, too: it has no bytes, but a damaged file may give it a name.
+pub(super) fn license_data<'d>(object: &Object<'d>) -> Option<&'d [u8]> {
+    object.sections().iter().find(|section| section.name == b"license").map(|section| section.data)
 }
 
 /// Returns whether aya takes the bytes of the section `license` (aya-obj: `parse_license`).

@@ -212,11 +212,8 @@ fn add_section_uses(object: &Object<'_>, uses: &mut RuleUses) {
     if object.data_sections().iter().any(|section| is_register(section.kind)) {
         uses.add(LoaderRule::StructOps, || "section `.struct_ops`: without `.link`".to_owned());
     }
-    // Section 0 is none: a file may give it a name.
-    let license = object.sections().iter().skip(1).find(|section| section.name == b"license");
-    if let Some(license) = license.filter(|section| !aya::is_license(section.data)) {
-        let what =
-            || format!("section `license`: {} bytes, expected one string with its end", license.data.len());
+    if let Some(license) = aya::license_data(object).filter(|license| !aya::is_license(license)) {
+        let what = || format!("section `license`: {} bytes, expected one string with its end", license.len());
         uses.add(LoaderRule::License, what);
     }
     for section in object.code_sections() {

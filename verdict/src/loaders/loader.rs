@@ -1,6 +1,8 @@
 //! The known loaders.
 
+use super::aya;
 use core::fmt;
+use core_relo_object::object::Object;
 
 /// A loader of BPF objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,11 +58,14 @@ impl Loader {
         matches!(self, Self::Libbpf)
     }
 
-    /// Returns the license of an object without a section `license` (aya: `Object::parse`). The others leave it empty.
-    pub(crate) const fn default_license(self) -> Option<&'static [u8]> {
+    /// Returns the license of the programs. Without a section `license`, aya takes that of the GPL (aya: `Object::parse`). The others leave it empty.
+    pub(crate) fn license<'d>(self, object: &Object<'d>) -> Option<&'d [u8]> {
         match self {
-            Self::Aya => Some(b"GPL"),
-            _ => None,
+            Self::Aya => match aya::license_data(object) {
+                Some(data) => data.split(|byte| *byte == 0).next(),
+                None => Some(b"GPL"),
+            },
+            _ => object.license(),
         }
     }
 }

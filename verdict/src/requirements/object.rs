@@ -132,7 +132,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
         let programs =
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
-        let license = object.license().or(loader.default_license());
+        let license = loader.license(object);
         let used_maps = UsedMap::collect(&linker, &Settings::default());
         let parts = ObjectParts {
             sections: &sections,
@@ -238,7 +238,7 @@ impl ObjectNeeds<'_, '_> {
         let parts = ObjectParts {
             sections: &[],
             linker: &self.linker,
-            license: object.license().or(loader.default_license()),
+            license: loader.license(object),
             externs: &self.externs,
             maps: &used_maps,
         };

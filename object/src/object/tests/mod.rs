@@ -157,6 +157,21 @@ fn objects_are_parsed_in_both_byte_orders() {
     }
 }
 
+/// Section 0 has no bytes, but a file may give it the name of a section.
+#[test]
+fn section_0_is_not_the_license() {
+    let header = header_offset(b"license", 0);
+    let section_0 = header_offset(b"", 0);
+    let mut bytes = sample(Endian::Little);
+    let name = Endian::Little.u32(&bytes, header).unwrap();
+    bytes[section_0..section_0 + 4].copy_from_slice(&Endian::Little.u32_bytes(name));
+    assert_eq!(Object::parse(&bytes).unwrap().license(), Some(&b"GPL"[..]));
+    // The other section is named `icense`.
+    bytes[header..header + 4].copy_from_slice(&Endian::Little.u32_bytes(name + 1));
+    let object = Object::parse(&bytes).unwrap();
+    assert_eq!((object.sections()[0].name, object.license()), (&b"license"[..], None));
+}
+
 /// Returns the sample with bytes overwritten.
 fn patched(at: usize, value: impl AsRef<[u8]>) -> Vec<u8> {
     let value = value.as_ref();

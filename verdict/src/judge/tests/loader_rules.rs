@@ -159,6 +159,24 @@ fn aya_gives_an_object_without_a_license_that_of_the_gpl() {
     assert_eq!([Loader::Libbpf, Loader::Cilium, Loader::Aya].map(has_license_reason), [true, true, false]);
 }
 
+/// Loaders differ in the section that they take of several with the name.
+#[test]
+fn of_two_licenses_aya_takes_the_first_and_others_take_the_last() {
+    let licenses = |first: &[u8], last: &'static [u8]| {
+        let mut m = program("classifier", &returns(0));
+        m.section("license", SectionKind::Data, first);
+        m.license = Some(last);
+        let bytes = m.bytes();
+        assert_eq!(refusals(&judge_object_for(Loader::Libbpf, &bytes)), []);
+        let object = Object::parse(&bytes).unwrap();
+        let license = |loader: Loader| loader.license(&object).map(<[u8]>::to_vec);
+        (license(Loader::Libbpf), license(Loader::Aya), refusals(&judge_object_for(Loader::Aya, &bytes)))
+    };
+    let (mit, gpl) = (Some(b"MIT".to_vec()), Some(b"GPL".to_vec()));
+    assert_eq!(licenses(b"MIT\0", b"GPL\0\0"), (gpl.clone(), mit.clone(), vec![]));
+    assert_eq!(licenses(b"MIT\0\0", b"GPL\0"), (gpl, mit, vec![LoaderRule::License]));
+}
+
 /// libbpf puts the programs of `values` into the array after the load, and fails with EBADF without one of them.
 #[test]
 fn libbpf_needs_the_programs_that_arrays_hold() {
