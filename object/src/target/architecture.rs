@@ -30,8 +30,10 @@ const fn big(register: &'static str, word_bytes: u32, name: &'static str) -> Mac
 }
 
 /// The machines. Of two registers that one kernel has, the first one decides.
-const MACHINES: [Machine; 18] = [
+const MACHINES: [Machine; 19] = [
     machine("pt_regs.r15", 8, "x86_64"),
+    // Types that name only this one of the registers, which both machines have.
+    machine("pt_regs.orig_ax", 8, "x86_64"),
     machine("pt_regs.orig_ax", 4, "i686"),
     little("pt_regs.orig_x0", 8, "aarch64"),
     big("pt_regs.orig_x0", 8, "aarch64_be"),

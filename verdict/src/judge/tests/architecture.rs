@@ -23,7 +23,7 @@ fn judge_registers(read: &str, object_has: Option<&str>, kernel_has: &str) -> Ob
 fn registers_of_another_architecture_are_one_reason() {
     let text = "the object is compiled for x86_64, the kernel is for aarch64";
     // The object declares all registers, or only the one that it reads.
-    for (read, object_has) in [("di", Some("r15")), ("di", None), ("ax", None)] {
+    for (read, object_has) in [("di", Some("r15")), ("di", None), ("ax", None), ("orig_ax", None)] {
         let verdict = judge_registers(read, object_has, "orig_x0");
         assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Architecture, text))), "{read}");
         let reason = &verdict.programs[0].reasons[0];
