@@ -4,8 +4,11 @@ use super::{
     acceptance::{Acceptance, ReasonPlace},
     entry::{AllowEntry, SharedEntry},
 };
-use crate::glob::Glob;
-use core_relo_verdict::judge::{ObjectVerdict, Verdict};
+use crate::{glob::Glob, input::kernel::release::full_version};
+use core_relo_verdict::{
+    judge::{ObjectVerdict, Verdict},
+    kernel::KernelVersion,
+};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering::Relaxed},
@@ -34,8 +37,8 @@ pub(crate) struct KernelNames<'k> {
     pub(crate) name: &'k str,
     /// The release, as `uname -r` prints it, if known.
     pub(crate) release: Option<&'k str>,
-    /// The version in the name, such as (6, 1, 0).
-    pub(crate) version: Option<(u32, u32, u32)>,
+    /// The version in the name, such as 6.1.0.
+    pub(crate) version: Option<KernelVersion>,
     /// Whether the kernel is one of a directory or an archive.
     pub(crate) is_listed: bool,
 }
@@ -60,7 +63,7 @@ impl AllowList {
     /// Returns the entries that match a kernel.
     pub(crate) fn for_kernel(&self, kernel: &KernelNames<'_>) -> KernelEntries<'_> {
         let matches = |pattern: &Glob| {
-            let version = || kernel.version.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
+            let version = || kernel.version.map(full_version);
             pattern.matches_path(kernel.name)
                 || kernel.release.is_some_and(|release| pattern.matches(release))
                 || version().is_some_and(|version| pattern.matches(&version))

@@ -6,7 +6,10 @@ use super::{
     AllowEntry, AllowList, Config, KernelNames, entry::PatternError, search::find_from, toml_value::TomlError,
 };
 use crate::settings::Setting;
-use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict};
+use core_relo_verdict::{
+    judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
+    kernel::KernelVersion,
+};
 use std::{fs, path::Path};
 
 fn parse(text: &str) -> Result<Config, TomlError> {
@@ -211,7 +214,7 @@ fn left(patterns: &[&str]) -> Option<(Verdict, [bool; 3])> {
     let names = KernelNames {
         name: "k/vmlinuz-6.1",
         release: Some("6.1.0-9-cloud"),
-        version: Some((6, 1, 0)),
+        version: Some(KernelVersion::release(6, 1)),
         is_listed: false,
     };
     let acceptance = list.for_kernel(&names).accept("./build/exec.o", &object())?;

@@ -12,7 +12,7 @@ use super::{
     matrix::{Kernel, Matrix},
     model::{Outcome, RealLoad, Row},
 };
-use crate::{error::BadInput, policy::ProgramAcceptance};
+use crate::{error::BadInput, input::kernel::release::full_version, policy::ProgramAcceptance};
 use core_relo_verdict::{
     judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict},
     mismatch::Mismatch,
@@ -120,9 +120,7 @@ fn kernel_suite(matrix: &Matrix<'_>, index: usize, kernel: &Kernel<'_>) -> Suite
     if let Some(architecture) = kernel.architecture {
         properties.push(("architecture", architecture.to_owned()));
     }
-    if let Some((major, minor, patch)) = kernel.version {
-        properties.push(("version", format!("{major}.{minor}.{patch}")));
-    }
+    properties.extend(kernel.version.map(|version| ("version", full_version(version))));
     let rows = matrix.objects.iter().filter_map(|object| object.cells.get(index).copied().flatten());
     let warnings = matrix.kernel_warnings.iter().filter(|warning| warning.kernel == kernel.name);
     properties.extend(warnings.map(|warning| ("warning", warning.text.clone())));

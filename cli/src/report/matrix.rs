@@ -2,10 +2,11 @@
 
 use super::{
     labels::common_directory_len,
-    model::{FleetReport, KernelVersion, KernelWarning, Outcome, Row},
+    model::{FleetReport, KernelWarning, Outcome, Row},
 };
 use crate::error::BadInput;
 use core_relo::sort::sort;
+use core_relo_verdict::kernel::KernelVersion;
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, HashMap},
@@ -172,16 +173,16 @@ pub(super) struct ProgramLine<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::test_fleet::{bad_row, loads, refused_row, row};
+    use crate::report::test_fleet::{bad_row, loads, refused_row, row, version};
 
     #[test]
     fn kernels_are_sorted_by_architecture_version_and_name() {
         let rows = vec![
             row("a.o", "z", None, None, loads()),
-            row("a.o", "new", Some("x86_64"), Some((5, 15, 0)), loads()),
-            row("a.o", "old", Some("x86_64"), Some((5, 4, 0)), loads()),
+            row("a.o", "new", Some("x86_64"), Some(version(5, 15, 0)), loads()),
+            row("a.o", "old", Some("x86_64"), Some(version(5, 4, 0)), loads()),
             row("a.o", "unversioned", Some("x86_64"), None, loads()),
-            row("b.o", "old", Some("arm64"), Some((5, 10, 0)), loads()),
+            row("b.o", "old", Some("arm64"), Some(version(5, 10, 0)), loads()),
         ];
         let report = FleetReport { rows, ..FleetReport::default() };
         let matrix = Matrix::new(&report);

@@ -9,11 +9,9 @@ use crate::{
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Verdict},
+    kernel::KernelVersion,
 };
 use std::sync::Arc;
-
-/// The version of a kernel, such as (5, 15, 0).
-pub(crate) type KernelVersion = (u32, u32, u32);
 
 /// The results of a check of objects on kernels.
 #[derive(Clone, Debug, Default)]

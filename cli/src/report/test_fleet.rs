@@ -1,17 +1,21 @@
 //! A small fleet for the tests of reports.
 
-use super::model::{FleetReport, KernelVersion, Row};
+use super::model::{FleetReport, Row};
 use crate::error::BadInput;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
-    kernel::{Evidence, EvidenceSource},
+    kernel::{Evidence, EvidenceSource, KernelVersion},
 };
 use std::sync::Arc;
 
 /// A name that tries to leave every format.
 pub(super) const HOSTILE: &str =
     "<script>alert(1)</script>`|]]>\"'&\u{1b}[2J\n# @team [x](http://example.com) \u{202e}-->";
+
+pub(super) const fn version(major: u8, minor: u8, patch: u16) -> KernelVersion {
+    KernelVersion { major, minor, patch }
+}
 
 pub(super) fn loads() -> ObjectVerdict {
     ObjectVerdict::new(vec![ProgramVerdict::new("main", true, Vec::new())])
@@ -49,7 +53,7 @@ pub(super) fn bad_row(object: &str, kernel: &str) -> Row {
 }
 
 /// Creates the verdict on an object with three programs, one of which is not loaded by default.
-fn tracer(version: KernelVersion, has_kfunc: bool) -> ObjectVerdict {
+fn tracer(release: KernelVersion, has_kfunc: bool) -> ObjectVerdict {
     let source = |line, text: &str| SourceLine {
         file: "/src/trace.bpf.c".into(),
         line,
@@ -58,7 +62,8 @@ fn tracer(version: KernelVersion, has_kfunc: bool) -> ObjectVerdict {
         is_near: false,
     };
     let helper = || {
-        let text = format!("enum bpf_func_id of {}.{} ends with BPF_FUNC_sys_bpf", version.0, version.1);
+        let text =
+            format!("enum bpf_func_id of {}.{} ends with BPF_FUNC_sys_bpf", release.major, release.minor);
         Reason::new(ReasonKind::Helper, Verdict::Refused, "helper bpf_loop is missing")
             .with_source(source(41, "\tbpf_loop(n, count, &ctx, 0);"))
             .with_evidence(Evidence { source: EvidenceSource::Btf, text })
@@ -75,7 +80,7 @@ fn tracer(version: KernelVersion, has_kfunc: bool) -> ObjectVerdict {
             .with_source(source(77, "bpf_task_acquire(task)"))
             .with_evidence(evidence)
     };
-    let is_old = version < (5, 15, 0);
+    let is_old = release < version(5, 15, 0);
     let exec = if is_old { vec![helper()] } else { vec![size()] };
     let exit = if is_old { vec![helper()] } else { Vec::new() };
     let rare = if has_kfunc { Vec::new() } else { vec![kfunc()] };
@@ -100,17 +105,17 @@ fn hostile() -> ObjectVerdict {
 pub(super) fn fleet() -> FleetReport {
     let (x86, arm) = (Some("x86_64"), Some("arm64"));
     let kernels = [
-        ("arm64/5.15.0.btf", arm, (5, 15, 0)),
-        ("arm64/6.1.0.btf", arm, (6, 1, 0)),
-        ("x86_64/5.4.17.btf", x86, (5, 4, 17)),
-        ("x86_64/5.10.3.btf", x86, (5, 10, 3)),
-        ("x86_64/5.15.0.btf", x86, (5, 15, 0)),
-        ("x86_64/6.1.0.btf", x86, (6, 1, 0)),
+        ("arm64/5.15.0.btf", arm, version(5, 15, 0)),
+        ("arm64/6.1.0.btf", arm, version(6, 1, 0)),
+        ("x86_64/5.4.17.btf", x86, version(5, 4, 17)),
+        ("x86_64/5.10.3.btf", x86, version(5, 10, 3)),
+        ("x86_64/5.15.0.btf", x86, version(5, 15, 0)),
+        ("x86_64/6.1.0.btf", x86, version(6, 1, 0)),
     ];
     let mut rows = Vec::new();
-    for (name, architecture, version) in kernels {
-        let add = |object: &str, verdict| row(object, name, architecture, Some(version), verdict);
-        rows.push(add("trace.bpf.o", tracer(version, architecture == arm)));
+    for (name, architecture, release) in kernels {
+        let add = |object: &str, verdict| row(object, name, architecture, Some(release), verdict);
+        rows.push(add("trace.bpf.o", tracer(release, architecture == arm)));
         rows.push(add("plain.bpf.o", loads()));
         rows.push(match architecture == arm {
             true => Row { outcome: bad_row("", name).outcome, ..add("big.bpf.o", loads()) },

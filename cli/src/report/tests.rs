@@ -12,7 +12,7 @@ use super::{
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
-    kernel::{Evidence, EvidenceSource},
+    kernel::{Evidence, EvidenceSource, KernelVersion},
 };
 use insta::assert_snapshot;
 use std::sync::Arc;
@@ -140,8 +140,10 @@ fn large_fleet(object_count: u32, kernel_count: u32) -> FleetReport {
     let mut rows = Vec::new();
     for kernel in 0..kernel_count {
         let architecture = ["x86_64", "arm64", "s390x"][usize::try_from(kernel % 3).unwrap()];
-        let version = (5 + kernel / 20, kernel % 20, 0);
-        let name = format!("fleet/{architecture}/{}.{}.0-{kernel}-generic.btf.tar.xz", version.0, version.1);
+        let number = |number: u32| u8::try_from(number).unwrap();
+        let version = KernelVersion::release(number(5 + kernel / 20), number(kernel % 20));
+        let name =
+            format!("fleet/{architecture}/{}.{}.0-{kernel}-generic.btf.tar.xz", version.major, version.minor);
         for object in 0..object_count {
             rows.push(large_row(object, &name, architecture, version));
         }
@@ -149,7 +151,7 @@ fn large_fleet(object_count: u32, kernel_count: u32) -> FleetReport {
     FleetReport { rows, ..FleetReport::default() }
 }
 
-fn large_row(object: u32, kernel: &str, architecture: &str, version: (u32, u32, u32)) -> Row {
+fn large_row(object: u32, kernel: &str, architecture: &str, version: KernelVersion) -> Row {
     let programs = (0..6).map(|program| {
         let source = SourceLine {
             file: format!("/build/libbpf-tools/tool{object}.bpf.c"),
@@ -160,7 +162,7 @@ fn large_row(object: u32, kernel: &str, architecture: &str, version: (u32, u32, 
         };
         let evidence = Evidence {
             source: EvidenceSource::Btf,
-            text: format!("enum bpf_func_id ends with BPF_FUNC_{}_{}", version.0, version.1),
+            text: format!("enum bpf_func_id ends with BPF_FUNC_{}_{}", version.major, version.minor),
         };
         let reason = Reason::new(
             ReasonKind::Helper,
@@ -170,7 +172,7 @@ fn large_row(object: u32, kernel: &str, architecture: &str, version: (u32, u32, 
         .with_source(source)
         .with_evidence(evidence)
         .with_fix("guard the call with bpf_core_enum_value_exists");
-        let is_refused = version.1 < object % 12 && program < object % 7;
+        let is_refused = u32::from(version.minor) < object % 12 && program < object % 7;
         ProgramVerdict::new(
             format!("handle_{program}"),
             program != 5,

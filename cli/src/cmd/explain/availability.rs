@@ -2,7 +2,7 @@
 
 use crate::{cmd::verdicts::kernel_judge::KernelCase, input::kernel::release::KernelRelease};
 use core_relo::plan::Decision;
-use core_relo_verdict::{judge::Requirement, requirements::NeedId};
+use core_relo_verdict::{judge::Requirement, kernel::KernelVersion, requirements::NeedId};
 use std::collections::HashMap;
 
 /// For each requirement of the objects, the first and the last kernel of a set that meets it.
@@ -18,7 +18,7 @@ pub(super) struct Availability {
 #[derive(Debug)]
 struct RankedKernel {
     name: String,
-    version: Option<(u32, u32, u32)>,
+    version: Option<KernelVersion>,
 }
 
 /// The first and the last kernel in the order of versions. Kernels without a version are in the order of the arguments.

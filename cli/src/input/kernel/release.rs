@@ -1,11 +1,13 @@
 //! The version and the architecture in a kernel's name, for sorting and grouping.
 
+use core_relo_verdict::kernel::KernelVersion;
+
 /// The version and the architecture in a kernel's name, such as `amd64-5.10.223-cloud.btf` or `/boot/vmlinuz-6.1.0-18-amd64`.
 ///
 /// A name is no evidence: verdicts do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelRelease {
-    pub(crate) version: Option<(u32, u32, u32)>,
+    pub(crate) version: Option<KernelVersion>,
     pub(crate) architecture: Option<&'static str>,
 }
 
@@ -41,26 +43,37 @@ impl KernelRelease {
 }
 
 /// Parses `5.10`, `5.10.223` and the like, with any suffix after a further dot.
-fn parse_version(word: &str) -> Option<(u32, u32, u32)> {
+fn parse_version(word: &str) -> Option<KernelVersion> {
     let mut parts = word.strip_prefix('v').unwrap_or(word).split('.');
     let (major, minor) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let patch = parts.next().and_then(|patch| patch.parse().ok());
-    Some((major, minor, patch.unwrap_or(0)))
+    Some(KernelVersion { major, minor, patch: patch.unwrap_or(0) })
+}
+
+/// Returns a version with all its numbers: `5.15.0`.
+pub(crate) fn full_version(KernelVersion { major, minor, patch }: KernelVersion) -> String {
+    format!("{major}.{minor}.{patch}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn version(major: u8, minor: u8, patch: u16) -> KernelVersion {
+        KernelVersion { major, minor, patch }
+    }
+
     #[test]
     fn versions_and_architectures_are_found_in_names() {
         let names = [
-            ("kernels/amd64-5.10.223-cloud.btf", Some((5, 10, 223)), Some("x86_64")),
-            ("/boot/vmlinuz-6.1.0-18-amd64", Some((6, 1, 0)), Some("x86_64")),
-            ("ubuntu/20.04/arm64/5.8.0-63-generic.btf", Some((5, 8, 0)), Some("aarch64")),
-            ("linux-7.2", Some((7, 2, 0)), None),
+            ("kernels/amd64-5.10.223-cloud.btf", Some(version(5, 10, 223)), Some("x86_64")),
+            ("/boot/vmlinuz-6.1.0-18-amd64", Some(version(6, 1, 0)), Some("x86_64")),
+            ("ubuntu/20.04/arm64/5.8.0-63-generic.btf", Some(version(5, 8, 0)), Some("aarch64")),
+            ("linux-7.2", Some(version(7, 2, 0)), None),
+            // A date is no version.
+            ("linux-7.2/2024.11", Some(version(7, 2, 0)), None),
             ("vmlinux", None, None),
-            ("linux 6.18.44-x86_64 (running)", Some((6, 18, 44)), Some("x86_64")),
+            ("linux 6.18.44-x86_64 (running)", Some(version(6, 18, 44)), Some("x86_64")),
         ];
         for (name, version, architecture) in names {
             assert_eq!(KernelRelease::from_name(name), KernelRelease { version, architecture }, "{name}");

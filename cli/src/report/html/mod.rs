@@ -6,12 +6,9 @@ mod details;
 mod table;
 
 use super::{
-    escape::Markup,
-    findings::kernel_numbers,
-    limits::MAX_PAGE_FINDINGS,
-    matrix::Matrix,
-    model::{KernelVersion, Outcome},
+    escape::Markup, findings::kernel_numbers, limits::MAX_PAGE_FINDINGS, matrix::Matrix, model::Outcome,
 };
+use crate::input::kernel::release::full_version;
 use std::io::{self, Write};
 
 /// The style sheet. [`STYLE_HASH`] is its hash.
@@ -119,7 +116,7 @@ fn write_kernels(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
             "<tr id=\"k{0}\"><td>K{0}<td>{1}<td>{2}<td><code>{3}</code><td>{loading} of {4}</tr>",
             index + 1,
             Markup(kernel.architecture.unwrap_or("unknown")),
-            version_text(kernel.version).unwrap_or_else(|| "unknown".into()),
+            kernel.version.map_or_else(|| "unknown".into(), full_version),
             Markup(kernel.name),
             cells().count(),
         )?;
@@ -137,11 +134,6 @@ fn kernel_list(kernels: &[usize]) -> String {
     let numbers = kernel_numbers(kernels);
     let ranges = numbers.split_whitespace().map(|range| format!("K{}", range.replace('-', "–K")));
     ranges.collect::<Vec<_>>().join(" ")
-}
-
-/// Returns a version: `5.15.0`.
-fn version_text(version: Option<KernelVersion>) -> Option<String> {
-    version.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"))
 }
 
 /// Returns the class of an outcome in the style sheet and the script.

@@ -1,6 +1,7 @@
 //! The matrix: a line per object, a column per kernel.
 
-use super::{class, symbol, version_text};
+use super::{class, symbol};
+use crate::input::kernel::release::full_version;
 use crate::report::{
     escape::Markup,
     labels::{common_directory_len, distinct_labels},
@@ -56,7 +57,7 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
     for ((number, kernel), name) in numbered {
         let (class, label) = (start_class(kernels, number - 1), label(kernels, number - 1, &name));
         let architecture = kernel.architecture.unwrap_or_default();
-        let version = version_text(kernel.version).unwrap_or_default();
+        let version = kernel.version.map(full_version).unwrap_or_default();
         let (architecture, name) = (Markup(architecture), Markup(kernel.name));
         write!(
             out,
@@ -75,7 +76,7 @@ fn label(kernels: &[Kernel<'_>], index: usize, name: &str) -> String {
     let mut neighbours = neighbours.into_iter().flatten().filter_map(|index| kernels.get(index));
     let is_same =
         |other: &Kernel<'_>| (other.architecture, other.version) == (kernel.architecture, kernel.version);
-    match version_text(kernel.version) {
+    match kernel.version.map(full_version) {
         Some(version) if !neighbours.any(is_same) => version,
         Some(version) => format!("{version} {}", Markup(name)),
         None => Markup(name).to_string(),

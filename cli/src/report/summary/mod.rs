@@ -8,9 +8,10 @@ mod tests;
 use super::{
     limits::{MAX_NAMED_KERNELS, MAX_VERSION_RANGES},
     matrix::Kernel,
-    model::{KernelVersion, Outcome},
+    model::Outcome,
 };
 use core_relo::sort::collect_ordered;
+use core_relo_verdict::kernel::KernelVersion;
 use std::collections::{BTreeMap, HashSet};
 
 /// The outcomes on kernels, grouped by architecture.
@@ -146,9 +147,12 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
         let releases = HashSet::from([release(*first), release(*last)]);
         split.extend(releases.into_iter().filter(|release| !seen.insert(*release)));
     }
-    let text = |version: KernelVersion| match version {
-        (major, minor, patch) if split.contains(&(major, minor)) => format!("{major}.{minor}.{patch}"),
-        (major, minor, _) => format!("{major}.{minor}"),
+    let text = |version: KernelVersion| {
+        let KernelVersion { major, minor, patch } = version;
+        match split.contains(&release(version)) {
+            true => format!("{major}.{minor}.{patch}"),
+            false => format!("{major}.{minor}"),
+        }
     };
     let next_runs = runs.iter().skip(1).map(Some).chain([None]);
     for (index, ((outcome, first, last), next)) in runs.iter().zip(next_runs).enumerate() {
@@ -160,8 +164,8 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
 }
 
 /// Returns the version without its patch level.
-const fn release((major, minor, _): KernelVersion) -> (u32, u32) {
-    (major, minor)
+const fn release(version: KernelVersion) -> KernelVersion {
+    KernelVersion::release(version.major, version.minor)
 }
 
 impl Group<'_> {
