@@ -3,6 +3,7 @@
 mod access;
 mod register_macros;
 mod value_use;
+mod word_search;
 mod words;
 
 pub(crate) use access::LineQuery;

@@ -1,6 +1,6 @@
 //! The macros of libbpf's `bpf_tracing.h` that hide the names of registers, such as `PT_REGS_PARM1(ctx)`.
 
-use super::words::find_words_with_prefix;
+use super::word_search::find_words_with_prefix;
 
 /// The structs with a member for each saved register.
 const REGISTER_STRUCTS: [&[u8]; 3] = [b"pt_regs", b"user_pt_regs", b"user_regs_struct"];

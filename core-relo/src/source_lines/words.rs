@@ -1,6 +1,6 @@
 //! The names of an access in the text of a source line.
 
-use super::register_macros::has_register_macro;
+use super::{register_macros::has_register_macro, word_search::find_words};
 use crate::name::Name;
 use alloc::vec::Vec;
 
@@ -78,37 +78,6 @@ impl NameMatch {
             (true, true) => Self::Path,
         }
     }
-}
-
-/// Returns the positions at which a text has a name as a whole word.
-fn find_words<'t>(text: &'t [u8], name: &'t [u8]) -> impl Iterator<Item = usize> + 't {
-    let starts = find_starts(text, name);
-    starts.filter(move |start| {
-        let after = start.checked_add(name.len()).and_then(|at| text.get(at));
-        !is_word_byte(after)
-    })
-}
-
-/// Returns the texts after a prefix of words.
-pub(super) fn find_words_with_prefix<'t>(
-    text: &'t [u8],
-    prefix: &'t [u8],
-) -> impl Iterator<Item = &'t [u8]> + 't {
-    find_starts(text, prefix).filter_map(|start| text.get(start..)?.strip_prefix(prefix))
-}
-
-/// Returns the positions of words that start with a prefix.
-fn find_starts<'t>(text: &'t [u8], prefix: &'t [u8]) -> impl Iterator<Item = usize> + 't {
-    let first = prefix.first();
-    let starts = (0usize..).zip(text).filter(move |(_, byte)| Some(*byte) == first).map(|(start, _)| start);
-    let is_word_start =
-        move |start: &usize| !is_word_byte(start.checked_sub(1).and_then(|before| text.get(before)));
-    let has_prefix = move |start: &usize| text.get(*start..).is_some_and(|rest| rest.starts_with(prefix));
-    starts.filter(has_prefix).filter(is_word_start)
-}
-
-fn is_word_byte(byte: Option<&u8>) -> bool {
-    byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 /// Returns whether a word after this text is in the argument of `bpf_core_field_exists()`, which reads no member.
