@@ -1,6 +1,6 @@
 //! The layout as assertions that a compiler checks.
 
-use super::{composite::keyword, declaration::Printer};
+use super::{composite::keyword, printer::Printer};
 use crate::btf::{format::Kind, view::Type};
 use alloc::format;
 use core::fmt::{Result, Write as _};

@@ -1,10 +1,10 @@
 //! Definitions of structs and unions, with padding.
 
 use super::{
-    declaration::{COMPOSITE_DEPTH, Printer},
     integer::bool_substitute,
     layout::{Layout, Place},
-    names::{self, NameSpace},
+    names,
+    printer::Printer,
     tags::comment,
 };
 use crate::{
@@ -19,25 +19,11 @@ use crate::{
 use alloc::string::String;
 use core::fmt::{Result, Write as _};
 
+/// The levels of composites within a definition. clang accepts 256 levels of braces.
+pub(super) const COMPOSITE_DEPTH: u32 = 32;
+
 /// The bytes of padding that are declared as bitfields without a name. More are an array.
 const UNNAMED_PADDING: u64 = 256;
-
-/// The names of the members that are in one scope in C: the members of a composite, and those of its members without a name.
-#[derive(Debug, Default)]
-pub(super) struct Scope<'b> {
-    names: NameSpace<'b>,
-    /// The offset of the composite in its definition, in bits; `None` below a member with a name.
-    offset: Option<u64>,
-    /// Whether the current composite is a member without a name.
-    is_anonymous: bool,
-}
-
-impl Scope<'_> {
-    /// Returns the scope of a definition.
-    pub(super) fn of_definition() -> Self {
-        Self { offset: Some(0), ..Self::default() }
-    }
-}
 
 impl<'b> Printer<'_, 'b, '_> {
     /// Writes the definition of a composite without a name, whose members have a scope of their own.

@@ -1,6 +1,6 @@
 //! Definitions of enums.
 
-use super::{declaration::Printer, names};
+use super::{names, printer::Printer};
 use crate::btf::view::{Enumerator, Type};
 use alloc::string::String;
 use core::fmt::{Result, Write as _};

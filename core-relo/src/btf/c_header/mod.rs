@@ -6,11 +6,14 @@
 //! | `layout` | alignment and packing of composites |
 //! | `names` | identifiers, unique in their name space |
 //! | `tags` | declaration tags, as attributes |
+//! | `printer`, `frame` | the writer of a header, and the order of its parts |
 //! | `declaration` | declarators: pointers, arrays, functions |
 //! | `integer` | the C types of INTs |
 //! | `composite`, `enumeration` | definitions |
+//! | `scope` | the names of the members in one scope |
 //! | `assertions` | the layout, as assertions for the compiler |
 //! | `roots` | the types of a kernel that an object or a source uses |
+//! | `tokens` | the words and punctuation of a C source |
 //! | `source_names` | the names in a C source |
 //! | `sources` | the sources of a header, and what they define that the header has, too |
 //! | `source_definitions` | the types that a C source defines itself |
@@ -20,17 +23,21 @@ mod assertions;
 mod composite;
 mod declaration;
 mod enumeration;
+mod frame;
 mod graph;
 mod integer;
 mod layout;
 mod names;
+mod printer;
 mod roots;
+mod scope;
 mod source_definitions;
 mod source_names;
 mod sources;
 mod tags;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod typedef_type;
 
 pub use layout::LayoutError;
@@ -43,10 +50,10 @@ use crate::{
 };
 use alloc::vec::Vec;
 use core::fmt::{Display, Formatter, Result};
-use declaration::Printer;
 use graph::{Graph, Need};
 use hashbrown::{HashMap, HashSet};
 use names::{NameSpace, Renamed, sort_key};
+use printer::Printer;
 use tags::Tags;
 
 /// A C header that declares types of a BTF: `vmlinux.h`.

@@ -1,7 +1,7 @@
 //! The types that a preprocessed C source defines itself.
 
 use super::{
-    source_names::{Token, Words},
+    tokens::{Token, Words},
     typedef_type::{TypedefType, TypedefTypes},
 };
 use crate::btf::{format::Kind, view::Type};
