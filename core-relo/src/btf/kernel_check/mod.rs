@@ -9,7 +9,7 @@
 //! | `meta` | each record by itself: names, sizes, offsets, flags |
 //! | `resolve` | types together: loops, sizes, members within their structs, parameters |
 //! | `type_tags` | the number of modifiers that follow each other, the order of type tags |
-//! | `managed` | structs with fields that the kernel manages |
+//! | `managed`, `structs` | structs with fields that the kernel manages |
 //! | `name` | identifiers and names of sections |
 //! | `rules` | the rules that differ between kernels |
 
@@ -20,9 +20,11 @@ mod managed;
 mod meta;
 mod name;
 mod records;
+mod release;
 mod resolve;
 mod rule;
 mod rules;
+mod structs;
 #[cfg(test)]
 mod tests;
 mod type_tags;

@@ -1,6 +1,6 @@
 //! The rules that differ between kernels.
 
-use super::managed::ManagedRules;
+use super::{managed::ManagedRules, release::Release};
 use crate::btf::format::Kind;
 
 /// The rules by which one kernel checks a BTF that is loaded into it.
@@ -190,22 +190,5 @@ impl KernelBtfRules {
     /// Returns whether the kernel knows a kind.
     pub fn knows(&self, kind: Kind) -> bool {
         kind != Kind::Void && kind <= self.last_kind
-    }
-}
-
-/// A mainline release.
-#[derive(Clone, Copy)]
-pub(super) struct Release {
-    major: u8,
-    minor: u8,
-}
-
-impl Release {
-    pub(super) const fn is(self, major: u8, minor: u8) -> bool {
-        self.major == major && self.minor == minor
-    }
-
-    pub(super) const fn is_since(self, major: u8, minor: u8) -> bool {
-        self.major > major || (self.major == major && self.minor >= minor)
     }
 }

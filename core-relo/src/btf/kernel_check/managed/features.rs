@@ -1,6 +1,6 @@
 //! The differences between kernels for structs with fields that the kernel manages.
 
-use super::super::rules::Release;
+use super::super::release::Release;
 
 /// The rules of a kernel for structs with fields that it manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,25 +18,25 @@ pub(in super::super) enum ManagedRules {
 #[expect(clippy::struct_excessive_bools, reason = "each is a rule that a kernel has or lacks")]
 pub(in super::super) struct ManagedFeatures {
     /// Whether the kernel knows trees.
-    pub(super) trees: bool,
+    pub(in super::super) trees: bool,
     /// Whether the kernel knows reference counts.
-    pub(super) refcounts: bool,
+    pub(in super::super) refcounts: bool,
     /// Whether the nodes of lists and trees have a pointer to their owner.
-    pub(super) nodes_have_owners: bool,
+    pub(in super::super) nodes_have_owners: bool,
     /// Whether the kernel searches nested structs and arrays.
-    pub(super) nested_fields: bool,
+    pub(in super::super) nested_fields: bool,
     /// Whether kptrs count as fields.
-    pub(super) kptrs: bool,
+    pub(in super::super) kptrs: bool,
     /// Whether the kernel knows the type tag `uptr`.
-    pub(super) uptrs: bool,
+    pub(in super::super) uptrs: bool,
     /// Whether the kernel knows `bpf_res_spin_lock`.
-    pub(super) resilient_locks: bool,
+    pub(in super::super) resilient_locks: bool,
     /// Whether pointers with other type tags count as no fields, where other kernels refuse the struct.
-    pub(super) other_pointer_tags: bool,
+    pub(in super::super) other_pointer_tags: bool,
     /// Whether locks and reference counts in nested structs count as fields of the struct, which has at most one of each.
-    pub(super) unique_fields: bool,
+    pub(in super::super) unique_fields: bool,
     /// Whether a struct that may be owned must not own structs that own others. Other kernels refuse cycles of owners only.
-    pub(super) flat_ownership: bool,
+    pub(in super::super) flat_ownership: bool,
 }
 
 impl ManagedRules {

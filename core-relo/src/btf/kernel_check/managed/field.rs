@@ -38,7 +38,7 @@ impl ManagedField {
     ];
 
     /// Returns the type with this name of the struct.
-    pub(super) fn from_name(name: &[u8], features: &ManagedFeatures) -> Option<Self> {
+    pub(in super::super) fn from_name(name: &[u8], features: &ManagedFeatures) -> Option<Self> {
         let found = Self::STRUCTS.into_iter().find(|field| field.name().as_bytes() == name)?;
         let is_known = match found {
             Self::ResilientSpinLock => features.resilient_locks,
@@ -64,7 +64,7 @@ impl ManagedField {
     }
 
     /// Returns the size in bytes.
-    pub(super) const fn bytes(self, features: &ManagedFeatures) -> u32 {
+    pub(in super::super) const fn bytes(self, features: &ManagedFeatures) -> u32 {
         match self {
             Self::SpinLock | Self::ResilientSpinLock | Self::Refcount => 4,
             Self::Kptr => 8,
@@ -76,7 +76,7 @@ impl ManagedField {
     }
 
     /// Returns the alignment in bytes.
-    pub(super) const fn align(self) -> u32 {
+    pub(in super::super) const fn align(self) -> u32 {
         match self {
             Self::SpinLock | Self::ResilientSpinLock | Self::Refcount => 4,
             _ => 8,
@@ -84,17 +84,17 @@ impl ManagedField {
     }
 
     /// Returns whether the members of a struct have at most one field of the type. Nested structs have their own.
-    pub(super) const fn is_single(self) -> bool {
+    pub(in super::super) const fn is_single(self) -> bool {
         matches!(self, Self::SpinLock | Self::ResilientSpinLock)
     }
 
     /// Returns whether a struct with such a field makes other structs be checked: those with a member of the type.
-    pub(super) const fn is_sought(self) -> bool {
+    pub(in super::super) const fn is_sought(self) -> bool {
         !matches!(self, Self::ResilientSpinLock | Self::Kptr)
     }
 
     /// Returns the type of the nodes, of a type that owns nodes.
-    pub(super) const fn node(self) -> Option<Self> {
+    pub(in super::super) const fn node(self) -> Option<Self> {
         match self {
             Self::ListHead => Some(Self::ListNode),
             Self::RbRoot => Some(Self::RbNode),
@@ -103,7 +103,7 @@ impl ManagedField {
     }
 
     /// Returns whether an array may have the type as its elements.
-    pub(super) const fn is_repeatable(self) -> bool {
+    pub(in super::super) const fn is_repeatable(self) -> bool {
         matches!(self, Self::Kptr | Self::ListHead | Self::RbRoot)
     }
 }

@@ -1,10 +1,8 @@
 //! The fields of a struct that the kernel manages (kernel: `btf_find_struct_field`, `btf_find_kptr`, `btf_find_graph_root`).
 
-use super::{
-    super::records::{Record, Records},
-    error::ManagedError,
-    features::ManagedFeatures,
-    field::ManagedField,
+use super::super::{
+    managed::{ManagedError, ManagedFeatures, ManagedField},
+    records::{Record, Records},
 };
 use crate::{
     btf::format::Kind,
