@@ -1,6 +1,6 @@
 //! The externs of an object in libbpf's order, and the layout of `.kconfig`.
 
-use super::{error::LinkError, undefined};
+use super::{error::LinkError, undefined_check};
 use crate::{
     elf::text,
     internal::{InternalError, Invariant as _},
@@ -87,7 +87,7 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
         return Ok(Vec::new());
     }
     let btf = object.btf().ok_or(LinkError::NoBtf { what: "externs" })?;
-    undefined::check(object)?;
+    undefined_check::check(object)?;
     let mut entries: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
     // Configuration values first, by descending alignment and ascending size; then by name.
     sort_by(&mut entries, |a, b| {

@@ -17,6 +17,7 @@ pub(crate) mod refs;
 #[cfg(test)]
 mod tests;
 mod undefined;
+mod undefined_check;
 
 pub use error::LinkError;
 pub use externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry};
