@@ -9,17 +9,25 @@
 //! | `tags` | the table in an object's declaration tags (`core_relo.h`) |
 //! | `text` | the table as a text file |
 //! | `place` | the lines of a text table, for errors |
-//! | `fit` | [`ObjectVariants`]: a table that fits an object |
-//! | `initial_program` | programs in maps, which follow the choice |
-//! | `selection` | [`Selection`]: a choice, applied to the settings of a load |
+//! | `part` | groups, programs, maps and constants that a table refers to |
+//! | `object_variants` | [`ObjectVariants`]: a table that fits an object |
+//! | `fit` | the check of a table against an object |
+//! | `initial_program`, `initial_contents` | programs in maps, which follow the choice |
+//! | `selection` | [`Selection`]: a choice, and what it loads |
+//! | `apply` | a choice, applied to the settings of a load |
 //! | `kernel_value` | [`KernelValue`]: offsets, sizes and enumerators of a kernel, by name |
+//! | `value_search`, `path` | their numbers in the types of a kernel |
 //! | `named_types` | the types and enumerators that a set of values names |
 
+mod apply;
 mod error;
 mod fit;
+mod initial_contents;
 mod initial_program;
 mod kernel_value;
 mod named_types;
+mod object_variants;
+mod part;
 mod path;
 mod place;
 mod selection;
@@ -28,9 +36,11 @@ mod tags;
 #[cfg(test)]
 mod tests;
 mod text;
+mod value_search;
 
 pub use error::{KernelValueError, VariantError};
-pub use fit::{ObjectVariants, VariantGlobal};
 pub use kernel_value::KernelValue;
+pub use object_variants::{ObjectVariants, VariantGlobal};
+pub use part::{Part, PartKind};
 pub use selection::Selection;
-pub use table::{Alternative, Indicator, KernelConstant, Part, PartKind, VariantGroup, VariantTable};
+pub use table::{Alternative, Indicator, KernelConstant, VariantGroup, VariantTable};

@@ -1,13 +1,12 @@
 //! The types and enumerators that a set of names needs, found in one pass over a BTF.
 
-use super::{
-    error::KernelValueError,
-    kernel_value::KernelValue,
-    path::{ROOT_KINDS, root_name},
-};
+use super::{error::KernelValueError, kernel_value::KernelValue};
 use crate::elf::text;
 use core_relo::btf::{Btf, Enumerator, Kind, Type};
 use hashbrown::HashMap;
+
+/// The kinds of types that a path begins with.
+pub(super) const ROOT_KINDS: [Kind; 3] = [Kind::Struct, Kind::Union, Kind::Typedef];
 
 /// The types and enumerators of a BTF that a set of values names.
 pub(super) struct NamedTypes<'b> {
@@ -99,6 +98,16 @@ impl<'b> NamedTypes<'b> {
             }
         }
     }
+}
+
+/// Returns the name of the type that a path begins with.
+pub(super) fn root_name(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or(path)
+}
+
+/// Returns the names of all types that a path can begin with.
+pub(super) fn root_names<'b>(btf: &'b Btf<'_>) -> impl Iterator<Item = &'b [u8]> {
+    btf.types().filter(|ty| ROOT_KINDS.contains(&ty.kind())).map(|ty| ty.name().as_bytes())
 }
 
 /// Returns the value of an enumerator in C.

@@ -1,16 +1,16 @@
 //! Fields of a kernel's types by path, with the similar names of those that are missing.
 
-use super::{error::KernelValueError, named_types::NamedTypes};
+use super::{
+    error::KernelValueError,
+    named_types::{NamedTypes, root_name},
+};
 use crate::elf::text;
 use core_relo::{
     Name, Text,
-    btf::{Btf, Extent, FieldPathError, Kind, Type, field_path_from},
+    btf::{Btf, Extent, FieldPathError, Type, field_path_from},
     explain::nearest_names,
 };
 use hashbrown::HashSet;
-
-/// The kinds of types that a path begins with.
-pub(super) const ROOT_KINDS: [Kind; 3] = [Kind::Struct, Kind::Union, Kind::Typedef];
 
 /// The members that an error about a missing member compares with the name.
 const COMPARED_MEMBERS: usize = 4096;
@@ -60,16 +60,6 @@ pub(super) fn type_size(types: &NamedTypes<'_>, name: &str) -> Result<i128, Kern
     let size = types.btf().size_of(ty.id());
     let walk = |cause| KernelValueError::Path(FieldPathError::Walk { path: name.into(), cause });
     Ok(i128::from(size.map_err(walk)?.0))
-}
-
-/// Returns the name of the type that a path begins with.
-pub(super) fn root_name(path: &str) -> &str {
-    path.split(['.', '[']).next().unwrap_or(path)
-}
-
-/// Returns the names of all types that a path can begin with.
-pub(super) fn root_names<'b>(btf: &'b Btf<'_>) -> impl Iterator<Item = &'b [u8]> {
-    btf.types().filter(|ty| ROOT_KINDS.contains(&ty.kind())).map(|ty| ty.name().as_bytes())
 }
 
 /// Adds similar names to the error of a path.

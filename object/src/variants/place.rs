@@ -1,6 +1,6 @@
 //! The lines of a text table, for errors that are found after parsing.
 
-use super::{error::VariantError, table::Part};
+use super::{error::VariantError, part::Part};
 use alloc::collections::BTreeMap;
 use core_relo::Text;
 

@@ -3,7 +3,8 @@
 use super::{
     error::VariantError,
     kernel_value::KernelValue,
-    table::{Alternative, Part, PartKind, VariantGroup, VariantTable},
+    part::{Part, PartKind},
+    table::{Alternative, VariantGroup, VariantTable},
 };
 use crate::{elf::text, object::Object};
 use alloc::collections::{BTreeMap, BTreeSet};

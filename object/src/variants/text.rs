@@ -15,8 +15,9 @@
 
 use super::{
     error::VariantError,
+    part::Part,
     place::EntryName,
-    table::{Alternative, Part, VariantGroup, VariantTable},
+    table::{Alternative, VariantGroup, VariantTable},
     tags::kernel_value,
 };
 use crate::elf::text as shown;
