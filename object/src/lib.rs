@@ -60,6 +60,7 @@ pub mod map_owner;
 pub mod map_rules;
 pub mod memory_nodes;
 pub mod object;
+mod sha256;
 #[cfg(feature = "static-link")]
 pub mod static_link;
 pub mod target;

@@ -12,17 +12,20 @@ mod initial_values;
 mod late_binding;
 mod load_functions;
 mod maps;
+mod object_names;
 mod override_settings;
 mod plan;
 mod plan_by_load;
 mod planner;
 pub mod prog_flags;
 mod program_offsets;
+mod program_slot;
 mod programs;
 mod relocate;
 mod repair;
 mod settings;
 mod struct_ops;
+mod symbol_address;
 mod target_kernel;
 #[cfg(test)]
 mod tests;
@@ -32,21 +35,24 @@ pub use crate::{globals::Global, link::FunctionCopy};
 pub use btf::SentBtf;
 pub use error::{KernelFact, LoadPlanError, NamedPart, Refusal};
 pub use externs::{
-    ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, SymbolAddress,
-    SymbolAddressError, SymbolAddressSyntax, ambiguity_text, shows_no_address, write_config_value,
+    ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, write_config_value,
 };
 pub use initial_values::InitialValues;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};
-pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
+pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, SEGV_ON_FAULT, SlotPlan};
+pub use object_names::{OBJECT_NAME_PROBLEM, accepted_object_name};
 pub use plan::{LoadPlan, SkippedProgram};
 pub use plan_by_load::PlanByLoad;
-pub(crate) use programs::sha256;
+pub use program_slot::ProgramSlot;
 pub use programs::{
     AttachPlan, Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan, find_program_function,
 };
 pub use relocate::PoisonedReloc;
-pub use repair::{OBJECT_NAME_PROBLEM, Repair, RepairKind, accepted_object_name};
+pub use repair::{Repair, RepairKind};
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource, inner_map_name};
 pub use struct_ops::{StructOpsMatcher, StructOpsTable};
+pub use symbol_address::{
+    SymbolAddress, SymbolAddressError, SymbolAddressSyntax, ambiguity_text, shows_no_address,
+};
 pub use target_kernel::{ReadSystem, RefusedAttachType, TargetKernel};
 pub use usdt::{USDT_MAPS, UsdtPlan};

@@ -1,6 +1,6 @@
 //! Settings of a load, with which a caller overrides the object.
 
-use super::SymbolAddress;
+use super::symbol_address::SymbolAddress;
 use crate::{
     elf::key,
     object::{AttachType, MapDef, Object, Program, ProgramType, SEC_DEFS, SecDef},

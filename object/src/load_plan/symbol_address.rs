@@ -1,6 +1,5 @@
 //! The address that a caller chooses for a kernel symbol without a type.
 
-use super::ksyms::LISTED_ADDRESSES;
 use core::{fmt, str::FromStr};
 use core_relo::Text;
 use thiserror::Error;
@@ -63,6 +62,9 @@ pub enum SymbolAddressError {
 }
 
 core_relo::debug_as_message!(SymbolAddressError);
+
+/// The addresses of one name that are kept, apart from the one that a caller chooses. Two are ambiguous.
+pub(super) const LISTED_ADDRESSES: usize = 1024;
 
 /// The addresses that a message names.
 const LISTED: usize = 4;

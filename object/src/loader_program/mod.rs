@@ -8,6 +8,7 @@
 pub mod context;
 mod file;
 mod generate;
+mod plans;
 mod step;
 
 pub use file::{LoaderFile, LoaderFileError, LoaderMap, LoaderProgram, LoaderSignatures};

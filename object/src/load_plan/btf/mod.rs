@@ -7,6 +7,7 @@ mod repair;
 mod sanitize;
 mod sent;
 mod sizes;
+mod type_text;
 mod words;
 
 pub(super) use arg_ctx::{ContextTags, collect_tags, fix_func_info};

@@ -5,6 +5,7 @@
 use super::{
     names::Renamer,
     sizes::SizeRepairer,
+    type_text::type_text,
     words::{HEADER_WORDS, param_word, secinfo_word},
 };
 use crate::{
@@ -55,16 +56,6 @@ fn function_protos(edit: &Editor) -> Result<HashMap<TypeId, TypeId>, InternalErr
         id = id.next();
     }
     Ok(protos)
-}
-
-/// Returns a type for a message: ``BTF type [7] STRUCT `name` ``.
-pub(super) fn type_text(edit: &Editor, id: TypeId) -> String {
-    let kind = edit.kind(id).map_or("type", Kind::name);
-    let name = edit.word(id, Editor::NAME).map_or(&b""[..], |name| edit.name(StrOffset(name)));
-    match name {
-        [] => format!("BTF type [{id}] {kind}"),
-        name => format!("BTF type [{id}] {kind} `{}`", text(name)),
-    }
 }
 
 /// An element that needs a name.

@@ -4,7 +4,7 @@
 //! (`btf_float_check_member`). Both become arrays of bytes.
 
 use super::{
-    repair::type_text,
+    type_text::type_text,
     words::{HEADER_WORDS, param_word, secinfo, secinfo_word},
 };
 use crate::{

@@ -1,12 +1,8 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
 use super::{
-    comparer::ExternComparer,
-    modules::Modules,
-    refused::RefusedExterns,
-    replacement::find_replacement,
+    comparer::ExternComparer, modules::Modules, refused::RefusedExterns, replacement::find_replacement,
     resolution::ResolvedExtern,
-    symbol_address::{SymbolAddress, ambiguity_text, shows_no_address},
 };
 use crate::{
     elf::{key, text},
@@ -17,6 +13,7 @@ use crate::{
         error::{LoadPlanError, Refusal},
         late_binding::LateBinding,
         settings::Settings,
+        symbol_address::{LISTED_ADDRESSES, SymbolAddress, ambiguity_text, shows_no_address},
         target_kernel::TargetKernel,
     },
     target::KernelType,
@@ -251,9 +248,6 @@ fn scan_kallsyms<'n>(kernel: &TargetKernel, wanted: &WantedSymbols<'n>) -> io::R
     }
     Ok(Symbols { addresses, are_hidden })
 }
-
-/// The addresses of one name that are kept, apart from the one that a caller chooses. Two are ambiguous.
-pub(super) const LISTED_ADDRESSES: usize = 1024;
 
 /// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name. Returns `None` for
 /// names other than `names`.

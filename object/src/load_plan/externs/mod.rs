@@ -7,7 +7,6 @@ mod modules;
 mod refused;
 mod replacement;
 mod resolution;
-mod symbol_address;
 
 pub use comparer::ExternComparer;
 pub use kconfig::{ConfigValueError, write_config_value};
@@ -20,6 +19,3 @@ pub use replacement::KfuncReplacement;
 pub(super) use replacement::find_replacements;
 pub use resolution::IncompatibleKfunc;
 pub(super) use resolution::{ResolvedExtern, find_incompatible};
-pub use symbol_address::{
-    SymbolAddress, SymbolAddressError, SymbolAddressSyntax, ambiguity_text, shows_no_address,
-};

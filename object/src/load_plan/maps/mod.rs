@@ -2,10 +2,10 @@
 
 mod adapt;
 mod overrides;
-pub(super) mod plan;
+mod plan;
 mod planner;
 mod slots;
 
-pub use plan::{MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
+pub use plan::{MapAttributes, MapPlan, MapRole, SEGV_ON_FAULT, SlotPlan};
 pub(super) use planner::{MapPlanner, check_maps};
 pub use slots::InitialElement;

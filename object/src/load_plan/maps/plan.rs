@@ -1,9 +1,9 @@
 //! The plan of a map: its attributes in the kernel and its initial contents.
 
+use super::super::program_slot::ProgramSlot;
 use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
-    loader_program::LoaderMap,
     map_limits::{ExceededLimit, find_map_limits},
     map_rules::{MapDefError, MapRule, find_map_errors},
     object::{MapDef, MapType},
@@ -33,7 +33,7 @@ pub struct MapPlan {
     pub(super) key_type: TypeId,
     pub(super) value_type: TypeId,
     pub(super) uses_btf: bool,
-    pub(super) entry_per_cpu: bool,
+    pub(crate) entry_per_cpu: bool,
     pub(super) autocreate: bool,
     pub(super) autoattach: bool,
     /// The name of the only program that may use the map.
@@ -89,14 +89,13 @@ impl MapPlan {
         }
     }
 
-    /// Creates the plan of a map that a loader program has created.
-    pub fn for_loader_map(map: &LoaderMap) -> Self {
+    /// Creates the plan of a map that exists.
+    pub(crate) fn for_existing_map(name: &str, role: MapRole, attributes: MapAttributes) -> Self {
         Self {
-            name: map.name.clone(),
-            kernel_name: map.name.as_bytes().to_vec(),
-            role: map.role,
-            attributes: map.attributes,
-            entry_per_cpu: map.entry_per_cpu,
+            name: name.to_owned(),
+            kernel_name: name.as_bytes().to_vec(),
+            role,
+            attributes,
             autocreate: true,
             ..Self::default()
         }
@@ -149,7 +148,7 @@ impl MapPlan {
     ///
     /// The kernel reads the descriptor from the first bytes of the member, which is a function pointer.
     pub fn set_program_fd(&mut self, slot: ProgramSlot, fd: RawFd) -> Result<(), InternalError> {
-        let member = self.data.get_mut(slot.offset..).and_then(|rest| rest.first_chunk_mut());
+        let member = self.data.get_mut(slot.offset()..).and_then(|rest| rest.first_chunk_mut());
         let member = member.invariant("each program of a struct_ops map is a member of its value")?;
         *member = Endian::native().u64_bytes(u64::from(fd.cast_unsigned()));
         Ok(())
@@ -315,29 +314,6 @@ impl MapPlan {
     /// Returns the programs in a struct_ops map's value.
     pub fn programs(&self) -> &[ProgramSlot] {
         &self.programs
-    }
-}
-
-/// A member of a struct_ops map's value that holds the descriptor of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramSlot {
-    offset: usize,
-    program: ProgramIndex,
-}
-
-impl ProgramSlot {
-    pub(in crate::load_plan) const fn new(offset: usize, program: ProgramIndex) -> Self {
-        Self { offset, program }
-    }
-
-    /// Returns the member's offset in the value, in bytes.
-    pub const fn offset(self) -> usize {
-        self.offset
-    }
-
-    /// Returns the program.
-    pub const fn program(self) -> ProgramIndex {
-        self.program
     }
 }
 

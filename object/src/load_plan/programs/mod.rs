@@ -11,7 +11,6 @@ mod refs;
 
 pub use attach_target::find_program_function;
 pub(super) use hash::program_hash;
-pub(crate) use hash::sha256;
 pub use plan::{AttachPlan, Fixup, FixupTarget, ProgramPlan};
 pub(super) use planner::ProgramPlanner;
 pub use poison::{POISON_KFUNC, POISON_MAP};

@@ -4,7 +4,6 @@ use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     link::FunctionCopy,
     load_plan::late_binding::{KernelSymbol, LateReloc, SymbolRef},
-    loader_program::LoaderProgram,
     object::{ProgramType, SecDef},
 };
 use alloc::sync::Arc;
@@ -20,7 +19,7 @@ pub struct ProgramPlan {
     pub(super) section: String,
     pub(super) sec_def: Option<&'static SecDef>,
     pub(super) program_type: ProgramType,
-    pub(super) attach_type: u32,
+    pub(crate) attach_type: u32,
     pub(super) flags: u32,
     pub(super) ifindex: u32,
     pub(super) insns: Vec<u8>,
@@ -28,7 +27,7 @@ pub struct ProgramPlan {
     pub(super) func_info: Vec<u8>,
     pub(super) line_info: Vec<u8>,
     pub(super) attach: AttachPlan,
-    pub(super) autoattach: bool,
+    pub(crate) autoattach: bool,
     pub(super) log_level: u32,
     pub(super) functions: Vec<FunctionCopy>,
     pub(super) symbol_refs: Vec<SymbolRef>,
@@ -36,17 +35,22 @@ pub struct ProgramPlan {
 }
 
 impl ProgramPlan {
-    /// Creates the plan of a program that a loader program has loaded. `index` is its index in the loader file.
-    pub fn for_loader_program(index: usize, program: &LoaderProgram) -> Self {
-        let sec_def = SecDef::find(program.section.as_bytes());
+    /// Creates the plan of a program that is loaded.
+    pub(crate) fn for_loaded_program(
+        function: ProgramIndex,
+        name: &str,
+        section: &str,
+        program_type: ProgramType,
+    ) -> Self {
+        let sec_def = SecDef::find(section.as_bytes());
         Self {
-            function: ProgramIndex(index),
-            name: program.name.clone(),
-            kernel_name: program.name.as_bytes().to_vec(),
-            section: program.section.clone(),
-            sec_def: sec_def.filter(|def| def.program_type == program.program_type),
-            program_type: program.program_type,
-            attach_type: program.attach_type,
+            function,
+            name: name.to_owned(),
+            kernel_name: name.as_bytes().to_vec(),
+            section: section.to_owned(),
+            sec_def: sec_def.filter(|def| def.program_type == program_type),
+            program_type,
+            attach_type: 0,
             flags: 0,
             ifindex: 0,
             insns: Vec::new(),
@@ -54,7 +58,7 @@ impl ProgramPlan {
             func_info: Vec::new(),
             line_info: Vec::new(),
             attach: AttachPlan::default(),
-            autoattach: program.autoattach,
+            autoattach: false,
             log_level: 0,
             functions: Vec::new(),
             symbol_refs: Vec::new(),

@@ -10,7 +10,7 @@ use crate::{
     index::{ModuleIndex, ProgramIndex},
     internal::Invariant as _,
     limits,
-    load_plan::{error::LoadPlanError, maps::plan::ProgramSlot},
+    load_plan::{error::LoadPlanError, program_slot::ProgramSlot},
 };
 use core_relo::{
     ByteSize, TypeId,

@@ -1,7 +1,7 @@
 //! The comparison of the data's hash in the instructions of a loader program.
 
 use super::LoaderFile;
-use crate::load_plan::sha256;
+use crate::sha256::sha256;
 use core_relo::insn::{Insn, LD_IMM64};
 
 /// Loads eight bytes from memory.

@@ -8,7 +8,10 @@
 //! | maps | count; for each: name, flags, role, type, key size, value size, `max_entries`, `map_flags`, `map_extra` (8 bytes) |
 //! | programs | count; for each: name, section name, flags, type, expected attach type |
 
-use super::{LoaderFileError, read::Reader, write::put_name};
+use super::{
+    LoaderFileError,
+    parts::{Reader, put_name},
+};
 use crate::{
     load_plan::{MapAttributes, MapRole},
     object::{MapType, ProgramType},

@@ -19,6 +19,7 @@
 mod data_hash;
 mod description;
 mod error;
+mod parts;
 mod read;
 mod signatures;
 #[cfg(test)]
@@ -29,7 +30,7 @@ pub use description::{LoaderMap, LoaderProgram};
 pub use error::LoaderFileError;
 pub use signatures::LoaderSignatures;
 
-use crate::load_plan::sha256;
+use crate::sha256::sha256;
 use core_relo::Endian;
 
 /// The first bytes of a file.

@@ -35,14 +35,3 @@ fn put_section(endian: Endian, out: &mut Vec<u8>, kind: u32, contents: &[u8]) ->
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
     Ok(())
 }
-
-/// Appends a name: its length and its bytes.
-pub(super) fn put_name(endian: Endian, out: &mut Vec<u8>, name: &str) -> Result<(), LoaderFileError> {
-    if name.contains('\0') {
-        return Err(LoaderFileError::Name { field: "name" });
-    }
-    let len = u32::try_from(name.len()).map_err(|_large| LoaderFileError::Name { field: "name" })?;
-    endian.put_u32(out, len);
-    out.extend_from_slice(name.as_bytes());
-    Ok(())
-}

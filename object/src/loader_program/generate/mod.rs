@@ -25,7 +25,8 @@ use super::{
 use crate::{
     index::MapIndex,
     internal::{InternalError, Invariant as _},
-    load_plan::{LoadPlan, MapPlan, ProgramPlan, SlotPlan, sha256},
+    load_plan::{LoadPlan, MapPlan, ProgramPlan, SlotPlan},
+    sha256::sha256,
 };
 use code::{CONTEXT, Code, Condition, R0, R1, R2, R3, RESULT, Size};
 use core_relo::Endian;
