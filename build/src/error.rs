@@ -1,6 +1,6 @@
 //! Errors of a build.
 
-use crate::{skeleton::SkeletonError, vmlinux::VmlinuxError};
+use crate::{skeleton::SkeletonError, vmlinux_error::VmlinuxError};
 use core::fmt;
 use std::{io, path::PathBuf};
 use thiserror::Error;

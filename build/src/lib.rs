@@ -45,8 +45,9 @@ mod runner;
 pub mod skeleton;
 mod source_options;
 mod vmlinux;
+mod vmlinux_error;
 
 pub use builder::{Builder, Built, Preprocessed};
 pub use error::BuildError;
 pub use headers::CORE_RELO_H;
-pub use vmlinux::VmlinuxError;
+pub use vmlinux_error::VmlinuxError;

@@ -1,13 +1,10 @@
 //! `vmlinux.h`: the types of a kernel of the target as a C header.
 
-mod error;
 mod reduced;
 #[cfg(test)]
 mod tests;
 
-pub use error::VmlinuxError;
-
-use crate::{architecture, environment::Environment, error::BuildError, output};
+use crate::{architecture, environment::Environment, error::BuildError, output, vmlinux_error::VmlinuxError};
 use core_relo::{
     Endian,
     btf::{Btf, CHeader},
