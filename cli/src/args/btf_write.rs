@@ -44,13 +44,13 @@ The layout section, in headers of newer BTF, gives the sizes of records, so that
 pub(crate) enum BtfWriteCommand {
     /// Write BTF with each type once
     #[command(after_help = DEDUP_HELP)]
-    Dedup(BtfDedupArgs),
+    Dedup(BtfRewriteArgs),
     /// Write the deduplicated BTF of several files as one
     #[command(after_help = MERGE_HELP)]
     Merge(BtfMergeArgs),
     /// Write BTF with its types sorted by name
     #[command(after_help = SORT_HELP)]
-    Sort(BtfSortArgs),
+    Sort(BtfRewriteArgs),
     /// Write the types that a base does not have, as split BTF
     #[command(after_help = SPLIT_HELP)]
     Split(BtfSplitArgs),
@@ -65,6 +65,17 @@ pub(crate) enum BtfWriteCommand {
     Encode(BtfEncodeArgs),
 }
 
+/// The input of a command that writes one BTF in another way.
+#[derive(Debug, Args)]
+pub(crate) struct BtfInputArgs {
+    /// File to read: raw BTF, an ELF with .BTF, or a vmlinuz
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) path: PathBuf,
+    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Option<PathBuf>,
+}
+
 /// The output of a command that writes BTF.
 #[derive(Debug, Args)]
 pub(crate) struct BtfOutputArgs {
@@ -77,13 +88,9 @@ pub(crate) struct BtfOutputArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct BtfDedupArgs {
-    /// File to read: raw BTF, an ELF with .BTF, or a vmlinuz
-    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) path: PathBuf,
-    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) base: Option<PathBuf>,
+pub(crate) struct BtfRewriteArgs {
+    #[command(flatten)]
+    pub(crate) input: BtfInputArgs,
     #[command(flatten)]
     pub(crate) output: BtfOutputArgs,
 }
@@ -94,18 +101,6 @@ pub(crate) struct BtfMergeArgs {
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::FilePath)]
     pub(crate) paths: Vec<PathBuf>,
     /// Base BTF of the split BTF in all PATHs; the output is split from the same base
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) base: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: BtfOutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BtfSortArgs {
-    /// File to read: raw BTF, an ELF with .BTF, or a vmlinuz
-    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) path: PathBuf,
-    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
     #[command(flatten)]
@@ -125,13 +120,10 @@ pub(crate) struct BtfSplitArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("path", |path| path.help("Split BTF to read: raw BTF, or an ELF with .BTF")))]
 pub(crate) struct BtfDistilArgs {
-    /// Split BTF to read: raw BTF, or an ELF with .BTF
-    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) path: PathBuf,
-    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) base: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) input: BtfInputArgs,
     /// File to write the distilled base to
     #[arg(long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Btf))]
     pub(crate) base_output: OutputPath,
@@ -141,12 +133,8 @@ pub(crate) struct BtfDistilArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtfConvertArgs {
-    /// File to read: raw BTF, an ELF with .BTF, or a vmlinuz
-    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) path: PathBuf,
-    /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) base: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) input: BtfInputArgs,
     /// Byte order of the output [default: that of the input]
     #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) endian: Option<ByteOrder>,

@@ -4,8 +4,8 @@ use super::{HELP_RAW_BTF, encode, read::read_file};
 use crate::{
     args::{
         btf_write::{
-            BtfConvertArgs, BtfDistilArgs, BtfMergeArgs, BtfOutputArgs, BtfSplitArgs, BtfWriteCommand,
-            ByteOrder, Layout,
+            BtfConvertArgs, BtfDistilArgs, BtfInputArgs, BtfMergeArgs, BtfOutputArgs, BtfSplitArgs,
+            BtfWriteCommand, ByteOrder, Layout,
         },
         format::Format,
     },
@@ -62,11 +62,12 @@ struct Input {
 
 pub(super) fn run(console: &mut Console<'_>, command: &BtfWriteCommand) -> io::Result<()> {
     let report = match command {
-        BtfWriteCommand::Dedup(args) => Input::read(&args.path, args.base.as_deref())
-            .and_then(|input| write_deduped(&[&input], &input.btf, &args.output)),
+        BtfWriteCommand::Dedup(args) => {
+            Input::from_args(&args.input).and_then(|input| write_deduped(&[&input], &input.btf, &args.output))
+        }
         BtfWriteCommand::Merge(args) => merge(args),
         BtfWriteCommand::Sort(args) => {
-            Input::read(&args.path, args.base.as_deref()).and_then(|input| write_sorted(&input, &args.output))
+            Input::from_args(&args.input).and_then(|input| write_sorted(&input, &args.output))
         }
         BtfWriteCommand::Split(args) => split(args),
         BtfWriteCommand::Distil(args) => distil(args),
@@ -80,6 +81,11 @@ pub(super) fn run(console: &mut Console<'_>, command: &BtfWriteCommand) -> io::R
 }
 
 impl Input {
+    /// Reads the BTF that the arguments name.
+    fn from_args(BtfInputArgs { path, base }: &BtfInputArgs) -> Result<Self, BadInput> {
+        Self::read(path, base.as_deref())
+    }
+
     /// Reads BTF. The base of split BTF is `base`, or the `vmlinux` in the same directory.
     fn read(path: &Path, base: Option<&Path>) -> Result<Self, BadInput> {
         let btf = read_file(path, base)?;
@@ -191,7 +197,7 @@ fn write_sorted(input: &Input, output: &BtfOutputArgs) -> Result<WriteReport, Ba
 
 /// Writes split BTF on its distilled base, and the base.
 fn distil(args: &BtfDistilArgs) -> Result<WriteReport, BadInput> {
-    let input = Input::read(&args.path, args.base.as_deref())?;
+    let input = Input::from_args(&args.input)?;
     refuse_input_as_output(&[&input], &args.base_output)?;
     let distilled = distil_base(&input.btf).map_err(|e| input.bad(e))?;
     let base = Btf::parse(distilled.base).map_err(|e| bad_output(&args.base_output, e))?;
@@ -209,7 +215,7 @@ fn distil(args: &BtfDistilArgs) -> Result<WriteReport, BadInput> {
 
 /// Writes BTF in another byte order, or with a changed layout section.
 fn convert_file(args: &BtfConvertArgs) -> Result<WriteReport, BadInput> {
-    let input = Input::read(&args.path, args.base.as_deref())?;
+    let input = Input::from_args(&args.input)?;
     let endian = match args.endian {
         Some(ByteOrder::Little) => Endian::Little,
         Some(ByteOrder::Big) => Endian::Big,
