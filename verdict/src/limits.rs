@@ -77,5 +77,8 @@ pub const OWN_MEMORY_INSNS: usize = 256;
 /// The instructions after a field's offset among which advice searches for the addition to an address. Usually it is the next.
 pub const OFFSET_USE_INSNS: usize = 8;
 
+/// The parameters of a global function that are judged. The kernel refuses functions of more.
+pub const FUNCTION_PARAMETERS: usize = 16;
+
 /// The members of the structs in a map's values that are searched for a field that the kernel manages. Real values have some tens.
 pub const VALUE_MEMBERS: usize = 1 << 12;

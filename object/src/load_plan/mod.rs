@@ -32,7 +32,7 @@ mod tests;
 mod usdt;
 
 pub use crate::{globals::Global, link::FunctionCopy};
-pub use btf::SentBtf;
+pub use btf::{SentBtf, context_struct_name};
 pub use error::{KernelFact, LoadPlanError, NamedPart, Refusal};
 pub use externs::{
     ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, write_config_value,

@@ -3,9 +3,9 @@
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
-        Answer, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction, FieldPlace, HelperCall,
-        InsnFeature, KconfigAnswer, KernelFacts, KfuncCall, MapUse, NameQuery, answer_helper_call,
-        answer_kfunc_call, depends_on_attach_type, needs_device,
+        Answer, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction, FieldPlace, FunctionRule,
+        HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall, MapUse, NameQuery,
+        answer_helper_call, answer_kfunc_call, depends_on_attach_type, needs_device,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, field_callee_text, helper_text},
 };
@@ -56,6 +56,7 @@ impl NeedTable {
                 | Need::MapField { .. }
                 | Need::Instruction(_)
                 | Need::InsnRule(_)
+                | Need::FunctionRule { .. }
                 | Need::Kconfig(_) => {}
             }
         }
@@ -122,6 +123,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             }
             Need::MapUse { map, map_use } => refused_map_use(map, *map_use),
             Need::InsnRule(rule) => rule.to_string(),
+            Need::FunctionRule { rule, .. } => format!("{}: {rule}", need.text()),
             Need::MapField { place: FieldPlace::LocalStorage, field } => {
                 format!("local storage does not accept values with {}", field.name())
             }
@@ -154,6 +156,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
                 let text = match need {
                     Need::MapUse { .. } => format!("{} may be refused: {question}", need.text()),
                     Need::InsnRule(rule) => format!("{rule}: {question}"),
+                    Need::FunctionRule { rule, .. } => format!("{}: {rule}: {question}", need.text()),
                     _ => format!("{} may be missing: {question}", need.text()),
                 };
                 (Verdict::Unknown, text, None)
@@ -162,10 +165,24 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         let requirement = Some(Requirement::Need(id));
         let fix = match need {
             Need::License(_) => Some(LICENSE_FIX.to_owned()),
+            Need::FunctionRule { rule, .. } => Some(function_rule_fix(*rule).to_owned()),
             Need::MapUse { map, map_use } => Some(map_use_fix(map, *map_use)),
             _ => None,
         };
         Some(Reason { evidence, fix, requirement, ..Reason::new(kind(need), verdict, text) })
+    }
+}
+
+/// Returns what to do about a global function whose prototype breaks a rule.
+const fn function_rule_fix(rule: FunctionRule) -> &'static str {
+    match rule {
+        FunctionRule::UnsizedParameter(_) => {
+            "declare the function as `static`, or the parameter as a pointer to a struct"
+        }
+        FunctionRule::PointerParameter(_) => "declare the function as `static`",
+        FunctionRule::VoidResult | FunctionRule::Result => {
+            "declare the function as `static`, or with `int` as its result"
+        }
     }
 }
 
@@ -216,6 +233,16 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
                 "read it, and programs only write to the map"
             }
         ),
+        MapUse::ContextArgument => {
+            "the program passes the address of a value to a global function, which takes the context"
+                .to_owned()
+        }
+        MapUse::OutsideAddress { offset, value_bytes } => {
+            format!("the program uses data at offset {offset}, and the size that is set is {value_bytes}")
+        }
+        MapUse::OutsideAccess { end, value_bytes } => {
+            format!("the program uses data up to offset {end}, and the size that is set is {value_bytes}")
+        }
         MapUse::Read => "the program reads a value of the map, which programs only write to".to_owned(),
         MapUse::Write => "the program writes to the map, which programs only read".to_owned(),
         MapUse::Sockets { helper, program_type } => format!(
@@ -252,6 +279,10 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
         MapUse::SecondStorage(_) => "one map, with a struct of both values".to_owned(),
         MapUse::FunctionArgument { .. } => {
             "pass a copy of the value on the stack, or declare the function as `static`".to_owned()
+        }
+        MapUse::ContextArgument => "pass the context, or declare the function as `static`".to_owned(),
+        MapUse::OutsideAddress { .. } | MapUse::OutsideAccess { .. } => {
+            format!("--value-size {map}=N, or bpf_map__set_value_size(), with a size that has all variables")
         }
         MapUse::Read => "remove BPF_F_WRONLY_PROG from map_flags".to_owned(),
         MapUse::Write => "remove `const` from the variable, or BPF_F_RDONLY_PROG from map_flags".to_owned(),
@@ -313,6 +344,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::MapUse { map_use, .. } => facts.map_use(*map_use),
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::InsnRule(rule) => facts.insn_rule(*rule),
+        Need::FunctionRule { rule, .. } => facts.function_rule(*rule),
         Need::MapField { place, field } => facts.map_field(*place, *field),
         Need::Kconfig(name) => match facts.loaded_kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
@@ -384,6 +416,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::ErrorInjection(_) => ReasonKind::AttachTarget,
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) | Need::InsnRule(_) => ReasonKind::Instruction,
+        Need::FunctionRule { .. } => ReasonKind::Btf,
         Need::Kconfig(_) => ReasonKind::Kconfig,
     }
 }

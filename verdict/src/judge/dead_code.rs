@@ -54,6 +54,8 @@ impl ObjectContext<'_, '_> {
                     | MapUse::MissingField(_)
                     | MapUse::FormedField { .. }
                     | MapUse::FunctionArgument { .. }
+                    | MapUse::ContextArgument
+                    | MapUse::OutsideAccess { .. }
                     | MapUse::Read
                     | MapUse::Write
                     | MapUse::Sockets { .. }

@@ -102,8 +102,11 @@ impl KernelAnswers<'_, '_> {
     fn feature(&self, id: NeedId) -> Option<(String, &Answer)> {
         let (need, answer) = (self.need(id)?, self.get(id)?);
         // The license, broken rules, and what the program does with its maps are properties of the object.
-        (!matches!(need, Need::License(_) | Need::MapUse { .. } | Need::InsnRule(_)))
-            .then(|| (need.text(), answer))
+        (!matches!(
+            need,
+            Need::License(_) | Need::MapUse { .. } | Need::InsnRule(_) | Need::FunctionRule { .. }
+        ))
+        .then(|| (need.text(), answer))
     }
 }
 

@@ -157,6 +157,10 @@ pub(super) const SLEEPABLE_PROGRAMS: Change =
 pub(super) const LAZY_VERIFICATION: Change =
     Change::new(6, 8, &[Member("bpf_func_info_aux", "called"), Member("bpf_func_info_aux", "verified")]);
 
+/// Pointers to memory as parameters of global functions. Older kernels know pointers to the context alone.
+pub(super) const POINTER_ARGUMENTS: Change =
+    Change::new(5, 12, &[Enumerator("bpf_func_id", "BPF_FUNC_check_mtu"), Function("check_mem_reg")]);
+
 /// `bpf_get_attach_cookie`, which libbpf's `LINUX_HAS_BPF_COOKIE` stands for.
 pub(super) const ATTACH_COOKIE: Change =
     Change::new(5, 15, &[Enumerator("bpf_func_id", "BPF_FUNC_get_attach_cookie")]);
@@ -189,7 +193,7 @@ pub(super) const RELEASES: &[Change] = &[
 /// Returns the marks of all changes.
 pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
     let instructions = InsnFeature::ALL.iter().filter_map(|feature| feature.change());
-    let others = [SLEEPABLE_PROGRAMS, LAZY_VERIFICATION, ATTACH_COOKIE];
+    let others = [SLEEPABLE_PROGRAMS, LAZY_VERIFICATION, POINTER_ARGUMENTS, ATTACH_COOKIE];
     let changes = instructions.chain(others).chain(RELEASES.iter().copied());
     changes.flat_map(|change| change.marks.iter().copied()).chain(observed_marks())
 }

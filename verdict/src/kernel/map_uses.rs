@@ -57,6 +57,22 @@ pub enum MapUse {
         /// Whether programs only read values.
         is_read_only: bool,
     },
+    /// A program passes the address of a value to a global function that takes the context.
+    ContextArgument,
+    /// A program has an address behind the end of a data section, which a load makes shorter (kernel: `array_map_direct_value_addr`).
+    OutsideAddress {
+        /// The address, from the start of the section.
+        offset: u64,
+        /// The size of the section.
+        value_bytes: u32,
+    },
+    /// A program accesses bytes behind the end of a data section, which a load makes shorter.
+    OutsideAccess {
+        /// The end of the access, from the start of the section.
+        end: u64,
+        /// The size of the section.
+        value_bytes: u32,
+    },
     /// A program reads a value of a map that programs only write to.
     Read,
     /// A program writes to a map that programs only read.
@@ -126,6 +142,9 @@ impl MapUse {
             // Linux 5.10 accepts no such functions. From 5.12 to 5.17, the kernel does not ask whether the program may write.
             Self::FunctionArgument { is_read_only: true } => [YES, NO, NO, NO],
             Self::FunctionArgument { is_read_only: false }
+            | Self::ContextArgument
+            | Self::OutsideAddress { .. }
+            | Self::OutsideAccess { .. }
             | Self::MissingField(_)
             | Self::SecondStorage(_)
             | Self::Read
@@ -253,7 +272,12 @@ impl KernelFacts<'_> {
                 let text = format!("every kernel finds {} by the types of the map", function.field.name());
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }
-            MapUse::SecondStorage(_) | MapUse::Read | MapUse::Write => {
+            MapUse::SecondStorage(_)
+            | MapUse::ContextArgument
+            | MapUse::OutsideAddress { .. }
+            | MapUse::OutsideAccess { .. }
+            | MapUse::Read
+            | MapUse::Write => {
                 let text = "every kernel refuses such programs".to_owned();
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }

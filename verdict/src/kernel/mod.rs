@@ -19,6 +19,7 @@
 //! | `insn_rules` | the encodings that no known kernel accepts |
 //! | `jit` | what needs the JIT compiler, and what the compilers of some architectures lack |
 //! | `map_limits`, `map_uses`, `special_fields` | the maps that only some kernels create, or let programs use |
+//! | `function_rules` | the prototypes of global functions that kernels accept |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
 //! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
@@ -40,6 +41,7 @@ mod error_injection;
 mod facts;
 mod features;
 mod first_observed;
+mod function_rules;
 mod helper_call;
 mod helper_types;
 mod inputs;
@@ -73,6 +75,7 @@ pub use core_relo_object::{KernelVersion, KernelVersionError};
 pub use facts::KernelFacts;
 pub use features::feature_release;
 pub use first_observed::KernelNumber;
+pub use function_rules::FunctionRule;
 pub(crate) use helper_call::needs_device;
 pub use helper_call::{HelperCall, KfuncCall, SleepableCode, answer_helper_call, answer_kfunc_call};
 pub use helper_types::helper_program_types;

@@ -28,6 +28,8 @@ pub(crate) enum MapAccess {
         /// The index of the parameter.
         parameter: u32,
     },
+    /// It passes the address of a value of the map to a global function, for the context.
+    PassAsContext,
     /// It reads a value of the map.
     Load,
     /// It writes to a value of the map, itself or by a helper.

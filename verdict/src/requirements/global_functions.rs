@@ -1,52 +1,197 @@
-//! The parameters of global functions that the kernel takes for memory.
+//! The prototypes of global functions: the rules that they break, and the parameters that the kernel takes for memory or the context.
 
+use super::{
+    need::{Need, NeedTable},
+    program::{ObjectParts, Site},
+};
+use crate::{kernel::FunctionRule, limits};
+use core::cell::OnceCell;
 use core_relo::{
-    TypeId,
+    Name, TypeId,
     btf::{Btf, Kind, Type},
 };
-use core_relo_object::link::LinkedProgram;
-use hashbrown::{HashMap, HashSet};
+use core_relo_object::{
+    link::LinkedProgram,
+    load_plan::context_struct_name,
+    object::{ProgramType, SecDef},
+};
+use hashbrown::HashMap;
 
-/// The global functions of a program, whose parameters the kernel takes for memory that the function may read and write (kernel:
-/// `btf_prepare_func_args`, `check_mem_reg`).
+/// The tag of a pointer that is never null, to memory as without a tag.
+const NON_NULL: &[u8] = b"arg:nonnull";
+/// The tag of a pointer to the context.
+const CONTEXT: &[u8] = b"arg:ctx";
+
+/// The tags of parameters in an object's BTF, by the function and the index of the parameter.
+#[derive(Debug, Default)]
+pub(super) struct ParameterTags(OnceCell<HashMap<(TypeId, u32), TagKind>>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TagKind {
+    Context,
+    Other,
+}
+
+impl ParameterTags {
+    fn get(&self, btf: &Btf<'_>, function: TypeId, parameter: u32) -> Option<TagKind> {
+        let tags = self.0.get_or_init(|| {
+            let tags = btf.types().filter(|ty| ty.kind() == Kind::DeclTag);
+            let tags = tags.filter_map(|tag| {
+                let kind = match tag.name().as_bytes() {
+                    NON_NULL => return None,
+                    CONTEXT => TagKind::Context,
+                    name if name.starts_with(b"arg:") => TagKind::Other,
+                    _ => return None,
+                };
+                Some(((tag.target()?, u32::try_from(tag.component_index()?).ok()?), kind))
+            });
+            tags.collect()
+        });
+        tags.get(&(function, parameter)).copied()
+    }
+}
+
+/// The meaning of a parameter of a global function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parameter {
+    /// The address of a value with a size, which the function may read and write.
+    Memory,
+    /// The context of the program.
+    Context,
+    /// A number, or something that a tag names, or nothing that is known.
+    Other,
+}
+
+/// The global functions of a program (kernel: `btf_prepare_func_args`, `check_mem_reg`).
 pub(super) struct GlobalFunctions<'f> {
     code: &'f LinkedProgram,
     btf: &'f Btf<'f>,
-    /// The indices of the parameters with a tag that gives them another meaning, by function.
-    tagged: HashMap<TypeId, HashSet<u32>>,
+    tags: &'f ParameterTags,
+    program_type: Option<ProgramType>,
 }
 
 impl<'f> GlobalFunctions<'f> {
-    pub(super) fn new(code: &'f LinkedProgram, btf: &'f Btf<'f>) -> Self {
-        let mut tagged = HashMap::<_, HashSet<_>>::new();
-        for tag in btf.types().filter(|ty| ty.kind() == Kind::DeclTag) {
-            let is_argument = tag.name().as_bytes().starts_with(b"arg:");
-            if let (Some(function), Some(index)) =
-                (tag.target(), tag.component_index().and_then(|index| u32::try_from(index).ok()))
-                && is_argument
-                && tag.name().as_bytes() != b"arg:nonnull"
-            {
-                tagged.entry(function).or_default().insert(index);
-            }
-        }
-        Self { code, btf, tagged }
+    pub(super) fn new(
+        code: &'f LinkedProgram,
+        btf: &'f Btf<'f>,
+        tags: &'f ParameterTags,
+        def: Option<&SecDef>,
+    ) -> Self {
+        Self { code, btf, tags, program_type: def.map(|def| def.program_type) }
     }
 
-    /// Returns whether a parameter of the function that begins at an instruction is the address of a value with a size.
-    pub(super) fn takes_memory(&self, start: u32, parameter: u32) -> bool {
-        self.pointee(start, parameter).is_some_and(|pointee| {
-            matches!(pointee.kind(), Kind::Int | Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64)
+    /// Returns the meaning of a parameter of the function that begins at an instruction.
+    pub(super) fn parameter(&self, start: u32, parameter: u32) -> Parameter {
+        self.find_parameter(start, parameter).unwrap_or(Parameter::Other)
+    }
+
+    fn find_parameter(&self, start: u32, parameter: u32) -> Option<Parameter> {
+        let function = TypeId(self.code.function_type(start)?);
+        let pointee = self.pointee(self.prototype(function)?.param(parameter)?.ty)?;
+        Some(match self.tags.get(self.btf, function, parameter) {
+            Some(TagKind::Context) if self.has_context_type() => Parameter::Context,
+            None if self.has_context_type() && self.is_named_context(pointee) => Parameter::Context,
+            None if has_size(pointee) => Parameter::Memory,
+            _ => Parameter::Other,
         })
     }
 
-    fn pointee(&self, start: u32, parameter: u32) -> Option<Type<'f>> {
-        let function = TypeId(self.code.function_type(start)?);
-        if self.tagged.get(&function).is_some_and(|indices| indices.contains(&parameter)) {
-            return None;
+    fn prototype(&self, function: TypeId) -> Option<Type<'f>> {
+        let function = self.btf.ty(function).filter(|ty| ty.kind() == Kind::Func)?;
+        self.btf.ty(function.target()?).filter(|ty| ty.kind() == Kind::FuncProto)
+    }
+
+    /// Returns the type that a pointer points to. `None` for a type other than a pointer to a type; `void` is one.
+    fn pointee(&self, ty: TypeId) -> Option<Type<'f>> {
+        let pointer = self.btf.strip(ty).ok().filter(|ty| ty.kind() == Kind::Ptr)?;
+        self.btf.strip(pointer.target()?).ok()
+    }
+
+    /// Returns whether all kernels know the context of the program's type by the name of a struct.
+    fn has_context_type(&self) -> bool {
+        use ProgramType as P;
+        self.program_type.is_some_and(|program_type| {
+            let varies = matches!(
+                program_type,
+                P::Kprobe | P::PerfEvent | P::RawTracepoint | P::RawTracepointWritable
+            );
+            !varies && context_struct_name(program_type).is_some()
+        })
+    }
+
+    fn is_named_context(&self, pointee: Type<'_>) -> bool {
+        let name = self.program_type.and_then(context_struct_name);
+        pointee.kind() == Kind::Struct && Some(pointee.name().as_bytes()) == name
+    }
+
+    /// Returns whether Linux 5.10 may take a pointer to a type for one to the context.
+    fn may_be_context(&self, pointee: Type<'_>) -> bool {
+        // The architecture decides on the names of registers. An extension has the context of the program that it extends.
+        let is_of_any_type = matches!(self.program_type, None | Some(ProgramType::Ext | ProgramType::Kprobe));
+        pointee.kind() == Kind::Struct
+            && (is_of_any_type || pointee.name().as_bytes().is_empty() || self.is_named_context(pointee))
+    }
+
+    /// Returns the rules that the prototype of a function breaks.
+    fn broken_rules(&self, function: TypeId) -> Vec<FunctionRule> {
+        let Some(prototype) = self.prototype(function) else { return Vec::new() };
+        let mut rules = Vec::new();
+        for (parameter, index) in prototype.params().zip(0_u32..).take(limits::FUNCTION_PARAMETERS) {
+            let Some(pointee) = self.pointee(parameter.ty) else { continue };
+            let rule = if !has_size(pointee) && is_without_size(pointee) {
+                FunctionRule::UnsizedParameter(index)
+            } else if self.may_be_context(pointee) {
+                continue;
+            } else {
+                FunctionRule::PointerParameter(index)
+            };
+            if self.tags.get(self.btf, function, index).is_none() {
+                rules.push(rule);
+            }
         }
-        let prototype = self.btf.ty(self.btf.ty(function)?.target()?)?;
-        let pointer = self.btf.strip(prototype.param(parameter)?.ty).ok()?;
-        let target = pointer.target().filter(|_| pointer.kind() == Kind::Ptr)?;
-        self.btf.strip(target).ok()
+        let result = prototype.target().and_then(|ty| self.btf.strip(ty).ok());
+        rules.extend(result.and_then(|result| match result.kind() {
+            Kind::Void => Some(FunctionRule::VoidResult),
+            Kind::Ptr | Kind::Struct | Kind::Union => Some(FunctionRule::Result),
+            _ => None,
+        }));
+        rules
+    }
+
+    /// Returns the first instructions of functions whose prototypes break rules.
+    pub(super) fn broken_rule_sites(
+        parts: ObjectParts<'f, '_>,
+        code: &'f LinkedProgram,
+        def: Option<&SecDef>,
+        table: &mut NeedTable,
+    ) -> Vec<Site> {
+        let [_, functions @ ..] = code.functions.as_slice() else { return Vec::new() };
+        let Some(btf) = parts.linker.object().btf() else { return Vec::new() };
+        let global = Self::new(code, btf, parts.tags, def);
+        let mut sites = Vec::new();
+        for copy in functions.iter().filter(|copy| parts.linker.is_global(code, **copy)) {
+            let Some(ty) = code.function_type(copy.start).map(TypeId) else { continue };
+            for rule in global.broken_rules(ty) {
+                let name = btf.ty(ty).map(|ty| ty.name().as_bytes());
+                let function =
+                    core_relo::explain::text(Name::new(name.unwrap_or_default()).shortened()).into();
+                sites.push(Site { insn: copy.start, need: table.add(Need::FunctionRule { function, rule }) });
+            }
+        }
+        sites
+    }
+}
+
+/// Returns whether a pointer to a type is one to memory of a size.
+fn has_size(pointee: Type<'_>) -> bool {
+    matches!(pointee.kind(), Kind::Int | Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64)
+}
+
+/// Returns whether no kernel knows the size of a type. Kernels since 6.8 take a dynptr for one whose struct is only declared.
+fn is_without_size(pointee: Type<'_>) -> bool {
+    match pointee.kind() {
+        Kind::Void | Kind::FuncProto => true,
+        Kind::Fwd => pointee.name().as_bytes() != b"bpf_dynptr",
+        _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! The uses of maps by a program that some kernels refuse.
 
 use super::{
+    instructions::usize_of,
     need::{Need, NeedTable},
     program::Site,
     value_fields::PossibleFields,
@@ -12,6 +13,7 @@ use crate::{
 use core_relo::{
     ByteSize, Name, TypeId,
     btf::{Btf, Kind, Type},
+    insn::Class,
 };
 use core_relo_object::{
     MapIndex,
@@ -36,6 +38,8 @@ pub(super) struct UsedMap {
     is_read_only: bool,
     /// Whether programs only write to the map.
     is_write_only: bool,
+    /// The size of the values, if the settings of a load change that of a data section.
+    data_bytes: Option<u32>,
     /// Whether the map is a hash that allocates its elements later.
     allocates_later: bool,
     /// The special fields of the values, if the kernel creates the map with them.
@@ -78,6 +82,7 @@ impl UsedMap {
             map_type: Some(MapType::Array),
             is_read_only: false,
             is_write_only: false,
+            data_bytes: None,
             allocates_later: false,
             fields: ValueFields::Members(Vec::new()),
             missing_fields: Vec::new(),
@@ -100,7 +105,10 @@ impl UsedMap {
             {
                 map.map_type = None;
             }
-            MapSource::Data(section) => map.is_read_only = section.kind == DataKind::Rodata,
+            MapSource::Data(section) => {
+                map.is_read_only = section.kind == DataKind::Rodata;
+                map.data_bytes = own.and_then(|own| own.value_size);
+            }
             MapSource::Kconfig => map.is_read_only = true,
             _ => map.map_type = None,
         }
@@ -303,6 +311,11 @@ pub(super) fn map_use_sites(
             add(*insn, map, MapUse::SecondStorage(map_type));
         }
     }
+    if maps.iter().any(|map| map.data_bytes.is_some()) {
+        for (insn, map, outside) in outside_uses(code, maps) {
+            add(insn, map, outside);
+        }
+    }
     for TracedMapUse { insn, map: MapIndex(index), access } in traced {
         let Some(map) = maps.get(*index) else { continue };
         let Some(map_type) = map.map_type else { continue };
@@ -328,6 +341,11 @@ pub(super) fn map_use_sites(
                     add(*insn, map, MapUse::FunctionArgument { is_read_only: map.is_read_only });
                 }
             }
+            MapAccess::PassAsContext => {
+                if has_plain_values(map_type) {
+                    add(*insn, map, MapUse::ContextArgument);
+                }
+            }
             MapAccess::CallWithField(function) => {
                 let form = map.formed_fields.iter().find(|(field, _)| *field == function.field);
                 if map.missing_fields.contains(&function.field) {
@@ -339,6 +357,31 @@ pub(super) fn map_use_sites(
         }
     }
     sites
+}
+
+/// Returns the uses of data sections beyond the sizes that the settings of a load give them: addresses, and accesses by the next
+/// instruction.
+fn outside_uses<'m>(code: &LinkedProgram, maps: &'m [UsedMap]) -> Vec<(u32, &'m UsedMap, MapUse)> {
+    let find = |(at, target): &(u32, RefTarget)| {
+        let RefTarget::Data { map, offset } = target else { return None };
+        let map = maps.get(map.0)?;
+        let value_bytes = map.data_bytes?;
+        let load = code.insns.get(usize_of(*at)).filter(|load| load.is_ld_imm64())?;
+        let offset = offset.checked_add_signed(load.imm.into())?;
+        if offset >= u64::from(value_bytes) {
+            return Some((*at, map, MapUse::OutsideAddress { offset, value_bytes }));
+        }
+        let next = code.insns.get(usize_of(at.checked_add(2)?))?;
+        let address = match next.class() {
+            Class::Ldx => next.src,
+            Class::St | Class::Stx => next.dst,
+            _ => return None,
+        };
+        let end = offset.checked_add_signed(next.off.into())?.checked_add(next.access_bytes().into())?;
+        let is_outside = address == load.dst && end > u64::from(value_bytes);
+        is_outside.then_some((*at, map, MapUse::OutsideAccess { end, value_bytes }))
+    };
+    code.refs.iter().filter_map(find).collect()
 }
 
 const fn is_cgroup_storage(map_type: MapType) -> bool {

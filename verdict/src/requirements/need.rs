@@ -2,7 +2,8 @@
 
 use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{
-    FieldCallee, FieldPlace, InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode, SpecialField,
+    FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode,
+    SpecialField,
 };
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
@@ -92,6 +93,13 @@ pub enum Need {
     Instruction(InsnFeature),
     /// An instruction that breaks a rule of all known kernels.
     InsnRule(InsnRule),
+    /// A global function whose prototype only some kernels accept, or none.
+    FunctionRule {
+        /// The function's name.
+        function: Box<str>,
+        /// The rule that the prototype breaks.
+        rule: FunctionRule,
+    },
     /// A value of the kernel's configuration, by name.
     Kconfig(Box<str>),
 }
@@ -153,6 +161,7 @@ impl Need {
             }
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::InsnRule(rule) => rule.to_string(),
+            Self::FunctionRule { function, .. } => format!("global function `{function}`"),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),
         }
     }
@@ -176,6 +185,10 @@ fn map_use_text(map_use: MapUse) -> String {
         }
         MapUse::SecondStorage(map_type) => format!("as another map of {map_type} in a program"),
         MapUse::FunctionArgument { .. } => "as the map of a value for a global function".to_owned(),
+        MapUse::ContextArgument => "as the map of a value for the context".to_owned(),
+        MapUse::OutsideAddress { .. } | MapUse::OutsideAccess { .. } => {
+            "as a map of the size that is set".to_owned()
+        }
         MapUse::Read => "as a map that the program reads".to_owned(),
         MapUse::Write => "as a map that the program writes to".to_owned(),
         MapUse::Sockets { helper, program_type } => {

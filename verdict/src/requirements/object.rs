@@ -3,6 +3,7 @@
 use super::{
     btf::ObjectBtf,
     extern_need::ExternNeed,
+    global_functions::ParameterTags,
     map_uses::UsedMap,
     maps::MapNeed,
     need::NeedTable,
@@ -134,12 +135,14 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             (0..).map(ProgramIndex).zip(object.programs()).filter(|(_, program)| !program.is_subprogram);
         let license = loader.license(object);
         let used_maps = UsedMap::collect(&linker, &Settings::default());
+        let tags = ParameterTags::default();
         let parts = ObjectParts {
             sections: &sections,
             linker: &linker,
             license,
             externs: &externs,
             maps: &used_maps,
+            tags: &tags,
         };
         let mut programs: Vec<_> = programs
             .map(|(index, program)| {
@@ -235,12 +238,14 @@ impl ObjectNeeds<'_, '_> {
             !settings.maps.is_empty() || settings.programs.values().any(ProgramSettings::has_type);
         let used_maps = if is_needed { UsedMap::collect(&self.linker, settings) } else { Vec::new() };
         let changes_uses = is_needed && used_maps != UsedMap::collect(&self.linker, &Settings::default());
+        let tags = ParameterTags::default();
         let parts = ObjectParts {
             sections: &[],
             linker: &self.linker,
             license: loader.license(object),
             externs: &self.externs,
             maps: &used_maps,
+            tags: &tags,
         };
         for needs in self.programs.iter_mut().filter(|_| changes_uses || !settings.programs.is_empty()) {
             if changes_uses {

@@ -6,7 +6,7 @@ use super::{
     broken_rules::broken_rule_sites,
     context::ContextKind,
     extern_need::ExternNeed,
-    global_functions::GlobalFunctions,
+    global_functions::{GlobalFunctions, Parameter, ParameterTags},
     hook::Hook,
     instructions::{self, function_addresses, usize_of},
     license::{LicenseUse, is_gpl_compatible, is_gpl_helper},
@@ -93,6 +93,7 @@ pub(super) struct ObjectParts<'p, 'd> {
     pub(super) license: Option<&'p [u8]>,
     pub(super) externs: &'p [ExternNeed],
     pub(super) maps: &'p [UsedMap],
+    pub(super) tags: &'p ParameterTags,
 }
 
 /// The object of a program that is traced.
@@ -177,12 +178,20 @@ impl ProgramNeeds {
         context_accesses
             .retain(|access| def.is_some_and(|def| ContextKind::may_refuse(context, def, *access)));
         let mut functions = None;
-        map_uses.retain(|map_use| match map_use.access {
+        map_uses.retain_mut(|map_use| match map_use.access {
             MapAccess::Pass { function, parameter } => {
                 let is_restricted = parts.maps.get(map_use.map.0).is_some_and(UsedMap::restricts_access);
-                let Some(btf) = parts.linker.object().btf().filter(|_| is_restricted) else { return false };
-                let functions = functions.get_or_insert_with(|| GlobalFunctions::new(code, btf));
-                functions.takes_memory(function, parameter)
+                let Some(btf) = parts.linker.object().btf() else { return false };
+                let functions =
+                    functions.get_or_insert_with(|| GlobalFunctions::new(code, btf, parts.tags, def));
+                match functions.parameter(function, parameter) {
+                    Parameter::Memory => is_restricted,
+                    Parameter::Context => {
+                        map_use.access = MapAccess::PassAsContext;
+                        true
+                    }
+                    Parameter::Other => false,
+                }
             }
             _ => true,
         });
@@ -225,7 +234,7 @@ impl ProgramNeeds {
     /// Collects the requirements of the instructions: what they need, rules that they break, and their uses of maps and of the context.
     pub(super) fn collect_uses(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         self.collect_sites(parts, table);
-        self.add_broken_rules(table);
+        self.add_broken_rules(parts, table);
         self.trace(parts, table);
     }
 
@@ -257,10 +266,11 @@ impl ProgramNeeds {
         }
     }
 
-    /// Adds the rules for instructions that the program breaks to the requirements. [`trace`](Self::trace) sorts them.
-    fn add_broken_rules(&mut self, table: &mut NeedTable) {
+    /// Adds the rules for instructions and global functions that the program breaks to the requirements. [`trace`](Self::trace) sorts them.
+    fn add_broken_rules(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
         self.sites.extend(broken_rule_sites(code, &self.records, self.sec_def, table));
+        self.sites.extend(GlobalFunctions::broken_rule_sites(parts, code, self.sec_def, table));
     }
 
     /// Adds the declaration that the context comes from to those that are compared.

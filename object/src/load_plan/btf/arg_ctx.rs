@@ -19,8 +19,8 @@ const TAG: &[u8] = b"arg:ctx";
 /// `BTF_FUNC_GLOBAL`.
 const GLOBAL: u32 = 1;
 
-/// Returns the name of the struct that is the context of a program type.
-const fn context_struct_name(program_type: P) -> Option<&'static [u8]> {
+/// Returns the name of the struct that is the context of a program type. `None` if none is.
+pub const fn context_struct_name(program_type: P) -> Option<&'static [u8]> {
     Some(match program_type {
         P::CgroupDevice => b"bpf_cgroup_dev_ctx",
         P::CgroupSock => b"bpf_sock",

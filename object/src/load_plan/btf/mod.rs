@@ -10,6 +10,7 @@ mod sizes;
 mod type_text;
 mod words;
 
+pub use arg_ctx::context_struct_name;
 pub(super) use arg_ctx::{ContextTags, collect_tags, fix_func_info};
 pub(super) use fixup::{fix_up, hide_functions};
 pub(super) use names::name_rules;

@@ -20,7 +20,7 @@ pub(super) fn add_kernel_of(age: Age, b: &mut Builder) {
     ];
     let mut attach_types = vec![("BPF_TRACE_ITER", 28)];
     if let Age::Newest = age {
-        helpers.push(("BPF_FUNC_task_storage_get", 156));
+        helpers.extend([("BPF_FUNC_task_storage_get", 156), ("BPF_FUNC_check_mtu", 163)]);
         attach_types.push(("BPF_TRACE_FSESSION_MULTI", 61));
     }
     b.enumeration("bpf_func_id", 4, false, &helpers);

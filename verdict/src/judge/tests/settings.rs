@@ -179,3 +179,32 @@ fn a_missing_strong_configuration_value_refuses_its_users_only_if_the_load_allow
     assert_eq!(verdicts(true, Some("CONFIG_Y=y\n")), [Verdict::Refused, Verdict::Loads]);
     assert_eq!(verdicts(true, None), [Verdict::Unknown, Verdict::Loads]);
 }
+
+/// Protects the rules of all kernels for a data section that a load makes shorter. The address counts in dead code, too.
+#[test]
+fn data_behind_the_size_of_the_settings_is_refused() {
+    let judge_size = |offset: i32, is_dead: bool, size: u32| {
+        let mut m = TestObject::new();
+        let jump = insn(0x15, 0, 0, 3, 0);
+        // r1 = &data[offset]; r0 = *(u32 *)(r1 + 0).
+        let mut insns = load(1, 0);
+        insns[0].imm = offset;
+        let before = if is_dead { &[insn(0xb7, 0, 0, 0, 0), jump][..] } else { &[][..] };
+        let code = [before, &insns[..], &[insn(0x61, 0, 1, 0, 0)], &returns(0)].concat();
+        let id = m.program("main", "tc", &code);
+        let data = m.section(".data", SectionKind::Data, &[0; 8]);
+        let symbol = m.section_symbol(data);
+        m.refer(id, u64::try_from(before.len()).unwrap(), symbol, false);
+        judged(&m.bytes(), |settings| settings.map_mut(".data").value_size = Some(size))
+    };
+    let text = |what: &str| Some(format!("map .data: the program uses data {what}"));
+    let (verdict, found, fix) = judge_size(4, false, 4);
+    assert_eq!((verdict, found), (Verdict::Refused, text("at offset 4, and the size that is set is 4")));
+    assert!(fix.unwrap().starts_with("--value-size .data=N"));
+    assert_eq!(judge_size(4, true, 4).0, Verdict::Refused);
+    let (verdict, found, _) = judge_size(4, false, 7);
+    assert_eq!((verdict, found), (Verdict::Refused, text("up to offset 8, and the size that is set is 7")));
+    assert_eq!(judge_size(4, true, 7).0, Verdict::Loads, "no kernel looks at the access");
+    assert_eq!(judge_size(0, false, 4).0, Verdict::Loads);
+    assert_eq!(judge_size(4, false, 8).0, Verdict::Loads);
+}
