@@ -50,6 +50,11 @@ pub enum MapLimit {
         /// The frames in a value.
         frames: u32,
     },
+    /// The bytes of all entries, which kernels before 5.11 charge to a user when they create the map.
+    ChargedEntries {
+        /// The number of entries.
+        entries: u32,
+    },
     /// The CPUs that the kernel is compiled for (`CONFIG_NR_CPUS`).
     Cpus {
         /// The number of entries.
@@ -78,7 +83,7 @@ impl MapLimit {
     pub const fn attribute(self) -> &'static str {
         match self {
             Self::HashKey { .. } => MapInput::KeySize.name(),
-            Self::Cpus { .. } => MapInput::MaxEntries.name(),
+            Self::Cpus { .. } | Self::ChargedEntries { .. } => MapInput::MaxEntries.name(),
             Self::MemoryNode { .. } => "numa_node",
             Self::PerCpuValue { .. }
             | Self::PerCpuAllocation { .. }
@@ -104,6 +109,7 @@ impl fmt::Display for MapLimit {
             Self::StackFrames { bytes, .. } => {
                 write!(f, "{bytes}, expected 8 bytes for each of at most kernel.perf_event_max_stack frames")
             }
+            Self::ChargedEntries { entries } => write!(f, "{entries}, expected less than 4 GiB of entries"),
             Self::Cpus { entries } => write!(f, "{entries}, expected at most CONFIG_NR_CPUS"),
             Self::MemoryNode { node } => write!(f, "{node}, expected a memory node of the machine"),
         }
@@ -144,6 +150,9 @@ impl fmt::Display for ExceededLimit {
 /// The errors of the kernel, which have these numbers on every architecture.
 const E2BIG: Errno = Errno(7);
 const EINVAL: Errno = Errno(22);
+
+/// The bytes of a map that kernels before 5.11 refuse to charge, where pages are smallest (kernel: `bpf_map_charge_init`).
+const CHARGED_BYTES: u64 = (1 << 32) - 4097;
 
 /// The longest key of a hash before Linux 5.11 (kernel: `MAX_BPF_STACK`).
 const KEY_BYTES: u32 = 512;
@@ -198,13 +207,17 @@ fn key_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
     (is_hash && def.key_size > KEY_BYTES).then_some(MapLimit::HashKey { bytes: def.key_size })
 }
 
+/// Returns whether every kernel refuses the number in an attribute of a definition.
+fn breaks_size_rule(def: &MapDef, number: MapInput) -> bool {
+    let is_broken = |rule: &MapRule| matches!(rule, MapRule::Size { attribute, .. } if *attribute == number);
+    find_map_errors(def).iter().any(|error| is_broken(&error.rule))
+}
+
 /// Returns the limit that a value exceeds, unless every kernel refuses the value.
 fn value_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
     use MapType as M;
     let bytes = def.value_size;
-    let breaks_rule = find_map_errors(def)
-        .iter()
-        .any(|error| matches!(error.rule, MapRule::Size { attribute: MapInput::ValueSize, .. }));
+    let breaks_rule = breaks_size_rule(def, MapInput::ValueSize);
     match map_type {
         _ if breaks_rule => None,
         M::PercpuHash if bytes > PER_CPU_BYTES && def.map_flags & NO_PREALLOC != 0 => {
@@ -248,7 +261,28 @@ pub fn array_limit(bytes: u64) -> Option<MapLimit> {
 fn entries_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
     let entries = def.max_entries;
     // One entry fits every kernel.
-    (map_type == MapType::Cpumap && entries > 1).then_some(MapLimit::Cpus { entries })
+    if map_type == MapType::Cpumap && entries > 1 {
+        return Some(MapLimit::Cpus { entries });
+    }
+    let bytes = charged_bytes(map_type, def)?;
+    let charged = bytes.checked_mul(entries.into())?;
+    let exceeds = charged >= CHARGED_BYTES && !breaks_size_rule(def, MapInput::MaxEntries);
+    exceeds.then_some(MapLimit::ChargedEntries { entries })
+}
+
+/// Returns the bytes that an entry of a hash or trie has at least. The kernel's own part is smallest on machines of 32 bits.
+fn charged_bytes(map_type: MapType, def: &MapDef) -> Option<u64> {
+    use MapType as M;
+    const OWN_BYTES: u64 = 24;
+    let (key, value) = (u64::from(def.key_size), u64::from(def.value_size));
+    let bytes = match map_type {
+        M::Hash | M::LruHash => key.checked_add(value)?,
+        M::PercpuHash | M::LruPercpuHash => key,
+        // The length of the prefix is in the kernel's own part.
+        M::LpmTrie => key.checked_sub(4)?.checked_add(value)?,
+        _ => return None,
+    };
+    bytes.checked_add(OWN_BYTES)
 }
 
 /// Returns the limit for the memory node, unless every kernel refuses the node.

@@ -171,8 +171,8 @@ const CLONE: u32 = 1 << 9;
 const MMAPABLE: u32 = 1 << 10;
 const PRESERVE_ELEMS: u32 = 1 << 11;
 const INNER_MAP: u32 = 1 << 12;
-/// The kernel checks the token, and ignores the flag afterwards.
-const TOKEN_FD: u32 = 1 << 16;
+/// `BPF_F_TOKEN_FD`: the kernel checks the token, and ignores the flag afterwards.
+pub const TOKEN_FD: u32 = 1 << 16;
 const SEGV_ON_FAULT: u32 = 1 << 17;
 const NO_USER_CONV: u32 = 1 << 18;
 /// A ring buffer that overwrites the oldest records (6.19).

@@ -17,7 +17,7 @@ use core_relo_object::{map_limits::MapLimit, memory_nodes::MemoryNodes};
 /// The most bytes of a value in cgroup storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
 const STORAGE_BYTES: u32 = 65407;
 
-/// Longer keys of hashes.
+/// Longer keys of hashes, and no charge for the memory of maps.
 const LONG_KEYS: Change = Change::new(5, 11, &[Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")]);
 
 /// Members of `struct pt_regs` on architectures whose pages have 4 KiB: x86, s390, RISC-V.
@@ -46,6 +46,7 @@ impl KernelFacts<'_> {
     pub fn map_limit(&self, limit: MapLimit) -> Answer {
         match limit {
             MapLimit::HashKey { .. } => self.answer_change(LONG_KEYS, "longer keys"),
+            MapLimit::ChargedEntries { .. } => self.answer_change(LONG_KEYS, "maps of more than 4 GiB"),
             MapLimit::PerCpuValue { .. } => self.large_pages(),
             MapLimit::PerCpuAllocation { .. } => {
                 // A late update of 6.1 refuses them, too.

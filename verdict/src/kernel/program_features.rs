@@ -10,6 +10,8 @@ pub enum ProgramFeature {
     XdpFrags,
     /// struct_ops maps that a link attaches, `BPF_F_LINK` (6.4).
     StructOpsLink,
+    /// The flag `BPF_F_TOKEN_FD` of maps (6.9). Newer kernels take it with a token.
+    MapToken,
     /// Ring buffers that overwrite the oldest records, `BPF_F_RB_OVERWRITE` (6.19).
     RingbufOverwrite,
     /// Uprobe programs that may sleep (6.0).
@@ -24,6 +26,7 @@ impl ProgramFeature {
         match self {
             Self::XdpFrags => "XDP programs for packets in several buffers",
             Self::StructOpsLink => "struct_ops maps with a link",
+            Self::MapToken => "maps with BPF_F_TOKEN_FD",
             Self::RingbufOverwrite => "ring buffers that overwrite the oldest records",
             Self::SleepableUprobe => "uprobe programs that may sleep",
             Self::SleepableStructOps => "struct_ops programs that may sleep",
@@ -36,6 +39,7 @@ impl ProgramFeature {
             Self::StructOpsLink => {
                 Change::new(6, 4, &[Mark::Enumerator("bpf_prog_type", "BPF_PROG_TYPE_NETFILTER")])
             }
+            Self::MapToken => Change::new(6, 9, &[Mark::Enumerator("bpf_cmd", "BPF_TOKEN_CREATE")]),
             Self::RingbufOverwrite => Change::new(6, 19, &[Mark::Member("bpf_ringbuf", "overwrite_pos")]),
             Self::SleepableUprobe => {
                 Change::new(6, 0, &[Mark::Enumerator("bpf_attach_type", "BPF_LSM_CGROUP")])
@@ -50,6 +54,7 @@ pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
     let features = [
         ProgramFeature::XdpFrags,
         ProgramFeature::StructOpsLink,
+        ProgramFeature::MapToken,
         ProgramFeature::RingbufOverwrite,
         ProgramFeature::SleepableUprobe,
         ProgramFeature::SleepableStructOps,

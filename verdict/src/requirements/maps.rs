@@ -14,7 +14,7 @@ use core_relo_object::{
     link::{MapEntry, MapSource},
     load_plan::MapSettings,
     map_limits::{ExceededLimit, array_limit, find_map_limits},
-    map_rules::{MapDefError, MapInput, MapRule, RB_OVERWRITE, find_map_errors},
+    map_rules::{MapDefError, MapInput, MapRule, RB_OVERWRITE, TOKEN_FD, find_map_errors},
     object::{DataKind, MapDef, MapType},
 };
 
@@ -138,6 +138,9 @@ fn definition_needs(def: &MapDef, table: &mut NeedTable) -> Vec<NeedId> {
         types.into_iter().flatten().map(|number| table.add(Need::MapType(number))).collect();
     if def.known_type() == Some(MapType::Ringbuf) && def.map_flags & RB_OVERWRITE != 0 {
         needs.push(table.add(Need::Feature(ProgramFeature::RingbufOverwrite)));
+    }
+    if [Some(def), def.inner.as_deref()].into_iter().flatten().any(|def| def.map_flags & TOKEN_FD != 0) {
+        needs.push(table.add(Need::Feature(ProgramFeature::MapToken)));
     }
     needs
 }

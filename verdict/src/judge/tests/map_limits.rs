@@ -35,6 +35,28 @@ fn long_keys_came_with_a_release() {
     assert_eq!(reasons(&map, &NEW, &inputs), []);
 }
 
+/// Linux 5.10 refuses maps whose entries have 4 GiB or more. Later kernels charge no memory for them.
+#[test]
+fn the_entries_of_a_map_have_less_than_4_gib_before_5_11() {
+    let inputs = KernelInputs::default();
+    for (map_type, name) in [(1, "BPF_MAP_TYPE_HASH"), (11, "BPF_MAP_TYPE_LPM_TRIE")] {
+        let map = |entries| {
+            [
+                ("type", map_type),
+                ("key_size", 8),
+                ("value_size", 8),
+                ("max_entries", entries),
+                ("map_flags", 1),
+            ]
+        };
+        let text =
+            format!("map m: max_entries does not fit {name}: 134217728, expected less than 4 GiB of entries");
+        assert_eq!(reasons(&map(1 << 27), &OLD, &inputs), [(Verdict::Refused, text)]);
+        assert_eq!(reasons(&map(1 << 27), &NEW, &inputs), []);
+        assert_eq!(reasons(&map(1 << 20), &OLD, &inputs), []);
+    }
+}
+
 #[test]
 fn values_for_each_cpu_fit_the_smallest_unit() {
     let map = [("type", 6), ("key_size", 4), ("value_size", 40000), ("max_entries", 4)];

@@ -56,6 +56,27 @@ fn maps_of_struct_ops_are_no_map_definitions() {
     assert_eq!(verdict.verdict, Verdict::Refused);
 }
 
+/// Kernels since 6.9 take the flag with a token, which a verdict does not know.
+#[test]
+fn kernels_before_6_9_know_no_tokens() {
+    let texts = |commands: &[(&str, i64)]| {
+        let mut m = program("tc", &returns(0));
+        let map =
+            [("type", 2), ("key_size", 4), ("value_size", 8), ("max_entries", 1), ("map_flags", 1 << 16)];
+        m.map("m", &map, None);
+        let kernel = |b: &mut Builder| {
+            add_kernel(b);
+            b.enumeration("bpf_cmd", 4, false, commands);
+        };
+        let verdict = judge_on(m, kernel, &KernelInputs::default());
+        let texts = verdict.programs[0].reasons.iter().map(|reason| reason.text.clone());
+        texts.filter(|text| text.contains("TOKEN")).collect::<Vec<_>>()
+    };
+    let old = ("BPF_MAP_CREATE", 0);
+    assert_eq!(texts(&[old]), ["map m: the kernel lacks maps with BPF_F_TOKEN_FD"]);
+    assert_eq!(texts(&[old, ("BPF_TOKEN_CREATE", 36)]), [""; 0]);
+}
+
 #[test]
 fn newer_flags_and_flags_of_no_kernel() {
     let refused = "map m: flag BPF_F_RB_OVERWRITE, which BPF_MAP_TYPE_HASH does not accept".to_owned();
