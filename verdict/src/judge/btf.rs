@@ -5,7 +5,7 @@ use super::{
     model::{Reason, ReasonKind, Verdict},
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature},
+    kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature, MapUse},
     mismatch::{Mismatch, MismatchKind},
     requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::SentViolation},
 };
@@ -65,6 +65,21 @@ impl BtfRefusal {
             _ => facts.version().map(|(_, evidence)| evidence),
         };
         Ok(Some(Self { verdict, sent, evidence }))
+    }
+
+    /// Returns whether a requirement is one of global functions. Without BTF, the kernel follows the calls of all functions.
+    pub(super) const fn concerns_functions(need: &Need) -> bool {
+        matches!(
+            need,
+            Need::FunctionRule { .. }
+                | Need::MapUse { map_use: MapUse::FunctionArgument { .. } | MapUse::ContextArgument, .. }
+        )
+    }
+
+    /// Returns the reason of a global function, which is none if the kernel refuses the BTF for certain.
+    pub(super) fn function_reason(&self, reason: Reason) -> Option<Reason> {
+        let uncertain = Reason { verdict: Verdict::Unknown, evidence: None, ..reason };
+        (!self.is_certain()).then_some(uncertain)
     }
 
     /// Returns the reasons of maps that are not created without BTF.

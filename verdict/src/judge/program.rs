@@ -15,9 +15,7 @@ use super::{
     returns::ReturnRule,
 };
 use crate::{
-    kernel::{
-        Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, MapUse, is_d_path_function, needs_device,
-    },
+    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function, needs_device},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability, Undecided},
     requirements::{AttachNeed, LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind, helper_text},
@@ -345,15 +343,8 @@ impl ObjectContext<'_, '_> {
                 Need::License(LicenseUse::Kfunc(_)) | Need::Instruction(InsnFeature::KfuncCall),
                 Some(called),
             ) if self.externs.is_resolved(called, self.answers) == Some(false) => None,
-            // Without BTF, the kernel follows calls of all functions.
-            (
-                Need::FunctionRule { .. }
-                | Need::MapUse { map_use: MapUse::FunctionArgument { .. } | MapUse::ContextArgument, .. },
-                _,
-            ) if self.btf_refusal.is_some() => {
-                let is_certain = self.btf_refusal.is_some_and(BtfRefusal::is_certain);
-                let reason = self.answers.reason(site.need).filter(|_| !is_certain)?;
-                Some(Reason { verdict: Verdict::Unknown, evidence: None, ..reason })
+            (need, _) if BtfRefusal::concerns_functions(need) && self.btf_refusal.is_some() => {
+                self.btf_refusal?.function_reason(self.answers.reason(site.need)?)
             }
             (Need::Helper { number: D_PATH, .. }, _) => {
                 self.answers.reason(site.need).or_else(|| self.d_path_reason(program))

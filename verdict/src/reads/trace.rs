@@ -27,6 +27,9 @@ use hashbrown::{HashMap, HashSet};
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
 const PROBE_READS: [i32; 2] = [4, 113];
 
+/// The helper `bpf_get_stack`.
+const GET_STACK: u32 = 67;
+
 /// The helpers that return the address of a map's value: `bpf_map_lookup_elem`, `bpf_get_local_storage`, `bpf_sk_storage_get`,
 /// `bpf_inode_storage_get`, `bpf_task_storage_get`, `bpf_map_lookup_percpu_elem` and `bpf_cgrp_storage_get`.
 const VALUE_LOOKUPS: [u32; 7] = [1, 81, 107, 145, 156, 195, 210];
@@ -382,6 +385,9 @@ impl<O: TracedObject> Trace<'_, O> {
     fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
         for register in written_arguments(helper) {
             self.use_element(at, state.get(*register), MapAccess::Store);
+        }
+        if helper == GET_STACK {
+            self.use_element(at, state.get(2), MapAccess::StackBuffer);
         }
         for register in read_arguments(helper) {
             self.use_element(at, state.get(*register), MapAccess::Load);

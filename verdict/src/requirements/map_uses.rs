@@ -335,6 +335,11 @@ pub(super) fn map_use_sites(
             MapAccess::Load if map.is_write_only && has_plain_values(map_type) => {
                 add(*insn, map, MapUse::Read);
             }
+            MapAccess::StackBuffer => {
+                if map.is_read_only && has_plain_values(map_type) && writes_stack(def) {
+                    add(*insn, map, MapUse::Write);
+                }
+            }
             MapAccess::Load | MapAccess::Store => {}
             MapAccess::Pass { .. } => {
                 if has_plain_values(map_type) && map.restricts_access() {
@@ -382,6 +387,13 @@ fn outside_uses<'m>(code: &LinkedProgram, maps: &'m [UsedMap]) -> Vec<(u32, &'m 
         is_outside.then_some((*at, map, MapUse::OutsideAccess { end, value_bytes }))
     };
     code.refs.iter().filter_map(find).collect()
+}
+
+/// Returns whether every kernel writes to the buffer of `bpf_get_stack` in programs of a section. Those of raw tracepoints and fentry take
+/// the buffer for memory that they read, until a release after 6.12 (kernel: `bpf_get_stack_proto_raw_tp`).
+fn writes_stack(def: Option<&SecDef>) -> bool {
+    use ProgramType as P;
+    def.is_some_and(|def| matches!(def.program_type, P::Kprobe | P::Tracepoint | P::PerfEvent))
 }
 
 const fn is_cgroup_storage(map_type: MapType) -> bool {

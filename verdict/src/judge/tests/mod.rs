@@ -26,6 +26,7 @@ mod returns;
 mod settings;
 mod sleepable_maps;
 mod special_fields;
+mod stack_buffers;
 mod struct_ops;
 
 use super::*;
