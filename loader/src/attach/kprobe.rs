@@ -67,7 +67,8 @@ pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> 
         (None, sys::perf_event_open(&event).map_err(|errno| open_error(&label, options.offset, errno))?)
     };
     let &KprobeOptions { cookie, mode, .. } = options;
-    PerfAttach { prog, event, probe, label: &label, cookie, mode, enable: true }.attach()
+    PerfAttach { prog, event, probe, label: &label, cookie, mode, enable: true, is_tracepoint: false }
+        .attach()
 }
 
 /// Parses an address in hexadecimal. No name of a function begins with a digit.

@@ -30,8 +30,8 @@ pub fn perf_event(
 ) -> Result<Link, AttachError> {
     let mode = if options.force_ioctl { ProbeMode::Perf } else { ProbeMode::Auto };
     let enable = !options.dont_enable;
-    PerfAttach { prog, event, probe: None, label: "perf_event", cookie: options.cookie, mode, enable }
-        .attach()
+    let (label, cookie) = ("perf_event", options.cookie);
+    PerfAttach { prog, event, probe: None, label, cookie, mode, enable, is_tracepoint: false }.attach()
 }
 
 /// A counter for [`open_perf_counter`].
@@ -122,25 +122,28 @@ pub(super) struct PerfAttach<'a> {
     pub(super) cookie: u64,
     pub(super) mode: ProbeMode,
     pub(super) enable: bool,
+    /// Whether the event is that of a tracepoint, whose record is the program's context.
+    pub(super) is_tracepoint: bool,
 }
 
 impl PerfAttach<'_> {
     pub(super) fn attach(self) -> Result<Link, AttachError> {
         const NO_LINK: Hint =
             Hint("a cookie needs a kernel link: a kernel from 5.15, and no older mechanism requested");
-        let Self { prog, event, probe, label, cookie, mode, enable } = self;
+        let Self { prog, event, probe, label, cookie, mode, enable, is_tracepoint } = self;
+        let attach_error = |errno| attach_error(label, errno, is_tracepoint);
         // tracefs cannot remove a probe while a pinned link holds the probe's event, so such an event gets no link.
         let by_ioctl = mode.uses_ioctl() || probe.is_some();
         // From here on, an error drops this value, which closes the event before it removes the event's probe.
         let mut program = EventProgram { link: None, event, probe };
         if !by_ioctl {
-            program.link = kernel_link(prog, program.event.as_fd(), label, cookie)?;
+            program.link = kernel_link(prog, program.event.as_fd(), cookie).map_err(attach_error)?;
         }
         if program.link.is_none() && (cookie != 0 || mode.requires_link()) {
             return Err(AttachError::kernel_with_hint(label, "attach", Errno(libc::EOPNOTSUPP), NO_LINK));
         }
         if program.link.is_none() {
-            sys::perf_set_bpf(&program.event, prog).map_err(|errno| attach_error(label, errno))?;
+            sys::perf_set_bpf(&program.event, prog).map_err(attach_error)?;
         }
         if enable {
             sys::perf_enable(&program.event)
@@ -151,12 +154,7 @@ impl PerfAttach<'_> {
 }
 
 /// Creates a kernel link. `None` if the kernel has no links of perf events.
-fn kernel_link(
-    prog: BorrowedFd<'_>,
-    event: BorrowedFd<'_>,
-    label: &str,
-    cookie: u64,
-) -> Result<Option<OwnedFd>, AttachError> {
+fn kernel_link(prog: BorrowedFd<'_>, event: BorrowedFd<'_>, cookie: u64) -> Result<Option<OwnedFd>, Errno> {
     let create = LinkCreate {
         prog,
         target: LinkTarget::Fd(event),
@@ -173,16 +171,16 @@ fn kernel_link(
         {
             Ok(None)
         }
-        Err(errno) => Err(attach_error(label, errno)),
+        Err(errno) => Err(errno),
     }
 }
 
 /// Returns the error of a program that the kernel does not put on an open event (kernel: `perf_event_set_bpf_prog`).
-fn attach_error(label: &str, errno: Errno) -> AttachError {
+fn attach_error(label: &str, errno: Errno, is_tracepoint: bool) -> AttachError {
     let hint = match errno.0 {
         libc::EEXIST => Hint("another program is attached to this event"),
         libc::EPROTO => Hint("the program reads call chains, which the event does not sample"),
-        libc::EACCES => Hint(
+        libc::EACCES if is_tracepoint => Hint(
             "the program reads its context beyond the record of the tracepoint: `format` in the tracepoint's directory of tracefs lists the fields",
         ),
         _ => perf_hint(errno),
@@ -273,6 +271,14 @@ mod tests {
             link.detach().unwrap();
             assert!(stops(&counter, || std::thread::sleep(Duration::from_millis(20))));
         }
+    }
+
+    /// The kernel compares the context only with the records of tracepoints.
+    #[test]
+    fn a_refused_probe_is_not_blamed_on_the_record_of_a_tracepoint() {
+        let text = |is_tracepoint| attach_error("x", Errno(libc::EACCES), is_tracepoint).to_string();
+        assert!(text(true).contains("beyond the record of the tracepoint"));
+        assert!(text(false).contains("needs CAP_PERFMON"));
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub fn tracepoint(
 ) -> Result<Link, AttachError> {
     let label = format!("tp/{category}/{name}");
     let event = open(tracefs::event_id(&label, category, name)?, None, &label)?;
-    let cookie = options.cookie;
-    PerfAttach { prog, event, probe: None, label: &label, cookie, mode: ProbeMode::Auto, enable: true }
+    let (cookie, mode) = (options.cookie, ProbeMode::Auto);
+    PerfAttach { prog, event, probe: None, label: &label, cookie, mode, enable: true, is_tracepoint: true }
         .attach()
 }
 

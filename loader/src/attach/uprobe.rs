@@ -142,7 +142,7 @@ pub(super) fn attach_at_offset(
         (None, open_event(pmu, path, offset, options, label)?)
     };
     let &UprobeOptions { cookie, mode, .. } = options;
-    PerfAttach { prog, event, probe, label, cookie, mode, enable: true }.attach()
+    PerfAttach { prog, event, probe, label, cookie, mode, enable: true, is_tracepoint: false }.attach()
 }
 
 fn open_event(
