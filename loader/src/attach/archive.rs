@@ -139,7 +139,10 @@ fn find_data(file: &FileRange, header_offset: u64) -> Result<Option<u64>, Attach
 #[cfg(test)]
 mod tests {
     use super::{
-        super::test_support::elf::{F1, TempFile, TestElf},
+        super::{
+            test_support::elf::{F1, TempFile, TestElf},
+            uprobe::{UprobeOptions, place_in_file},
+        },
         *,
     };
 
@@ -186,6 +189,24 @@ mod tests {
         assert!(open_member(file.path(), b"x").unwrap_err().to_string().contains("is compressed"));
         let file = TempFile::new("zip", b"PK\x05\x06");
         assert!(open_member(file.path(), b"x").unwrap_err().to_string().ends_with("is not a ZIP archive"));
+    }
+
+    /// A process maps the archive, so that offsets in the maps are those of the archive.
+    #[test]
+    fn offsets_count_from_the_start_of_the_archive() {
+        let file = TempFile::new("zip", &zip(b"lib/x.so", 0, &TestElf::bytes()));
+        let binary = open_member(file.path(), b"lib/x.so").unwrap();
+        let member = 30 + 8 + 3;
+        let place = |offset| {
+            let options = UprobeOptions { offset, ..UprobeOptions::default() };
+            place_in_file(Some(&binary), &options, "x").map_err(|e| e.to_string())
+        };
+        assert_eq!(place(member + F1), Ok(member + F1));
+        assert!(
+            place(F1).unwrap_err().contains("in no section"),
+            "the start of the member is no start of offsets"
+        );
+        assert!(place(4).unwrap_err().contains("offset 0x4 is outside of the archive's member"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! User-space binaries.
 
 use super::{
-    elf_code::FilePart,
+    elf_code::{CodeOffsets, FilePart},
     elf_file::{ElfFile, RawSection, Segment, Symbol, SymbolFilter, SymbolTable},
     error::AttachError,
     file_range::FileRange,
@@ -112,19 +112,26 @@ impl Binary {
         with_elf!(self, file => &file.range)
     }
 
-    /// Checks that an offset of the file is one of code in the binary. A probe elsewhere would never run, or would change data.
-    pub(super) fn check_code(&self, file_offset: u64) -> Result<(), AttachError> {
+    /// Checks that offsets of the file are those of code in the binary. A probe elsewhere would never run, or would change data.
+    pub(super) fn check_code(&self, file_offsets: &[u64]) -> Result<(), AttachError> {
+        let code = with_elf!(self, file => file.code_offsets())?;
+        file_offsets.iter().try_for_each(|offset| self.check_code_at(*offset, &code))
+    }
+
+    fn check_code_at(&self, file_offset: u64, code: &CodeOffsets) -> Result<(), AttachError> {
         let offset = file_offset.checked_sub(self.range().start());
         let part = match offset.filter(|offset| *offset < self.range().len()) {
+            None if self.range().start() != 0 => "outside of the archive's member".to_owned(),
             None => "outside of the file".to_owned(),
-            Some(offset) => match with_elf!(self, file => file.part_at(offset))? {
+            Some(offset) => match with_elf!(self, file => file.part_at(offset, code)) {
                 FilePart::Code => return Ok(()),
                 FilePart::Header => "in the ELF header".to_owned(),
                 FilePart::Section(name) => format!("in section {}", String::from_utf8_lossy(&name)),
-                FilePart::Other => "in no section".to_owned(),
+                FilePart::NoSection => "in no section".to_owned(),
+                FilePart::NoSegment => "in no executable segment".to_owned(),
             },
         };
-        Err(self.error(format!("offset {file_offset:#x} is {part}, expected code: an executable section")))
+        Err(self.error(format!("offset {file_offset:#x} is {part}, expected code")))
     }
 
     pub(super) fn has_symbol_table(&self, table: SymbolTable) -> bool {
@@ -174,7 +181,7 @@ mod tests {
     fn offsets_outside_of_code_are_refused_with_their_place() {
         let file = TempFile::new("offsets", &TestElf::bytes());
         let binary = Binary::open(file.path()).unwrap();
-        assert_eq!((binary.check_code(F1), binary.check_code(0x100)), (Ok(()), Ok(())));
+        assert_eq!((binary.check_code(&[F1]), binary.check_code(&[0x100, F1])), (Ok(()), Ok(())));
         let symbols = binary.section(b".symtab").unwrap().unwrap();
         let bytes = TestElf::bytes();
         let symbols = bytes.windows(symbols.data.len()).position(|bytes| *bytes == symbols.data).unwrap();
@@ -186,9 +193,18 @@ mod tests {
             (u64::try_from(bytes.len()).unwrap(), "outside of the file"),
             (u64::MAX, "outside of the file"),
         ] {
-            let error = binary.check_code(offset).unwrap_err().to_string();
-            assert!(error.contains(&format!("offset {offset:#x} is {place}, expected code")), "{error}");
+            let error = binary.check_code(&[F1, offset]).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("offset {offset:#x} is {place}, expected code")), "{error}");
         }
+        // Without sections, the segments show what is code.
+        let mut bytes = bytes;
+        bytes[40..48].fill(0);
+        bytes[60..64].fill(0);
+        let file = TempFile::new("segments", &bytes);
+        let binary = Binary::open(file.path()).unwrap();
+        assert_eq!(binary.check_code(&[F1]), Ok(()));
+        let error = binary.check_code(&[TestElf::SEMAPHORE]).unwrap_err().to_string();
+        assert!(error.ends_with("is in no executable segment, expected code"), "{error}");
     }
 
     /// Writes the test ELF with a section of the given size, and extends the file sparsely.

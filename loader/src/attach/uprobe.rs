@@ -27,7 +27,8 @@ use std::{
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct UprobeOptions<'a> {
     /// The function: `name`, `name+offset`, or `name@VERSION` with a symbol version; or an offset from the start of the file: `0x1115`.
-    /// Without a function, `offset` counts from the start of the file. Of an indirect function (IFUNC), the implementation that the
+    /// Without a function, `offset` counts from the start of the file. The file of a member of an archive is the archive, as in the maps of
+    /// processes, and the offset must be one of code in the member. Of an indirect function (IFUNC), the implementation that the
     /// process uses is probed; without a process, an indirect function is an error.
     pub function: Option<&'a str>,
     /// The offset from the start of the function or, without a function, of the file, in bytes.
@@ -120,7 +121,7 @@ pub(super) fn place_in_file(
         }
     };
     let offset = offset.ok_or_else(outside)?;
-    binary.map_or(Ok(()), |binary| binary.check_code(offset))?;
+    binary.map_or(Ok(()), |binary| binary.check_code(&[offset]))?;
     Ok(offset)
 }
 

@@ -116,8 +116,8 @@ fn attach_at(
         return Err(AttachError::target(label, problem));
     }
     // The kernel probes other files, too, if a process runs code in them.
-    if let (UprobeSet::Offsets(_), Ok(binary)) = (locations, Binary::open(path)) {
-        offsets.iter().try_for_each(|offset| binary.check_code(*offset))?;
+    if let (UprobeSet::Offsets(offsets), Ok(binary)) = (locations, Binary::open(path)) {
+        binary.check_code(offsets)?;
     }
     let by_descriptor = matches!(binary, UprobeBinary::Fd(_));
     let link = request_link(prog, binary, &offsets, options).map_err(|errno| {
