@@ -33,14 +33,16 @@ pub(super) fn unpack(binary: &Binary) -> Result<Option<Binary>, AttachError> {
     Ok(Some(symbols))
 }
 
-/// Checks that the symbols are those of this build of the binary: by the build ids and, as there may be none, by the addresses of functions.
+/// Checks that the symbols are those of this build of the binary: by the build ids or, if an id is missing, by the addresses of functions.
 fn check_build(binary: &Binary, symbols: &Binary) -> Result<(), AttachError> {
     let other_build =
         |why: String| binary.error(format!("section {SECTION} belongs to another build: {why}"));
-    if let (Some(own), Some(other)) = (BuildId::of(binary)?, BuildId::of(symbols)?)
-        && own != other
-    {
-        return Err(other_build(format!("its build id is {other}, expected {own}")));
+    match (BuildId::of(binary)?, BuildId::of(symbols)?) {
+        (Some(own), Some(other)) if own == other => return Ok(()),
+        (Some(own), Some(other)) => {
+            return Err(other_build(format!("its build id is {other}, expected {own}")));
+        }
+        _ => {}
     }
     let code = CodeRanges::of(binary)?;
     symbols.symbols(SymbolTable::Full, SymbolFilter::Functions, &mut |symbol| {
@@ -153,6 +155,7 @@ mod tests {
             let _result = unpack_bytes(&binary, &damaged, MaxLen { bytes: 1 << 20, reason: "" });
         }
     }
+
     /// Both kinds of evidence: the build ids differ, or a function lies outside of the binary's code.
     #[test]
     fn symbols_of_another_build_are_not_trusted() {
@@ -176,7 +179,9 @@ mod tests {
             error.contains("section .gnu_debugdata belongs to another build: ") && error.ends_with(&ids),
             "{error}"
         );
-        let error = find(0x20_0000, &one, &one).unwrap_err();
+        let equal_ids = find(0x20_0000, &one, &one).unwrap_err();
+        assert!(!equal_ids.contains("another build"), "equal build ids are proof: {equal_ids}");
+        let error = find(0x20_0000, b"", &one).unwrap_err();
         assert!(
             error.contains("its function `hidden` is at 0x")
                 && error.ends_with("outside of the binary's code"),
