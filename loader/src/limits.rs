@@ -25,8 +25,8 @@ pub const GO_FUNCTIONS: usize = 1 << 20;
 /// Loadable segments of a user-space binary. Own limit, since each USDT probe is searched in all segments. Real binaries have a
 /// dozen.
 pub const BINARY_SEGMENTS: usize = 4096;
-/// Executable mappings of a process whose binaries are searched for calls of an indirect function. Own limit, since a hostile process may
-/// have many. Large programs have some hundred.
+/// Files with code of a process that are searched: for calls of an indirect function, or for the file of a name. Own limit, since a
+/// hostile process may map many. Large programs map some hundred.
 pub const MAPPED_BINARIES: usize = 1024;
 /// Functions of a user-space binary that a pattern may match (`MAX_UPROBE_MULTI_CNT`).
 pub const BINARY_MATCHES: usize = 1 << 20;

@@ -74,6 +74,7 @@ mod query;
 #[cfg(feature = "netlink")]
 mod rtnetlink;
 mod sockmap;
+mod soname;
 #[cfg_attr(not(feature = "stripped-binaries"), path = "stripped_disabled.rs")]
 mod stripped;
 mod struct_ops;

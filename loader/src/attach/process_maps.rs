@@ -2,13 +2,18 @@
 
 use super::{binary::Binary, elf_file::Segment, error::AttachError};
 use crate::limits;
-use std::{fs, io, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// The memory mappings of a process.
 pub(super) struct ProcessMaps {
     pid: u32,
     /// The text of `/proc/PID/maps`. A process may have 65,530 mappings.
     text: String,
+    /// The root directory of the process in the paths of the maps.
+    root: PathBuf,
 }
 
 impl ProcessMaps {
@@ -20,7 +25,8 @@ impl ProcessMaps {
     /// Reads the mappings of a process.
     pub(super) fn open(pid: u32) -> io::Result<Self> {
         let maps = fs::read(format!("/proc/{pid}/maps"))?;
-        Ok(Self { pid, text: String::from_utf8_lossy(&maps).into_owned() })
+        let root = fs::read_link(format!("/proc/{pid}/root"))?;
+        Ok(Self { pid, text: String::from_utf8_lossy(&maps).into_owned(), root })
     }
 
     /// Returns the parts of a binary that the process maps.
@@ -32,33 +38,92 @@ impl ProcessMaps {
 
     /// Returns the paths of the files whose code the process maps, as this process opens them.
     pub(super) fn binaries(&self) -> impl Iterator<Item = PathBuf> {
-        let root = PathBuf::from(format!("/proc/{}/root", self.pid));
-        // Paths in another mount namespace begin at the root of the process, others at the root of this process.
-        code_paths(&self.text).into_iter().map(PathBuf::from).map(move |path| {
-            match path.strip_prefix("/").map(|inside| root.join(inside)) {
-                Ok(inside) if inside.exists() => inside,
-                _ => path,
-            }
-        })
+        self.code_files()
+            .into_iter()
+            .take(limits::MAPPED_BINARIES)
+            .map(|file| self.path_of(&file, Path::exists))
+    }
+
+    /// Returns the root directory of the process as the kernel shows it to this process, as the beginning of the paths in the maps.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the files with executable mappings, each once.
+    pub(super) fn code_files(&self) -> Vec<MappedFile> {
+        let mut files: Vec<_> = self.text.lines().filter_map(MappedFile::parse_code).collect();
+        // The ranges of a file are in different places.
+        files.sort_unstable();
+        files.dedup_by(|one, other| (&one.path, &one.file) == (&other.path, &other.file));
+        files
+    }
+
+    /// Returns the path by which this process opens a mapped file: that in the root directory of the process, if that path leads to the
+    /// file, or that of the mapping.
+    pub(super) fn path_of(&self, file: &MappedFile, leads_to_file: impl Fn(&Path) -> bool) -> PathBuf {
+        let inside = Path::new(&file.path).strip_prefix(&self.root).ok();
+        let inside = inside.map(|inside| PathBuf::from(format!("/proc/{}/root", self.pid)).join(inside));
+        inside.filter(|path| leads_to_file(path)).unwrap_or_else(|| file.descriptor_path(self.pid))
+    }
+
+    /// Returns whether the process maps the code of a deleted file of this path, and not that of the present file.
+    pub(super) fn maps_deleted_file(&self, path: &Path) -> bool {
+        let has_code = |wanted: &str| self.code_files().iter().any(|file| file.path == wanted);
+        path.to_str().is_some_and(|path| has_code(&format!("{path}{DELETED}")) && !has_code(path))
     }
 }
 
-/// Returns the paths of files with executable mappings, each once.
-fn code_paths(maps: &str) -> Vec<String> {
-    let parse_line = |line: &str| {
+/// The end of the path of a mapped file that was deleted or replaced.
+const DELETED: &str = " (deleted)";
+
+/// A file with an executable mapping.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MappedFile {
+    /// The path as the kernel shows it to this process.
+    path: String,
+    /// The device and the inode in the maps.
+    file: String,
+    start: u64,
+    end: u64,
+}
+
+impl MappedFile {
+    /// Parses a line of maps. Returns `None` for a line that is none of code in a file.
+    fn parse_code(line: &str) -> Option<Self> {
         let mut fields = line.splitn(6, ' ');
-        let mode = fields.nth(1)?;
-        let path = fields.nth(3)?.trim_start();
-        (mode.as_bytes().get(2) == Some(&b'x') && path.starts_with('/')).then(|| path.to_owned())
-    };
-    let mut paths: Vec<_> = maps.lines().filter_map(parse_line).take(limits::MAPPED_BINARIES).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    paths
+        let (start, end) = fields.next()?.split_once('-')?;
+        let (mode, device) = (fields.next()?, fields.nth(1)?);
+        let (inode, path) = (fields.next()?, fields.next()?.trim_start());
+        let is_code = mode.as_bytes().get(2) == Some(&b'x') && path.starts_with('/');
+        is_code.then_some(Self {
+            path: path.to_owned(),
+            file: format!("{device} {inode}"),
+            start: parse_hex(start)?,
+            end: parse_hex(end)?,
+        })
+    }
+
+    pub(super) fn shown_path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns whether the file has a name, or had the name before it was deleted.
+    pub(super) fn has_name(&self, name: &Path) -> bool {
+        let path = self.path.strip_suffix(DELETED).unwrap_or(&self.path);
+        Path::new(path).file_name() == Some(name.as_os_str())
+    }
+
+    /// Returns the link to the file, which also leads to a deleted file, and out of the root directory of the process.
+    pub(super) fn descriptor_path(&self, pid: u32) -> PathBuf {
+        PathBuf::from(format!("/proc/{pid}/map_files/{:x}-{:x}", self.start, self.end))
+    }
+}
+
+fn parse_hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
 }
 
 fn parse_mappings(maps: &str, path: &str) -> Vec<Segment> {
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let parse_line = |line: &str| {
         let mut fields = line.splitn(6, ' ');
         let (start, end) = fields.next()?.split_once('-')?;
@@ -66,9 +131,9 @@ fn parse_mappings(maps: &str, path: &str) -> Vec<Segment> {
         let mapped = fields.nth(2)?.trim_start();
         let is_code = mode.as_bytes().get(2) == Some(&b'x');
         (mapped == path).then_some(Segment {
-            start: hex(start)?,
-            end: hex(end)?,
-            offset: hex(offset)?,
+            start: parse_hex(start)?,
+            end: parse_hex(end)?,
+            offset: parse_hex(offset)?,
             is_code,
         })
     };
@@ -113,7 +178,10 @@ mod tests {
             7f0000005000-7f0000006000 r-xp 00000000 00:00 0\n\
             7f0000006000-7f0000007000 r-xp 00000000 00:00 0             [vdso]\n\
             7f0000008000-7f0000009000 r-xp 00008000 08:04 21238613      /usr/lib/my lib.so\n";
-        assert_eq!(code_paths(maps), ["/usr/lib/my lib.so"]);
+        let maps = ProcessMaps { pid: 7, text: maps.to_owned(), root: PathBuf::from("/") };
+        let files = maps.code_files();
+        assert_eq!(files.iter().map(MappedFile::shown_path).collect::<Vec<_>>(), ["/usr/lib/my lib.so"]);
+        assert_eq!(files[0].descriptor_path(7), Path::new("/proc/7/map_files/7f0000001000-7f0000003000"));
     }
 
     #[test]

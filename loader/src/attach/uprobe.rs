@@ -48,7 +48,7 @@ pub struct UprobeOptions<'a> {
 /// Attaches a program to a location in a binary (libbpf: `bpf_program__attach_uprobe_opts`).
 ///
 /// The binary is a path, a name that is searched for in `PATH` or in the library directories, or `archive!/member` for an
-/// uncompressed member of a ZIP archive.
+/// uncompressed member of a ZIP archive. With a process in a container, paths and names are those of the process.
 pub fn uprobe(
     prog: BorrowedFd<'_>,
     binary: impl AsRef<Path>,
@@ -79,7 +79,9 @@ fn resolve_location(
 ) -> Result<(PathBuf, u64), AttachError> {
     let in_archive = archive::split_path(binary);
     let path = match &in_archive {
-        Some((archive, _)) => archive.clone(),
+        // The name of an archive is that of a file in the working directory.
+        Some((archive, _)) if archive.is_relative() => archive.clone(),
+        Some((archive, _)) => resolve(archive, options.pid, label)?,
         None => resolve(binary, options.pid, label)?,
     };
     let elf = match in_archive {

@@ -1,6 +1,7 @@
 //! Test support for attachments: programs that count their runs, network namespaces and cgroups that are removed after the test.
 
 pub(crate) mod elf;
+pub(crate) mod shell;
 pub(crate) mod trace;
 
 use super::{
