@@ -1,6 +1,9 @@
 //! Values as the user types them on the command line, such as `7`, `ON`, `bash`, `10,0,0,1`.
 
-use super::{float::parse_float, write::write_value};
+use super::{
+    float::parse_float,
+    write::{number, write_value},
+};
 use core_relo::{
     Endian,
     btf::{Btf, IntInfo, Kind, Type},
@@ -68,11 +71,23 @@ fn takes_text(element: Type<'_>, value: &str) -> bool {
     is_byte && !is_bool && (element.name().as_bytes() == b"char" || !are_numbers())
 }
 
+/// Returns whether a value for an array is a list as a dump prints it: always with a `[`, but for bytes, which may be text such as `[abc]`,
+/// only with numbers. `char` has no lists.
+fn is_list(element: Type<'_>, value: &str) -> bool {
+    let Some(inner) = value.strip_prefix('[') else { return false };
+    if !takes_text(element, value) {
+        return true;
+    }
+    let is_item = |item: &str| item.starts_with(['(', '\'']) || number(item, 128).is_some();
+    let mut items = inner.strip_suffix(']').unwrap_or_default().split(',').map(str::trim);
+    element.name().as_bytes() != b"char" && items.all(is_item)
+}
+
 /// Parses text, or a list of values for the elements. Missing elements become 0.
 fn parse_array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<Vec<u8>, String> {
     let array = ty.array().ok_or("its type is an array without an element type")?;
     let element = btf.strip(array.element).map_err(|e| e.to_string())?;
-    if value.starts_with('[') && element.name().as_bytes() != b"char" {
+    if is_list(element, value) {
         return write_value(btf, ty.id(), value, vec![0; size]);
     }
     let mut out = Vec::new();
@@ -172,6 +187,11 @@ mod tests {
         assert!(set(chars, "above").is_err());
         assert_eq!(set(bytes, "1, 255,0x10"), Ok(vec![1, 255, 16, 0]));
         assert_eq!(set(bytes, "ab"), Ok(b"ab\0\0".to_vec()));
+        assert_eq!(set(bytes, "[ab]"), Ok(b"[ab]".to_vec()));
+        assert_eq!(set(bytes, "[a"), Ok(b"[a\0\0".to_vec()));
+        assert_eq!(set(chars, "[1]"), Ok(b"[1]\0".to_vec()));
+        assert_eq!(set(bytes, "[1, 0x2]"), Ok(vec![1, 2, 0, 0]));
+        assert!(set(bytes, "[1, 300]").unwrap_err().contains("300 does not fit"));
         assert_eq!(set(bools, "true,0,1"), Ok(vec![1, 0, 1, 0]));
         assert!(set(bools, "yes").is_err() && set(bytes, "1,2,3,4,5").is_err());
         assert_eq!(set(one, "HIGH"), Ok(vec![200]));

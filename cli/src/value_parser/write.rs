@@ -97,17 +97,26 @@ impl<'b> ValueWriter<'b> {
         let stripped = btf.strip(ty).map_err(|e| Misfit::new(e.to_string()))?;
         match (stripped.kind(), &value.form) {
             (Kind::Struct | Kind::Union, Form::Members(members)) => self.members(stripped, at, members),
-            (Kind::Datasec, Form::Members(variables)) => variables.iter().try_for_each(|variable| {
-                let name = variable.name.as_deref().ok_or_else(|| unnamed(&variable.value))?;
-                let (ty, place) = find_variable(btf, stripped, name)?;
-                self.value(ty, place, &variable.value).map_err(|e| e.below(&format!(".{name}")))
-            }),
+            (Kind::Datasec, Form::Members(variables)) => self.variables(stripped, variables),
             (Kind::Struct | Kind::Union | Kind::Datasec, _) => {
                 Err(expected(btf, stripped, MEMBERS_EXPECTED, value))
             }
             (Kind::Array, _) => self.array(stripped, at, value),
             _ => self.scalar(stripped, at, value),
         }
+    }
+
+    fn variables(&mut self, section: Type<'b>, variables: &[WrittenMember<'_>]) -> Result<(), Misfit> {
+        let mut names = HashSet::new();
+        for WrittenMember { name, value } in variables {
+            let name = name.as_deref().ok_or_else(|| unnamed(value))?;
+            if !names.insert(name) {
+                return Err(Misfit::new(format!("the section has the variable \"{name}\" twice")));
+            }
+            let (ty, place) = find_variable(self.btf, section, name)?;
+            self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))?;
+        }
+        Ok(())
     }
 
     fn members(&mut self, ty: Type<'b>, at: Place, members: &[WrittenMember<'_>]) -> Result<(), Misfit> {
@@ -210,14 +219,14 @@ impl<'b> ValueWriter<'b> {
             (Kind::Int | Kind::Ptr, _) => {
                 let number = match value.form {
                     Form::Character(byte) if is_char(ty) => Some(byte.into()),
-                    _ => word.as_deref().and_then(number),
+                    _ => word.as_deref().and_then(|word| number(word, width)),
                 };
                 let number = number.ok_or_else(|| expected(self.btf, ty, "a number", value))?;
                 // A `char` is printed as an unsigned number, even if it is signed.
                 let signed = ty.int().is_some_and(IntInfo::is_signed);
                 in_range(number, width, (!is_char(ty)).then_some(signed))?
             }
-            (Kind::Enum | Kind::Enum64, Some(word)) => match number(word) {
+            (Kind::Enum | Kind::Enum64, Some(word)) => match number(word, width) {
                 Some(number) => in_range(number, width, None)?,
                 None => enum_value(ty, word)? & mask(width),
             },
@@ -359,16 +368,18 @@ fn expected(btf: &Btf<'_>, ty: Type<'_>, expected: &str, found: &Written<'_>) ->
     Misfit::new(format!("{found} is no value of `{c_type}`, expected {expected}"))
 }
 
-/// Returns a decimal or hexadecimal integer.
-fn number(text: &str) -> Option<i128> {
+/// Returns a decimal or hexadecimal integer for a value of `width` bits. A decimal one with zeros in front is an octal one in C.
+pub(super) fn number(text: &str, width: usize) -> Option<i128> {
     let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let magnitude = match digits.strip_prefix("0x") {
         Some(hex) => u128::from_str_radix(hex, 16),
         None => digits.parse(),
     };
-    let magnitude = magnitude.ok().filter(|_| !digits.contains('+'))?;
-    // A number above the largest i128 keeps its bits.
+    let has_zeros = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0x");
+    let magnitude = magnitude.ok().filter(|_| !digits.contains('+') && !has_zeros)?;
+    // A number above the largest i128 keeps its bits, if the value has as many.
     match is_negative {
+        false if width < 128 && i128::try_from(magnitude).is_err() => None,
         true if magnitude > i128::MIN.unsigned_abs() => None,
         true => Some(magnitude.cast_signed().wrapping_neg()),
         false => Some(magnitude.cast_signed()),
@@ -401,7 +412,7 @@ fn mask(width: usize) -> u128 {
 fn enum_value(ty: Type<'_>, names: &str) -> Result<u128, Misfit> {
     names.split('|').map(str::trim).try_fold(0, |bits, name| {
         let found = ty.enumerators().find(|v| v.name.to_string() == name);
-        let value = match (found, number(name)) {
+        let value = match (found, number(name, 64)) {
             (Some(v), _) => u128::from(v.value),
             (None, Some(number)) => number.cast_unsigned(),
             (None, None) => return Err(Misfit::new(format!("`{}` has no enumerator `{name}`", ty.name()))),

@@ -170,3 +170,32 @@ fn anonymous_members_of_text_are_found_by_their_order_and_names() {
         assert!(error.starts_with(expected), "{text}: {error}");
     }
 }
+
+/// A second value would replace the first, as JSON parsers do, or would seem to contradict a union.
+#[test]
+fn a_variable_that_is_given_twice_is_refused() {
+    let mut b = Builder::new(Endian::native());
+    let int = b.int("int", 4, Builder::SIGNED);
+    let variable = b.var("limit", int, 1);
+    let section = b.datasec(".data", 4, &[(variable, 0, 4)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    for text in ["{.limit = 7, .limit = 7}", "{.limit = 7, .limit = 8}", r#"{"limit": 7, "limit": 8}"#] {
+        let error = write_value(&btf, section, text, vec![0; 4]).unwrap_err();
+        assert_eq!(error, "the section has the variable \"limit\" twice", "{text}");
+    }
+}
+
+#[test]
+fn numbers_with_zeros_in_front_or_of_too_many_bits_are_refused() {
+    let (btf, key) = types(Endian::native());
+    let write = |text: &str| write_value(&btf, key, text, vec![0; 56]);
+    for text in ["{.word = 010}", r#"{"word": "-010"}"#, "{.low = 00}", "{.mode = 01}"] {
+        assert!(write(text).is_err(), "{text}");
+    }
+    assert!(
+        write("{.word = 0}").is_ok() && write("{.word = 0x010}").is_ok() && write("{.word = -1}").is_ok()
+    );
+    let all_bits = u128::MAX;
+    assert!(write(&format!("{{.word = {all_bits}}}")).is_err(), "it is not -1");
+    assert_eq!(write(&format!("{{.wide = {all_bits}}}")).unwrap()[32..48], [0xff; 16]);
+}
