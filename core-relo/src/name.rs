@@ -137,6 +137,19 @@ mod tests {
         assert_eq!(Name::new(b"s").flavour(), None);
     }
 
+    /// A suggestion names a flavour of the same type: the name is not cut at a `___` that begins no flavour.
+    #[test]
+    fn a_suggested_flavour_belongs_to_the_essential_name() {
+        for (name, suggested) in
+            [("s", "s___new"), ("s___old", "s___new"), ("a___b___c", "a___b___new"), ("___a", "___a___new")]
+        {
+            let flavoured = Name::new(name.as_bytes()).flavoured("new");
+            assert_eq!(flavoured, suggested);
+            let both = [name, &flavoured].map(|name| Name::new(name.as_bytes()).essential().to_string());
+            assert_eq!(both[0], both[1]);
+        }
+    }
+
     #[test]
     fn control_characters_are_escaped() {
         for (name, shown) in [
