@@ -1,6 +1,6 @@
 //! Rules for the Rust files of the product: what a file may use, and how errors print.
 
-use super::sources::{Crate, Module};
+use super::sources::{Crate, Module, is_for_tests};
 use std::collections::BTreeSet;
 
 /// The crates without files, processes and system calls.
@@ -63,7 +63,7 @@ fn check_unsafe(module: &Module<'_, '_>, problems: &mut Vec<String>) {
 
 /// Checks that the `Debug` of public errors is not derived: `unwrap` and `fn main() -> Result<(), Box<dyn Error>>` print it.
 fn check_error_debug(module: &Module<'_, '_>, problems: &mut Vec<String>) {
-    for (number, name) in errors_with_derived_debug(&module.source.tree) {
+    for (number, name) in errors_with_derived_debug(&module.source.tree.items) {
         problems.push(format!(
             "{}:{number}: `{name}` derives Debug, expected `debug_as_message!({name})`",
             module.source.file.path.display()
@@ -72,8 +72,8 @@ fn check_error_debug(module: &Module<'_, '_>, problems: &mut Vec<String>) {
 }
 
 /// Returns the public types that derive `Debug` and are errors, with the line of their definition.
-fn errors_with_derived_debug(tree: &syn::File) -> Vec<(usize, String)> {
-    let implemented = tree.items.iter().filter_map(|item| match item {
+fn errors_with_derived_debug(items: &[syn::Item]) -> Vec<(usize, String)> {
+    let implemented = items.iter().filter_map(|item| match item {
         syn::Item::Impl(item) if last_name(&item.trait_.as_ref()?.0).as_deref() == Some("Error") => {
             match &*item.self_ty {
                 syn::Type::Path(ty) => last_name(&ty.path),
@@ -84,7 +84,12 @@ fn errors_with_derived_debug(tree: &syn::File) -> Vec<(usize, String)> {
     });
     let implemented = implemented.collect::<BTreeSet<_>>();
     let mut found = Vec::new();
-    for item in &tree.items {
+    for item in items {
+        if let syn::Item::Mod(module) = item
+            && let Some((_, inner)) = module.content.as_ref().filter(|_| !is_for_tests(&module.attrs))
+        {
+            found.extend(errors_with_derived_debug(inner));
+        }
         let (attrs, visibility, name) = match item {
             syn::Item::Enum(item) => (&item.attrs, &item.vis, &item.ident),
             syn::Item::Struct(item) => (&item.attrs, &item.vis, &item.ident),
@@ -129,11 +134,14 @@ mod tests {
     fn errors_print_messages() {
         let derived = |text: &str| {
             let tree = syn::parse_file(text).unwrap();
-            errors_with_derived_debug(&tree).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+            errors_with_derived_debug(&tree.items).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
         };
         assert_eq!(derived("#[derive(Debug, Error)]\n#[error(\"x\")]\npub struct E(u8);\n"), ["E"]);
         assert_eq!(derived("#[derive(\n    Debug,\n    thiserror::Error,\n)]\npub enum E<T> {}\n"), ["E"]);
         assert_eq!(derived("#[derive(Debug)]\npub enum E {}\nimpl core::error::Error for E {}\n"), ["E"]);
+        let inner = "#[derive(Debug, Error)]\npub enum E {}\n";
+        assert_eq!(derived(&format!("mod m {{ mod n {{ {inner} }} }}")), ["E"]);
+        assert!(derived(&format!("#[cfg(test)]\nmod tests {{ {inner} }}")).is_empty());
         assert!(derived("#[derive(Clone, Error)]\npub enum E {\n}\ndebug_as_message!(E);\n").is_empty());
         assert!(derived("#[derive(Debug, Error)]\npub(crate) enum E {\n}\n").is_empty());
         assert!(derived("#[derive(Debug)]\npub struct S {\n}\n").is_empty());

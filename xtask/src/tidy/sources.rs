@@ -122,8 +122,7 @@ fn module_path(dir: &str, file: &Path) -> Option<Vec<String>> {
     let inside = inside.strip_suffix("/mod").unwrap_or(inside);
     match inside {
         "lib" => Some(Vec::new()),
-        // The binary is a crate of its own, which calls the library.
-        "main" => None,
+        // The root of the binary, which calls the library, counts as the module `main`.
         path => Some(path.split('/').map(str::to_owned).collect()),
     }
 }
@@ -224,6 +223,9 @@ mod tests {
         assert_eq!(root.code().map(|(number, _)| number).collect::<Vec<_>>(), [2, 6, 11, 14, 15]);
         assert_eq!(root.lines_with_word("fn"), [2, 6, 14]);
         assert_eq!(krate.product().count(), 1);
+        let main = [file("dwarf/src/main.rs", "fn main() {}\n"), file("dwarf/build.rs", "")];
+        let main = main.iter().map(|file| Source::parse(file).unwrap()).collect::<Vec<_>>();
+        assert_eq!(Crate::new("dwarf", &main).product().count(), 1, "the rules hold for the binary, too");
         let broken = file("dwarf/src/a.rs", "\nfn (");
         assert!(Source::parse(&broken).err().unwrap().starts_with("dwarf/src/a.rs:2: "));
     }
