@@ -308,7 +308,7 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
         && has_type != Some(false)
         && let Some(error) = map.unknown_flag()
     {
-        return LoadHint(format!("this kernel does not know the flag, either: {error}"));
+        return LoadHint(format!("{error}, probably this one, too"));
     }
     let text = match errno.0 {
         libc::EINVAL
@@ -403,7 +403,7 @@ mod tests {
         let rule = "every kernel refuses the map: key_size does not fit BPF_MAP_TYPE_ARRAY: 8, expected 4";
         assert_eq!(text(MapType::Array, 8, 4, 1), rule);
         for (map_flags, expected) in [
-            (1 << 25, "this kernel does not know the flag, either: flag 1 << 25, which no known kernel has"),
+            (1 << 25, "flag 1 << 25, which no known kernel has, probably this one, too"),
             (1 << 7, "4 entries and flags 0x80 (BPF_F_RDONLY_PROG)"),
         ] {
             let mut map = MapPlan::default();
