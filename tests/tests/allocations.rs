@@ -1,21 +1,23 @@
-//! The number of allocations hardly depends on the number of records.
+//! The number of allocations hardly depends on the number of records, and grows with the length of a C source only.
 
 use core_relo::{
     CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target,
-    btf::{Btf, Builder},
+    btf::{Btf, Builder, HeaderRoots},
     ext::BtfExt,
     insn::Insn,
 };
 use std::{
     alloc::{GlobalAlloc, Layout, System},
-    sync::Arc,
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// The system allocator with a count of allocations.
 struct CountingAllocator;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+/// The lock of tests that count, which run in threads of one process.
+static COUNTING: Mutex<()> = Mutex::new(());
 
 // SAFETY: every call is forwarded to the system allocator.
 unsafe impl GlobalAlloc for CountingAllocator {
@@ -90,8 +92,30 @@ fn count_allocations(records: u32) -> usize {
 
 #[test]
 fn more_records_need_hardly_more_allocations() {
+    let _lock = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     let (few, many) = (count_allocations(1000), count_allocations(8000));
     println!("{few} allocations for 1000 records, {many} for 8000");
     // A growing vector reallocates each time it doubles.
     assert!(many < few + 40, "{few}, then {many}");
+}
+
+/// Returns the number of allocations for reading a source with one typedef of many specifiers and as many names.
+fn count_typedef_allocations(names: u32) -> usize {
+    let words = |letter: char, separator: &str| {
+        (0..names).map(|n| format!("{letter}{n}")).collect::<Vec<_>>().join(separator)
+    };
+    let source = format!("typedef {} {};", words('a', " "), words('b', ", "));
+    let before = ALLOCATIONS.load(Relaxed);
+    let mut roots = HeaderRoots::new();
+    roots.add_source(source.as_bytes(), |_| false);
+    assert!(roots.redefinitions(&source).is_empty());
+    ALLOCATIONS.load(Relaxed) - before
+}
+
+/// Each name had a copy of all specifiers: 46 KB of text took 878 MB of memory.
+#[test]
+fn names_of_a_typedef_share_its_specifiers() {
+    let _lock = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (few, many) = (count_typedef_allocations(100), count_typedef_allocations(400));
+    assert!(many < 5 * few, "{few} {many}");
 }

@@ -1,6 +1,6 @@
 //! Properties of C headers: the text is printable, comments and strings end where they should, and brackets are balanced.
 
-use core_relo::btf::{Btf, CHeader};
+use core_relo::btf::{Btf, CHeader, HeaderRoots};
 
 /// Writes the header of a BTF.
 pub fn check(btf: &Btf<'_>) {
@@ -10,6 +10,12 @@ pub fn check(btf: &Btf<'_>) {
     let code = without_comments_and_strings(&text);
     for (open, close) in [('{', '}'), ('(', ')'), ('[', ']')] {
         assert_eq!(code.matches(open).count(), code.matches(close).count(), "{open}{close} in {text}");
+    }
+    // A header is C, as a source is.
+    let mut roots = HeaderRoots::new();
+    roots.add_source(text.as_bytes(), |_| false);
+    for found in roots.redefinitions(&text) {
+        assert!(!found.names.is_empty(), "{text}");
     }
 }
 

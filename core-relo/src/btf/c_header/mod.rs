@@ -17,7 +17,7 @@
 //! | `source_names` | the names in a C source |
 //! | `sources` | the sources of a header, and what they define that the header has, too |
 //! | `source_definitions` | the types that a C source defines itself |
-//! | `typedef_type` | the types of its typedefs |
+//! | `typedef_declaration`, `typedef_type` | its typedefs, and their types |
 
 mod assertions;
 mod composite;
@@ -38,6 +38,7 @@ mod tags;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod typedef_declaration;
 mod typedef_type;
 
 pub use layout::LayoutError;

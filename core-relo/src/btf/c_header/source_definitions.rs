@@ -2,7 +2,8 @@
 
 use super::{
     tokens::{Token, Words},
-    typedef_type::{TypedefType, TypedefTypes},
+    typedef_declaration::{Punctuation, Typedef},
+    typedef_type::{TypedefType, TypedefTypes, is_qualifier},
 };
 use crate::btf::{format::Kind, view::Type};
 use alloc::vec::Vec;
@@ -100,42 +101,6 @@ enum Tag<'t> {
     },
 }
 
-/// A typedef whose end has not been reached.
-struct Typedef<'t> {
-    /// The number of scopes around it.
-    depth: usize,
-    /// The last word, which is the name if the declarator ends here.
-    name: Option<&'t [u8]>,
-    /// The words before the first declarator, and its name.
-    specifiers: Vec<&'t [u8]>,
-    /// The type of the current declarator, if it is not that of the specifiers.
-    declared: Option<TypedefType>,
-    /// Whether the specifiers define a struct, union or enum without a name.
-    is_nameless: bool,
-    is_first: bool,
-}
-
-impl<'t> Typedef<'t> {
-    const fn new(depth: usize) -> Self {
-        Self { depth, name: None, specifiers: Vec::new(), declared: None, is_nameless: false, is_first: true }
-    }
-
-    /// Ends a declarator. Returns its name and type.
-    fn end_declarator(&mut self) -> Option<(&'t [u8], TypedefType)> {
-        let name = self.name.take();
-        if core::mem::take(&mut self.is_first) && self.specifiers.last().copied() == name {
-            self.specifiers.pop();
-        }
-        let ty = match self.declared.take() {
-            // Attributes make no other type of it.
-            None | Some(TypedefType::Unknown) if self.is_nameless => TypedefType::Nameless,
-            None => TypedefType::of_specifiers(&self.specifiers),
-            Some(ty) => ty,
-        };
-        Some((name?, ty))
-    }
-}
-
 struct Scanner<'d, 't> {
     found: &'d mut SourceDefinitions,
     scopes: Vec<OpenScope>,
@@ -150,6 +115,10 @@ impl<'t> Scanner<'_, 't> {
         let last = match token {
             Token::Word(word) => {
                 self.word(word);
+                // The name of a pointer may follow its qualifiers: `(*const name)(int)`.
+                if self.typedef.is_some() && self.last[1] == b'*' && is_qualifier(word) {
+                    return;
+                }
                 b'w'
             }
             Token::Punctuation(c) => {
@@ -184,30 +153,16 @@ impl<'t> Scanner<'_, 't> {
         };
         match &mut self.typedef {
             None if word == b"typedef" && is_file_scope => self.typedef = Some(Typedef::new(depth)),
-            // Attributes may choose the type.
-            Some(typedef) if word == b"__attribute__" => typedef.declared = Some(TypedefType::Unknown),
-            Some(typedef) => {
-                // The name of a pointer to a function: `(*name)(int)`.
-                let is_pointer = depth == typedef.depth.saturating_add(1) && self.last == *b"(*";
-                if is_pointer {
-                    typedef.declared = Some(TypedefType::Pointer);
-                }
-                if depth == typedef.depth || is_pointer {
-                    typedef.name = Some(word);
-                }
-                if depth == typedef.depth && typedef.is_first && typedef.declared.is_none() {
-                    typedef.specifiers.push(word);
-                }
-                if matches!(word, b"typeof" | b"__typeof__" | b"__typeof") {
-                    typedef.declared = Some(TypedefType::Unknown);
-                }
-            }
-            _ => {}
+            None => {}
+            Some(typedef) => typedef.word(word, depth, self.last),
         }
     }
 
     fn punctuation(&mut self, c: u8) {
-        self.declare(c);
+        let (depth, is_definition) = (self.scopes.len(), matches!(self.tag, Tag::Keyword { .. }));
+        if let Some(typedef) = &mut self.typedef {
+            typedef.punctuation(&Punctuation { c, depth, last: self.last[1], is_definition });
+        }
         match c {
             b'{' => self.open_brace(),
             b'(' | b'[' => self.open(Scope::Group),
@@ -232,28 +187,6 @@ impl<'t> Scanner<'_, 't> {
             }
             _ => Tag::None,
         };
-    }
-
-    /// Notes the punctuation of a declarator of a typedef.
-    fn declare(&mut self, c: u8) {
-        let depth = self.scopes.len();
-        let Some(typedef) = self.typedef.as_mut().filter(|typedef| typedef.depth == depth) else { return };
-        if c == b'{' && matches!(self.tag, Tag::Keyword { .. }) {
-            typedef.is_nameless = true;
-        }
-        let declared = match c {
-            b'*' => TypedefType::Pointer,
-            b'[' => TypedefType::Array,
-            b'(' => TypedefType::Function,
-            _ => return,
-        };
-        match &typedef.declared {
-            None | Some(TypedefType::Pointer) if c != b'*' && self.last[1] == b'w' => {
-                typedef.declared = Some(declared);
-            }
-            None => typedef.declared = Some(declared),
-            Some(_) => {}
-        }
     }
 
     fn open_brace(&mut self) {
