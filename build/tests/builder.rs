@@ -170,12 +170,6 @@ fn vmlinux_h_of_an_earlier_run_is_not_seen() {
     }
     built.unwrap();
 
-    // One beside the builder's headers, where earlier versions wrote it, by the user and by an earlier version.
-    project.write("out/include/vmlinux.h", "#error the old header\n");
-    project.builder().vmlinux_of(project.path("old.btf")).build_with(&mut Vec::new()).unwrap();
-    assert!(project.path("out/include/vmlinux.h").exists());
-    fs::copy(project.path("out/vmlinux/vmlinux.h"), project.path("out/include/vmlinux.h")).unwrap();
-
     let error = project.build().unwrap().unwrap_err().to_string();
     assert!(error.contains("'vmlinux.h' file not found"), "{error}");
 
@@ -188,6 +182,30 @@ fn vmlinux_h_of_an_earlier_run_is_not_seen() {
     let include = format!("-I{}", project.path("src").display());
     project.write("src/agent.bpf.c", "#include <vmlinux.h>\nint value = sizeof(struct old_kernel);\n");
     project.builder().clang_arg(include).build_with(&mut Vec::new()).unwrap();
+}
+
+/// A project with its skeletons in the tree keeps its `vmlinux.h` beside the builder's headers. It may be one of core-relo. The builder
+/// removed it.
+#[test]
+fn a_vmlinux_h_of_the_user_stays_beside_the_headers() {
+    let project = Project::new();
+    project.write("src/agent.bpf.c", "#include <vmlinux.h>\nint value = sizeof(struct own_kernel);\n");
+    let mut kernel = btf::Builder::new(Endian::Little);
+    let int = kernel.int("int", 4, btf::Builder::SIGNED);
+    kernel.structure("own_kernel", 4, &[("member", int, 0)]);
+    let kernel = kernel.finish();
+    let header = btf::CHeader::new(&btf::Btf::parse(&kernel).unwrap()).to_string();
+    fs::create_dir_all(project.path("out/include")).unwrap();
+    project.write("out/include/vmlinux.h", &header);
+    let Some(built) = project.build() else { return };
+    built.unwrap();
+    assert_eq!(fs::read_to_string(project.path("out/include/vmlinux.h")).unwrap(), header);
+
+    // The one that the build script names comes first, and the user's stays all the same.
+    project.write("out/include/vmlinux.h", "#error the user's header\n");
+    fs::write(project.path("kernel.btf"), &kernel).unwrap();
+    project.builder().vmlinux_of(project.path("kernel.btf")).build_with(&mut Vec::new()).unwrap();
+    assert!(project.path("out/include/vmlinux.h").exists());
 }
 
 /// A machine of 32 bits was built for as the one of 64 bits with the same registers.
