@@ -110,13 +110,13 @@ impl<'b> Printer<'_, 'b, '_> {
             let identifier = if name.is_empty() {
                 self.filler("__core_relo_anonymous")
             } else {
-                renamed = self.scope.names.claim_member(name);
+                renamed = self.scope.names.claim(name);
                 renamed.clone().unwrap_or_else(|| String::from_utf8_lossy(name).into_owned())
             };
             if self.scope.is_anonymous {
                 self.hiding.insert(identifier.clone());
             }
-            let identifier = names::in_all_standards(&identifier);
+            let identifier = names::member_in_all_standards(&identifier);
             if let Some(bits) = place.bitfield {
                 match bool_substitute(self.header.btf, member.ty, bits) {
                     Some(integer) => write!(self.text, "{integer} {identifier}")?,

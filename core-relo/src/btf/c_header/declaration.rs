@@ -47,7 +47,8 @@ impl<'b> Printer<'_, 'b, '_> {
                 Kind::Volatile => add_qualifier(&mut qualifiers, "volatile "),
                 Kind::Restrict => {
                     if btf.strip(at).is_ok_and(|ty| ty.kind() == Kind::Ptr) {
-                        add_qualifier(&mut qualifiers, "restrict ");
+                        // C89 has no other spelling.
+                        add_qualifier(&mut qualifiers, "__restrict ");
                     }
                 }
                 Kind::TypeTag => {
@@ -106,7 +107,7 @@ impl<'b> Printer<'_, 'b, '_> {
 
     /// Returns whether a typedef has the name of a member that hides it. Its target is then written in its place.
     fn is_hidden(&self, ty: Type<'_>) -> bool {
-        !self.hiding.is_empty() && self.hiding.contains(&self.name(ty))
+        !self.hiding.is_empty() && self.hiding.contains(&self.identifier(ty))
     }
 
     fn declarator(&mut self, declarator: &str) {
@@ -204,7 +205,7 @@ impl<'b> Printer<'_, 'b, '_> {
                     return self.bytes(ty, declarator, size);
                 }
                 if self.header.graph.inline_enums.get(&ty.id()) == Some(&true) && ty.name().is_empty() {
-                    self.enumeration(ty)?;
+                    self.enumeration(ty, false)?;
                 } else {
                     let name = self.name(ty);
                     write!(self.text, "enum {name}")?;

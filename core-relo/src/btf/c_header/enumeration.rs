@@ -6,21 +6,20 @@ use alloc::string::String;
 use core::fmt::{Result, Write as _};
 
 impl<'b> Printer<'_, 'b, '_> {
-    /// Writes a definition, without the semicolon.
-    pub(super) fn enumeration(&mut self, ty: Type<'b>) -> Result {
+    /// Writes a definition, without the semicolon. It is guarded where the language may have its names.
+    pub(super) fn enumeration(&mut self, ty: Type<'b>, is_guarded: bool) -> Result {
         self.text.push_str("enum");
         let name = self.name(ty);
         if !name.is_empty() {
             write!(self.text, " {name}")?;
         }
         self.text.push_str(" {\n");
-        let is_boolean = self.is_boolean_enum(ty);
         for enumerator in ty.enumerators() {
             let name = match self.header.renamed.enumerators.get(&(ty.id(), enumerator.index)) {
                 Some(name) => name.clone(),
                 None => String::from_utf8_lossy(enumerator.name.as_bytes()).into_owned(),
             };
-            let name = if is_boolean { &name } else { names::in_all_standards(&name) };
+            let name = if is_guarded { &name } else { names::in_all_standards(&name) };
             let value = enumerator.c_value();
             write!(self.text, "\t{name} = ")?;
             match (enumerator.signed, i32::try_from(value.cast_signed())) {

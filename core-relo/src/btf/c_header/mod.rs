@@ -195,7 +195,6 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &mut Graph<'b>, enums: &[TypeId], kfuncs:
     for ty in defined {
         let name = ty.name().as_bytes();
         let new = match ty.kind() {
-            Kind::Typedef if is_bool(ty) => ordinary.claim_bool(),
             Kind::Typedef => ordinary.claim(name),
             _ if !name.is_empty() => tags.claim(name),
             _ if inline_enums.get(&ty.id()) == Some(&false) => {
@@ -223,7 +222,7 @@ fn rename<'b>(btf: &'b Btf<'b>, graph: &mut Graph<'b>, enums: &[TypeId], kfuncs:
     graph.inline_enums = inline_enums;
     for ty in enums.iter().filter_map(|id| btf.ty(*id)) {
         for enumerator in ty.enumerators() {
-            if let Some(new) = ordinary.claim_member(enumerator.name.as_bytes()) {
+            if let Some(new) = ordinary.claim(enumerator.name.as_bytes()) {
                 renamed.enumerators.insert((ty.id(), enumerator.index), new);
             }
         }

@@ -36,6 +36,7 @@ const KEYWORDS: &[&str] = &[
     "_Static_assert",
     "_Thread_local",
     "__CORE_RELO_HAS_BOOL",
+    "__CORE_RELO_HAS_TRUE",
     "__CORE_RELO_PRESERVE_ACCESS_INDEX",
     "__GXX_ABI_VERSION",
     "__NSConstantString",
@@ -128,6 +129,7 @@ const KEYWORDS: &[&str] = &[
     "asm",
     "auto",
     "bool",
+    "bool___core_relo",
     "break",
     "case",
     "char",
@@ -141,6 +143,7 @@ const KEYWORDS: &[&str] = &[
     "enum",
     "extern",
     "false",
+    "false___core_relo",
     "float",
     "for",
     "goto",
@@ -161,6 +164,7 @@ const KEYWORDS: &[&str] = &[
     "switch",
     "thread_local",
     "true",
+    "true___core_relo",
     "typedef",
     "typeof",
     "typeof_unqual",
@@ -171,10 +175,25 @@ const KEYWORDS: &[&str] = &[
     "while",
 ];
 
-/// Words of C23, C++ and `<stdbool.h>` that are identifiers in C before C23, with the macros of the header that stand for them as names of
-/// members and enumerators.
-const BOOLEAN_WORDS: [(&str, &str); 3] =
-    [("bool", "__core_relo_bool"), ("false", "__core_relo_false"), ("true", "__core_relo_true")];
+/// A word of C23, C++ and `<stdbool.h>` that is an identifier in C before C23, with the macros of the header that stand for it.
+struct BooleanWord {
+    word: &'static str,
+    /// The name of a member.
+    member: &'static str,
+    /// The name of a type or an enumerator: a flavour, which CO-RE takes for the word in all standards.
+    flavour: &'static str,
+}
+
+const BOOLEAN_WORDS: [BooleanWord; 3] = [
+    BooleanWord { word: "bool", member: "__core_relo_bool", flavour: "bool___core_relo" },
+    BooleanWord { word: "false", member: "__core_relo_false", flavour: "false___core_relo" },
+    BooleanWord { word: "true", member: "__core_relo_true", flavour: "true___core_relo" },
+];
+
+/// Returns the boolean word that a name is.
+fn boolean_word(name: &[u8]) -> Option<&'static BooleanWord> {
+    BOOLEAN_WORDS.iter().find(|known| known.word.as_bytes() == name)
+}
 
 /// The beginnings of predefined macros and built-in functions of clang.
 const RESERVED_PREFIXES: &[&[u8]] = &[
@@ -227,14 +246,19 @@ pub(super) fn is_identifier(name: &[u8]) -> bool {
         && KEYWORDS.binary_search_by(|word| word.as_bytes().cmp(name)).is_err()
 }
 
-/// Returns whether a member or an enumerator can be declared with a name: an identifier in C before C23.
-fn is_member_name(name: &[u8]) -> bool {
-    is_identifier(name) || BOOLEAN_WORDS.iter().any(|(word, _)| word.as_bytes() == name)
+/// Returns whether a name is an identifier in C before C23.
+fn is_old_identifier(name: &[u8]) -> bool {
+    is_identifier(name) || boolean_word(name).is_some()
 }
 
-/// Returns the name of a member or an enumerator as the header writes it: an identifier in all versions of C.
+/// Returns the name of a member as the header writes it: an identifier in all versions of C.
+pub(super) fn member_in_all_standards(name: &str) -> &str {
+    boolean_word(name.as_bytes()).map_or(name, |word| word.member)
+}
+
+/// Returns the name of a type or an enumerator as the header writes it: an identifier in all versions of C.
 pub(super) fn in_all_standards(name: &str) -> &str {
-    BOOLEAN_WORDS.iter().find(|(word, _)| *word == name).map_or(name, |(_, written)| written)
+    boolean_word(name.as_bytes()).map_or(name, |word| word.flavour)
 }
 
 /// Returns the beginning of a name, by which declarations are sorted.
@@ -266,22 +290,10 @@ pub(super) struct NameSpace<'b> {
 }
 
 impl<'b> NameSpace<'b> {
-    /// Declares a name. Returns the identifier to use instead if the name is no identifier or is taken.
+    /// Declares a name. Returns the identifier to use instead if the name is no identifier before C23 or is taken. The header writes names
+    /// [in all standards](in_all_standards).
     pub(super) fn claim(&mut self, name: &'b [u8]) -> Option<String> {
-        self.claim_if(is_identifier(name), name)
-    }
-
-    /// Declares the name of a member or an enumerator, which the header writes [in all standards](in_all_standards).
-    pub(super) fn claim_member(&mut self, name: &'b [u8]) -> Option<String> {
-        self.claim_if(is_member_name(name), name)
-    }
-
-    /// Declares the typedef `bool` for `_Bool`, which C23 has without a declaration.
-    pub(super) fn claim_bool(&mut self) -> Option<String> {
-        self.claim_if(true, b"bool")
-    }
-
-    fn claim_if(&mut self, is_valid: bool, name: &'b [u8]) -> Option<String> {
+        let is_valid = is_old_identifier(name);
         if is_valid && !self.taken.contains_key(name) && !self.is_generated(name) {
             self.taken.insert(name, 2);
             return None;
@@ -365,7 +377,7 @@ mod tests {
         assert!(
             is_identifier(b"__BPF_FUNC_MAX_ID")
                 && is_identifier(b"__LOCAL_DISTANCE")
-                && is_member_name(b"bool")
+                && is_old_identifier(b"bool")
                 && !is_identifier(b"bool")
         );
         assert!(is_identifier(b"_a2") && !is_identifier(b"") && !is_identifier(&[b'a'; 513]));

@@ -1,6 +1,6 @@
 //! The state of a writer of a header.
 
-use super::{CHeader, scope::Scope};
+use super::{CHeader, is_bool, names, scope::Scope};
 use crate::{btf::view::Type, ids::TypeId};
 use alloc::{string::String, vec::Vec};
 use core::fmt::{Formatter, Result};
@@ -65,8 +65,22 @@ impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
         }
     }
 
-    /// Returns the identifier of a type.
+    /// Returns the name of a type as the header writes it.
     pub(super) fn name(&self, ty: Type<'_>) -> String {
+        let name = self.identifier(ty);
+        match names::in_all_standards(&name) {
+            written if written != name && !self.is_own_bool(ty) => String::from(written),
+            _ => name,
+        }
+    }
+
+    /// Returns whether a type is the `bool` that the language may have.
+    pub(super) fn is_own_bool(&self, ty: Type<'_>) -> bool {
+        is_bool(ty) && !self.header.renamed.types.contains_key(&ty.id())
+    }
+
+    /// Returns the identifier of a type, before C23.
+    pub(super) fn identifier(&self, ty: Type<'_>) -> String {
         match self.header.renamed.types.get(&ty.id()) {
             Some(name) => name.clone(),
             None => String::from_utf8_lossy(ty.name().as_bytes()).into_owned(),

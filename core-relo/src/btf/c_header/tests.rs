@@ -461,15 +461,24 @@ fn bool_true_and_false_are_declared_only_where_the_language_lacks_them() {
     let text = CHeader::new(&btf).assertions(true).to_string();
     for expected in [
         "#ifndef __CORE_RELO_HAS_BOOL\ntypedef _Bool bool;\n#endif\n",
-        "#ifndef __CORE_RELO_HAS_BOOL\nenum {\n\tfalse = 0,\n\ttrue = 1,\n};\n#endif\n",
+        "#ifndef __CORE_RELO_HAS_TRUE\nenum {\n\tfalse = 0,\n\ttrue = 1,\n};\n#endif\n",
         "enum states {\n\ttrue___2 = 1,\n\tmaybe = 2,\n};\n",
         "struct node {\n\tint __core_relo_true;\n\tstruct {\n\t\t_Bool __core_relo_bool;\n\t\t_Bool after;\n",
         "(struct node, __core_relo_true) == 0,",
-        "struct bool___2 {\n\tint a;\n};\n",
+        "struct bool___core_relo {\n\tint a;\n};\n",
         "struct reserved {\n\tint __core_relo_bool___2; /* '__core_relo_bool' */\n};\n",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    // No guard is around an enum within another declaration.
+    let mut b = Builder::new(Endian::Little);
+    let anonymous = b.enumeration("", 4, false, &[("false", 0), ("true", 1)]);
+    b.typedef("boolean_t", anonymous);
+    let text = header(&b);
+    assert!(
+        text.contains("\ntypedef enum {\n\tfalse___core_relo = 0,\n\ttrue___core_relo = 1,\n} boolean_t;\n"),
+        "{text}"
+    );
     // A typedef of another type is no declaration that C23 has.
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -478,8 +487,8 @@ fn bool_true_and_false_are_declared_only_where_the_language_lacks_them() {
     b.enumeration("", 4, false, &[("false", 1)]);
     let text = header(&b);
     assert!(
-        text.contains("\ntypedef int bool___2;\ntypedef int true___2;\n")
-            && text.contains("\t__core_relo_false = 1,\n"),
+        text.contains("\ntypedef int bool___core_relo;\ntypedef int true___core_relo;\n")
+            && text.contains("\tfalse___core_relo = 1,\n"),
         "{text}"
     );
 }
