@@ -34,6 +34,8 @@ impl<'a> Runner<'a> {
         if self.is_cancelled() {
             return Ok(None);
         }
+        // A group ends as a whole, with the compiler behind a wrapper. The group of this process is another one: a SIGKILL for it, as
+        // `timeout -s KILL` sends, does not end the compiler.
         if self.is_cancelled.is_some() {
             command.process_group(0);
         }
