@@ -6,16 +6,25 @@ use core_relo::Text;
 use core_relo::sort::sort_by_key;
 
 /// The number of names in a list.
-const SHOWN_COUNT: usize = 8;
+pub(crate) const SHOWN_COUNT: usize = 8;
 
 /// A list of known names for an unknown one, sorted by the length of the common prefix.
 pub(crate) struct KnownNames<'n>(pub(crate) &'n str, pub(crate) &'n [Text]);
 
 impl fmt::Display for KnownNames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "; it has {}", SimilarNames(self.0, self.1))
+    }
+}
+
+/// The names of an object that resemble an unknown name most, or `none`.
+pub(crate) struct SimilarNames<'n>(pub(crate) &'n str, pub(crate) &'n [Text]);
+
+impl fmt::Display for SimilarNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(unknown, names) = self;
         if names.is_empty() {
-            return f.write_str("; it has none");
+            return f.write_str("none");
         }
         let common_prefix =
             |name: &str| name.bytes().zip(unknown.bytes()).take_while(|(a, b)| a == b).count();
@@ -23,7 +32,7 @@ impl fmt::Display for KnownNames<'_> {
         sort_by_key(&mut shown, |name| core::cmp::Reverse(common_prefix(name)));
         shown.truncate(SHOWN_COUNT);
         let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes()).to_string()).collect();
-        write!(f, "; it has {}", shown.join(", "))?;
+        f.write_str(&shown.join(", "))?;
         match names.len().checked_sub(SHOWN_COUNT) {
             None | Some(0) => Ok(()),
             Some(more) => write!(f, " and {more} more"),

@@ -1,6 +1,9 @@
 //! Errors of reading and setting variables.
 
-use crate::known_names::KnownNames;
+use crate::{
+    elf::text,
+    known_names::{SHOWN_COUNT, SimilarNames},
+};
 use core_relo::Text;
 use thiserror::Error;
 
@@ -9,7 +12,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum GlobalError {
     /// The object has no variable of that name.
-    #[error("no global variable `{name}`{}{}", Sections(.sections), KnownNames(name, .known))]
+    #[error("no global variable `{name}`{}; the object has {}", Sections(.sections), SimilarNames(name, .known))]
     NotFound {
         /// The requested name.
         name: Text,
@@ -84,19 +87,23 @@ pub enum GlobalError {
 
 core_relo::debug_as_message!(GlobalError);
 
-/// The sections that were searched, after the name.
+/// The sections that were searched, after the name. An object may have thousands.
 struct Sections<'s>(&'s [Text]);
 
 impl core::fmt::Display for Sections<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Some((last, others)) = self.0.split_last() else { return Ok(()) };
-        match others {
-            [] => write!(f, " in {last}"),
-            [first, others @ ..] => {
-                write!(f, " in {first}")?;
-                others.iter().try_for_each(|section| write!(f, ", {section}"))?;
-                write!(f, " and {last}")
-            }
+        let last = self.0.len().saturating_sub(1);
+        for (index, section) in self.0.iter().take(SHOWN_COUNT).enumerate() {
+            let separator = match index {
+                0 => " in ",
+                _ if index == last => " and ",
+                _ => ", ",
+            };
+            write!(f, "{separator}`{}`", text(section.as_bytes()))?;
+        }
+        match self.0.len().checked_sub(SHOWN_COUNT) {
+            None | Some(0) => Ok(()),
+            Some(more) => write!(f, " and {more} more sections"),
         }
     }
 }
@@ -107,5 +114,21 @@ struct CTypeNote<'d>(&'d Option<Text>);
 impl core::fmt::Display for CTypeNote<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.0.as_ref().map_or(Ok(()), |c_type| write!(f, " (`{c_type}`)"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GlobalError;
+    use alloc::{format, string::ToString as _};
+
+    /// The message listed all sections of an object, in a line of megabytes.
+    #[test]
+    fn messages_about_unknown_globals_are_bounded() {
+        let sections = (0..60_000).map(|n| format!(".data.{n}").into()).collect();
+        let error = GlobalError::NotFound { name: "sett".into(), sections, known: ["set".into()].into() };
+        let text = error.to_string();
+        assert!(text.starts_with("no global variable `sett` in `.data.0`, `.data.1`, "), "{text:.200}");
+        assert!(text.ends_with(" and 59992 more sections; the object has set"), "{text:.200}");
     }
 }

@@ -195,7 +195,7 @@ fn initial_values_are_set_by_name() {
             let none = loader.set_global("sett", &[1; 4]).unwrap_err();
             assert_eq!(
                 line(&none),
-                "no global variable `sett` in .bss, .data and .rodata; it has set, constant, zero"
+                "no global variable `sett` in `.bss`, `.data` and `.rodata`; the object has set, constant, zero"
             );
         })
         .unwrap();
