@@ -124,13 +124,13 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::MapUse { map, map_use } => refused_map_use(map, *map_use),
             Need::InsnRule(rule) => rule.to_string(),
             Need::FunctionRule { rule, .. } => format!("{}: {rule}", need.text()),
-            Need::MapField { place: FieldPlace::LocalStorage, field } => {
+            Need::MapField { place: FieldPlace::LocalStorage, field, .. } => {
                 format!("local storage does not accept values with {}", field.name())
             }
-            Need::MapField { place: FieldPlace::InnerMap, field } => {
+            Need::MapField { place: FieldPlace::InnerMap, field, .. } => {
                 format!("maps of maps hold no maps of values with {}", field.name())
             }
-            Need::MapField { place: FieldPlace::MappedSection, field } => {
+            Need::MapField { place: FieldPlace::MappedSection, field, .. } => {
                 format!("the kernel maps no data with {} into memory", field.name())
             }
             Need::Kconfig(name) if self.facts.unreadable_option(name).is_some() => {
@@ -217,9 +217,10 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
             field_callee_text(callee),
             field.name(),
             match form {
-                FieldForm::Nested => "in a struct or an array within the value",
-                FieldForm::KptrTag => "by the tag kptr",
-                FieldForm::KptrRefTag => "by the tag kptr_ref",
+                FieldForm::Nested => "in a struct or an array within the value".to_owned(),
+                FieldForm::KptrTag => "by the tag kptr".to_owned(),
+                FieldForm::KptrRefTag => "by the tag kptr_ref".to_owned(),
+                FieldForm::BesideRefused { other, .. } => format!("beside {}", other.name()),
             }
         ),
         MapUse::SecondStorage(map_type) => {
@@ -267,11 +268,20 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
             format!("use {map} in programs of other types, or a map without {}", field.name())
         }
         MapUse::FormedField { form, .. } => match form {
-            FieldForm::Nested => "make the field a member of the struct of the values",
-            FieldForm::KptrTag => "the tag kptr_ref, which kernels before 6.4 have in place of kptr",
-            FieldForm::KptrRefTag => "the tag kptr, which kernels since 6.4 have in place of kptr_ref",
-        }
-        .to_owned(),
+            FieldForm::Nested => "make the field a member of the struct of the values".to_owned(),
+            FieldForm::KptrTag => {
+                "the tag kptr_ref, which kernels before 6.4 have in place of kptr".to_owned()
+            }
+            FieldForm::KptrRefTag => {
+                "the tag kptr, which kernels since 6.4 have in place of kptr_ref".to_owned()
+            }
+            FieldForm::BesideRefused { other, is_repeated: true } => {
+                format!("one {} in the values", other.name())
+            }
+            FieldForm::BesideRefused { other, is_repeated: false } => {
+                format!("values without {}, or a hash or an array", other.name())
+            }
+        },
         MapUse::MissingField(FieldFunction { field, .. }) => format!(
             "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes",
             field.name()
@@ -345,7 +355,9 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::InsnRule(rule) => facts.insn_rule(*rule),
         Need::FunctionRule { rule, .. } => facts.function_rule(*rule),
-        Need::MapField { place, field } => facts.map_field(*place, *field),
+        Need::MapField { place, field, is_found } => {
+            facts.map_field(*place, *field).for_field_found(*is_found)
+        }
         Need::Kconfig(name) => match facts.loaded_kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),

@@ -5,7 +5,7 @@ use super::{
     model::{Reason, ReasonKind, Verdict},
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature, MapUse},
+    kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature},
     mismatch::{Mismatch, MismatchKind},
     requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::SentViolation},
 };
@@ -67,21 +67,6 @@ impl BtfRefusal {
         Ok(Some(Self { verdict, sent, evidence }))
     }
 
-    /// Returns whether a requirement is one of global functions. Without BTF, the kernel follows the calls of all functions.
-    pub(super) const fn concerns_functions(need: &Need) -> bool {
-        matches!(
-            need,
-            Need::FunctionRule { .. }
-                | Need::MapUse { map_use: MapUse::FunctionArgument { .. } | MapUse::ContextArgument, .. }
-        )
-    }
-
-    /// Returns the reason of a global function, which is none if the kernel refuses the BTF for certain.
-    pub(super) fn function_reason(&self, reason: Reason) -> Option<Reason> {
-        let uncertain = Reason { verdict: Verdict::Unknown, evidence: None, ..reason };
-        (!self.is_certain()).then_some(uncertain)
-    }
-
     /// Returns the reasons of maps that are not created without BTF.
     pub(super) fn map_reasons(&self, needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
         let needing = needs.maps.iter().filter(|map| needs_btf(map));
@@ -130,6 +115,15 @@ impl BtfRefusal {
         };
         let declarations = (&*self.sent.violation.to_string(), &*evidence);
         Mismatch::new(MismatchKind::Btf, program, text, declarations)
+    }
+
+    /// Returns what is left of a reason that depends on the object's BTF, if the kernel refuses the BTF, or may refuse it.
+    pub(super) fn weaken(refusal: Option<&Self>, reason: Reason) -> Option<Reason> {
+        match refusal {
+            None => Some(reason),
+            Some(refusal) if refusal.is_certain() => None,
+            Some(_) => Some(Reason { verdict: Verdict::Unknown, evidence: None, ..reason }),
+        }
     }
 
     /// Returns whether the kernel refuses the BTF for certain, so that no load sends `func_info` and `line_info`.

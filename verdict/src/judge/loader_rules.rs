@@ -21,22 +21,41 @@ pub fn loader_reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
     refused.collect()
 }
 
-/// Returns the reasons why the loader's load of the object fails on the kernel.
+/// Returns the reasons why the loader's load of the object fails on the kernel, one for each rule.
 pub(super) fn kernel_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
-    let refused = needs.rule_uses.iter().filter_map(|found| {
-        let Stance::DependsOnKernel(source) = found.rule.stance(needs.loader) else { return None };
-        match answers.facts.map_field(FieldPlace::MappedSection, found.variable.as_ref()?.field) {
-            Answer::Present(_) => None,
-            Answer::Absent(evidence) => {
-                Some(refusal(needs, found, Verdict::Refused, source).with_evidence(evidence))
-            }
-            Answer::Unknown(question) => {
-                let reason = refusal(needs, found, Verdict::Unknown, source);
-                Some(Reason { text: format!("{}: {question}", reason.text), evidence: None, ..reason })
-            }
+    let worst = |found: &RuleUse| {
+        let reasons = found.variables.iter().filter_map(|variable| {
+            let found = RuleUse { what: variable.section_text(), ..found.clone() };
+            mapping_reason(needs, &found, answers.facts.map_field(FieldPlace::MappedSection, variable.field))
+        });
+        reasons.max_by_key(|reason| reason.verdict)
+    };
+    needs.rule_uses.iter().filter_map(worst).collect()
+}
+
+/// Returns the reason why the kernel does not map a section as the loader does.
+fn mapping_reason(needs: &ObjectNeeds<'_, '_>, found: &RuleUse, answer: Answer) -> Option<Reason> {
+    let (source, since) = match found.rule.stance(needs.loader) {
+        Stance::DependsOnKernel(source) => (source, None),
+        Stance::NewerDependsOnKernel { source, since } => (source, Some(since)),
+        _ => return None,
+    };
+    let question = match (answer, since) {
+        (Answer::Present(_), _) => return None,
+        (Answer::Absent(evidence), None) => {
+            return Some(refusal(needs, found, Verdict::Refused, source).with_evidence(evidence));
         }
-    });
-    refused.collect()
+        // A verdict does not know the release of the loader.
+        (Answer::Absent(_), Some(since)) => {
+            format!(
+                "{} {since} and newer do not load it, and older releases only not by a skeleton",
+                needs.loader
+            )
+        }
+        (Answer::Unknown(question), _) => question,
+    };
+    let reason = refusal(needs, found, Verdict::Unknown, source);
+    Some(Reason { text: format!("{}: {question}", reason.text), evidence: None, ..reason })
 }
 
 fn refusal(needs: &ObjectNeeds<'_, '_>, found: &RuleUse, verdict: Verdict, source: &str) -> Reason {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
-    requirements::{MapDefError, MapInput, MapNeed, MapRule},
+    requirements::{MapDefError, MapInput, MapNeed, MapRule, NeedId},
 };
 use core_relo_object::{
     load_plan::inner_map_name,
@@ -15,13 +15,8 @@ use core_relo_object::{
 
 /// Returns the reasons why a map is not created.
 pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
-    let map_reason = |need| {
-        let reason = answers.reason(need)?;
-        let requirement = Some(Requirement::MapNeed { map: index, need });
-        Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
-    };
     let mut reasons: Vec<_> =
-        map.needs.iter().chain(&map.field_needs).copied().filter_map(map_reason).collect();
+        map.needs.iter().filter_map(|need| need_reason(index, map, *need, answers)).collect();
     reasons.extend(map.errors.iter().map(|error| definition_reason(&map.name, *error)));
     reasons.extend(map.limits.iter().filter_map(|limit| limit_reason(&map.name, *limit, answers)));
     reasons.extend(map.inputs.iter().map(|input| {
@@ -31,6 +26,23 @@ pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '
         reason.map = Some(map.name.clone());
     }
     reasons
+}
+
+/// Returns the reasons why maps are not created with the types of their values.
+pub(super) fn field_reasons(maps: &[MapNeed], answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
+    let reasons = maps.iter().enumerate().flat_map(|(index, map)| {
+        let reason = move |need: &NeedId| {
+            Some(Reason { map: Some(map.name.clone()), ..need_reason(index, map, *need, answers)? })
+        };
+        map.field_needs.iter().filter_map(reason)
+    });
+    reasons.collect()
+}
+
+fn need_reason(index: usize, map: &MapNeed, need: NeedId, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
+    let reason = answers.reason(need)?;
+    let requirement = Some(Requirement::MapNeed { map: index, need });
+    Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
 }
 
 fn definition_reason(map: &str, error: MapDefError) -> Reason {

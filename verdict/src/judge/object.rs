@@ -59,10 +59,10 @@ pub fn judge_by_load(
     let externs = ExternAnswers::new(needs, answers);
     let mut reasons = loader_rules::loader_reasons(needs);
     let btf_refusal = BtfRefusal::find(needs, answers)?;
-    // Without BTF, the kernel finds no variable to manage.
-    if btf_refusal.is_none() {
-        reasons.extend(loader_rules::kernel_reasons(needs, answers));
-    }
+    // Without BTF, the kernel finds no variable or member to manage.
+    let by_types = loader_rules::kernel_reasons(needs, answers).into_iter();
+    let by_types = by_types.chain(maps::field_reasons(&needs.maps, answers));
+    reasons.extend(by_types.filter_map(|reason| BtfRefusal::weaken(btf_refusal.as_ref(), reason)));
     reasons.extend(object_reasons(needs, answers));
     reasons.extend(btf_refusal.iter().flat_map(|refusal| refusal.map_reasons(needs)));
     reasons.extend(struct_ops::reasons(needs, answers));

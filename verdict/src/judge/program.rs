@@ -343,8 +343,8 @@ impl ObjectContext<'_, '_> {
                 Need::License(LicenseUse::Kfunc(_)) | Need::Instruction(InsnFeature::KfuncCall),
                 Some(called),
             ) if self.externs.is_resolved(called, self.answers) == Some(false) => None,
-            (need, _) if BtfRefusal::concerns_functions(need) && self.btf_refusal.is_some() => {
-                self.btf_refusal?.function_reason(self.answers.reason(site.need)?)
+            (need, _) if need.depends_on_btf() => {
+                BtfRefusal::weaken(self.btf_refusal, self.answers.reason(site.need)?)
             }
             (Need::Helper { number: D_PATH, .. }, _) => {
                 self.answers.reason(site.need).or_else(|| self.d_path_reason(program))

@@ -10,7 +10,7 @@ use super::{
     mark::{Mark, MarkPresence},
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
-    special_fields::{FieldForm, FieldFunction, SpecialField},
+    special_fields::{FieldForm, FieldFunction, FieldHolder, SpecialField},
 };
 use core_relo_object::object::{MapType, ProgramType};
 
@@ -37,8 +37,10 @@ pub enum MapUse {
         field: SpecialField,
         /// The program's type. `None` for any program that may sleep.
         program_type: Option<ProgramType>,
-        /// Whether the field is a variable of a data section, not a member of the map's values.
-        is_variable: bool,
+        /// What has the field.
+        holder: FieldHolder,
+        /// Whether each kernel that knows the field finds it, whatever else is in the values.
+        is_found: bool,
     },
     /// A function takes a special field of a map's value, and the kernel finds none in the type of the values.
     MissingField(FieldFunction),
@@ -130,12 +132,7 @@ impl MapUse {
             }
             Self::Sleepable(map_type) => sleepable_row(map_type)?,
             Self::SleepableAllocation | Self::PerfEventAllocation => [NO, YES, YES, YES],
-            Self::Field { field, program_type, is_variable } => {
-                let [oldest, later @ ..] = field_row(field, program_type)?;
-                let [one, two, three] = later;
-                // Linux 5.10 does not look for fields among variables.
-                [if is_variable { YES } else { oldest }, one, two, three]
-            }
+            Self::Field { field, program_type, holder, .. } => holder.apply(field_row(field, program_type)?),
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
             Self::FormedField { form, .. } => form.row(),
@@ -158,7 +155,8 @@ impl MapUse {
     /// Returns what Linux 6.18 does, where 6.12 and 7.2 differ.
     const fn late(self) -> Option<bool> {
         match self {
-            Self::Sleepable(MapType::ProgArray | MapType::LpmTrie) => NO,
+            Self::Sleepable(MapType::ProgArray | MapType::LpmTrie)
+            | Self::FormedField { form: FieldForm::BesideRefused { .. }, .. } => NO,
             _ => None,
         }
     }
@@ -263,6 +261,9 @@ impl KernelFacts<'_> {
             MapUse::FormedField { function, form: FieldForm::Nested } => {
                 format!("find {} in a struct or an array within values", function.field.name())
             }
+            MapUse::FormedField { function, form: FieldForm::BesideRefused { other, .. } } => {
+                format!("find {} beside {}", function.field.name(), other.name())
+            }
             MapUse::FormedField { form: FieldForm::KptrTag, .. } => "know the tag kptr for it".to_owned(),
             MapUse::FormedField { form: FieldForm::KptrRefTag, .. } => {
                 "know the tag kptr_ref for it".to_owned()
@@ -310,7 +311,10 @@ impl KernelFacts<'_> {
                             "only kernels before 6.10 {what}, and of these only point releases before June 2024"
                         ))
                     }
-                    answer => answer,
+                    answer => match map_use {
+                        MapUse::Field { is_found, .. } => answer.for_field_found(is_found),
+                        _ => answer,
+                    },
                 }
             }
             None => accepted(),

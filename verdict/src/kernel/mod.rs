@@ -89,4 +89,4 @@ pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub use report::Fact;
 pub use restrictions::{D_PATH, is_d_path_function};
-pub use special_fields::{FieldCallee, FieldForm, FieldFunction, FieldPlace, SpecialField};
+pub use special_fields::{FieldCallee, FieldForm, FieldFunction, FieldHolder, FieldPlace, SpecialField};

@@ -107,6 +107,16 @@ impl SpecialField {
         !matches!(self, Self::ListHead | Self::TreeRoot | Self::KernelPointer)
     }
 
+    /// Returns whether each observed kernel knows the field. Linux 6.18 knows all.
+    const fn known_row(self) -> [bool; 4] {
+        match self {
+            Self::SpinLock => [true; 4],
+            Self::Timer | Self::KernelPointer => [false, true, true, true],
+            Self::WorkQueue | Self::ListHead | Self::TreeRoot => [false, false, true, true],
+            Self::ResilientSpinLock | Self::TaskWork => [false, false, false, true],
+        }
+    }
+
     /// Returns whether all observed kernels accept the field at a place.
     pub(crate) fn always_fits_place(self, place: FieldPlace) -> bool {
         self.place_row(place) == [YES; 4]
@@ -224,12 +234,48 @@ pub enum FieldForm {
     KptrTag,
     /// A pointer with the tag `kptr_ref`, as the tag `kptr` was before 6.4.
     KptrRefTag,
+    /// A field beside another that the kernel does not accept in such values.
+    BesideRefused {
+        /// The other field.
+        other: SpecialField,
+        /// Whether values have the other field several times. Otherwise, maps of the type may not have it.
+        is_repeated: bool,
+    },
+}
+
+/// What has a special field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the tables have rows for each")]
+pub enum FieldHolder {
+    /// The values of a map.
+    Value,
+    /// The values of a map that programs only write to. The kernel takes no types of such values from 6.2 on.
+    WriteOnlyValue,
+    /// A data section. Linux 5.10 does not look for fields among variables.
+    Variable,
+}
+
+impl FieldHolder {
+    /// Returns what the observed kernels do, where `row` is what they do about members of values.
+    pub(super) const fn apply(self, [oldest, older, newer, newest]: [Option<bool>; 4]) -> [Option<bool>; 4] {
+        match self {
+            Self::Value => [oldest, older, newer, newest],
+            Self::WriteOnlyValue => [oldest, older, YES, YES],
+            Self::Variable => [YES, older, newer, newest],
+        }
+    }
 }
 
 impl FieldForm {
     /// Returns whether each observed kernel finds fields of the form.
-    pub(super) const fn row(self) -> [Option<bool>; 4] {
+    pub(super) fn row(self) -> [Option<bool>; 4] {
         match self {
+            // Before 6.2, a kernel looks for fields of each kind apart.
+            Self::BesideRefused { other, is_repeated } => {
+                let [oldest, older, newer, newest] = other.known_row();
+                let refuses = [oldest && !is_repeated, older && !is_repeated, newer, newest];
+                refuses.map(|refuses| Some(!refuses))
+            }
             Self::Nested => [NO, NO, YES, YES],
             Self::KptrTag => [None, NO, YES, YES],
             Self::KptrRefTag => [None, YES, NO, NO],
@@ -257,8 +303,13 @@ impl KernelFacts<'_> {
     pub(crate) fn map_field(&self, place: FieldPlace, field: SpecialField) -> Answer {
         let row = field.place_row(place);
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
-        let is_mapped = place == FieldPlace::MappedSection;
-        let observations = observations.with_late(is_mapped.then_some(false));
+        // What Linux 6.18 does, where 6.12 and 7.2 differ.
+        let is_late = match place {
+            FieldPlace::MappedSection => true,
+            FieldPlace::LocalStorage => field == SpecialField::TaskWork,
+            FieldPlace::InnerMap => false,
+        };
+        let observations = observations.with_late(is_late.then_some(false));
         let what = match place {
             FieldPlace::MappedSection => "map such sections into memory",
             FieldPlace::LocalStorage | FieldPlace::InnerMap => "create such maps",
@@ -266,6 +317,18 @@ impl KernelFacts<'_> {
         let text = format!("kernels like this one {what}");
         let exists = Answer::Present(Evidence { source: EvidenceSource::Version, text });
         self.answer_observed(observations, what, exists)
+    }
+}
+
+impl Answer {
+    /// Returns the answer about a special field, if other parts of the values decide on whether the kernel finds the field.
+    pub(crate) fn for_field_found(self, is_found: bool) -> Self {
+        match self {
+            Self::Absent(_) if !is_found => Self::Unknown(
+                "a kernel that refuses another part of the value does not find the field".into(),
+            ),
+            answer => answer,
+        }
     }
 }
 
@@ -282,7 +345,7 @@ mod tests {
         assert!(SpecialField::SpinLock.never_fits(MapType::PercpuCgroupStorage));
     }
 
-    /// What every kernel accepts is not what none does.
+    /// No field fits maps of a type on every kernel and on none.
     #[test]
     fn a_map_type_with_a_field_has_the_field_on_some_kernel() {
         for field in SpecialField::ALL {

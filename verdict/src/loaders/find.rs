@@ -32,8 +32,8 @@ pub struct RuleUse {
     pub what: String,
     /// The number of all such parts.
     pub count: usize,
-    /// The variable on whose kind it depends which kernels refuse what the loader does.
-    pub variable: Option<ManagedVariable>,
+    /// The first variable of each kind that the kernel manages. The kinds decide which kernels refuse what the loader does.
+    pub variables: Vec<ManagedVariable>,
 }
 
 /// A variable that the kernel manages, in a data section.
@@ -46,16 +46,26 @@ pub struct ManagedVariable {
     pub field: SpecialField,
 }
 
+impl ManagedVariable {
+    /// Returns the section with the variable as text.
+    pub(crate) fn section_text(&self) -> String {
+        format!("map {}: has a {}, and a variable that user space sees", self.map, self.field.name())
+    }
+}
+
 /// The uses of rules, one for each rule.
 #[derive(Debug, Default)]
 pub(super) struct RuleUses(Vec<RuleUse>);
 
 impl RuleUses {
     /// Adds the use of a rule that depends on a variable.
-    fn add_variable(&mut self, rule: LoaderRule, what: impl FnOnce() -> String, variable: ManagedVariable) {
-        self.add(rule, what);
-        if let Some(known) = self.0.iter_mut().find(|known| known.rule == rule) {
-            known.variable.get_or_insert(variable);
+    fn add_variable(&mut self, rule: LoaderRule, variable: ManagedVariable) {
+        self.add(rule, || variable.section_text());
+        let known = self.0.iter_mut().find(|known| known.rule == rule);
+        if let Some(known) =
+            known.filter(|known| known.variables.iter().all(|other| other.field != variable.field))
+        {
+            known.variables.push(variable);
         }
     }
 
@@ -63,7 +73,7 @@ impl RuleUses {
     pub(super) fn add(&mut self, rule: LoaderRule, what: impl FnOnce() -> String) {
         match self.0.iter_mut().find(|known| known.rule == rule) {
             Some(known) => known.count = known.count.saturating_add(1),
-            None => self.0.push(RuleUse { rule, what: what(), count: 1, variable: None }),
+            None => self.0.push(RuleUse { rule, what: what(), count: 1, variables: Vec::new() }),
         }
     }
 }
@@ -82,10 +92,7 @@ pub(crate) fn find_rule_uses(
         }
     }
     for MappedSection { map, field } in mapped_sections(linker) {
-        let variable = ManagedVariable { map: name(map), field };
-        let what =
-            || format!("map {}: has a {}, and a variable that user space sees", name(map), field.name());
-        uses.add_variable(LoaderRule::MappedField, what, variable);
+        uses.add_variable(LoaderRule::MappedField, ManagedVariable { map: name(map), field });
     }
     if let Some(btf) = object.btf().filter(|_| object.maps().iter().any(|map| !map.is_legacy)) {
         map_fields::find(btf, &mut uses);

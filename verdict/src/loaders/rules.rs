@@ -20,6 +20,13 @@ pub enum Stance {
     Refuses(&'static str),
     /// The loader does what some kernels refuse, so that its load of the object fails there.
     DependsOnKernel(&'static str),
+    /// The same for releases of the loader from one on. Older ones do so only for a skeleton.
+    NewerDependsOnKernel {
+        /// The first of these releases.
+        since: &'static str,
+        /// The file and the function that decides.
+        source: &'static str,
+    },
     /// The loader refuses the object by another rule before.
     Unreached(&'static str),
 }
@@ -33,6 +40,7 @@ impl Stance {
             | Self::NeedsInput(source)
             | Self::Refuses(source)
             | Self::DependsOnKernel(source)
+            | Self::NewerDependsOnKernel { source, .. }
             | Self::Unreached(source) => source,
         }
     }
@@ -58,7 +66,9 @@ macro_rules! loader_rules {
 
             /// Returns what a loader does with a part of an object to which the rule applies.
             pub const fn stance(self, loader: Loader) -> Stance {
-                use Stance::{Accepts, DependsOnKernel, LeavesToUser, NeedsInput, Refuses, Unreached};
+                use Stance::{
+                    Accepts, DependsOnKernel, LeavesToUser, NeedsInput, NewerDependsOnKernel, Refuses, Unreached,
+                };
                 match (self, loader) {$(
                     (Self::$name, Loader::Libbpf) => $libbpf,
                     (Self::$name, Loader::CoreRelo) => $core_relo,
@@ -300,10 +310,10 @@ loader_rules! {
         aya: Accepts("aya-obj/src/obj.rs: EbpfSectionKind::from_name"),
         fix: "use a section `.data.…`",
     }
-    /// A data section with a variable that is neither static nor hidden has a variable that the kernel manages, such as a lock. Kernels map no
-    /// such section into memory, as loaders do that show the variables of others to user space.
+    /// A data section with a variable that is neither static nor hidden has a variable that the kernel manages, such as a lock. Loaders map such
+    /// a section into user space, and kernels that manage the variable refuse the mapping.
     MappedField "mapped_field" {
-        libbpf: DependsOnKernel("libbpf.c: bpf_object__populate_internal_map"),
+        libbpf: NewerDependsOnKernel { since: "1.5", source: "libbpf.c: bpf_object__populate_internal_map" },
         core_relo: Accepts("loader/src/load/maps.rs"),
         cilium: DependsOnKernel("collection.go: collectionLoader.loadVariable"),
         aya: Accepts("aya-obj/src/obj.rs: parse_data_map_section"),

@@ -4,15 +4,15 @@ use super::{
     instructions::usize_of,
     need::{Need, NeedTable},
     program::Site,
-    value_fields::PossibleFields,
+    value_fields::{Part, PossibleFields, are_found, is_aligned, own_field, parts_of},
 };
 use crate::{
-    kernel::{FieldForm, FieldPlace, MapUse, SpecialField},
+    kernel::{FieldForm, FieldHolder, FieldPlace, MapUse, SpecialField},
     reads::{MapAccess, TracedMapUse},
 };
 use core_relo::{
-    ByteSize, Name, TypeId,
-    btf::{Btf, Kind, Type},
+    BitOffset, Name, TypeId,
+    btf::{Btf, Kind, SecInfo, Type},
     insn::Class,
 };
 use core_relo_object::{
@@ -52,11 +52,15 @@ pub(super) struct UsedMap {
 
 /// The special fields of a map's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum ValueFields {
-    /// Members of the values' type.
-    Members(Vec<SpecialField>),
-    /// Variables of a data section.
-    Variables(Vec<SpecialField>),
+struct ValueFields {
+    fields: Vec<SpecialField>,
+    holder: FieldHolder,
+    /// Whether each kernel that knows a field finds it, whatever else is in the values.
+    are_found: bool,
+}
+
+impl ValueFields {
+    const NONE: Self = Self { fields: Vec::new(), holder: FieldHolder::Value, are_found: true };
 }
 
 impl UsedMap {
@@ -68,8 +72,7 @@ impl UsedMap {
             let mut map = Self::new(entry, settings, btf);
             if let (MapSource::Data(section), Some(data), Some(_)) = (entry.source, &mut data, map.map_type) {
                 // The kernel refuses the types of a read-only map with fields. A loader creates it without types.
-                let fields = if map.is_read_only { Vec::new() } else { data.of_section(section.name) };
-                map.fields = ValueFields::Variables(fields);
+                map.fields = if map.is_read_only { ValueFields::NONE } else { data.of_section(section.name) };
             }
             map
         });
@@ -84,7 +87,7 @@ impl UsedMap {
             is_write_only: false,
             data_bytes: None,
             allocates_later: false,
-            fields: ValueFields::Members(Vec::new()),
+            fields: ValueFields::NONE,
             missing_fields: Vec::new(),
             formed_fields: Vec::new(),
         };
@@ -133,14 +136,19 @@ impl UsedMap {
             && !loses_types(def, map_type, key, btf)
         {
             self.find_missing_fields(btf, value, map_type);
-            // Kernels before 6.1 accept locks in maps that programs only write to. On others, the map has no types.
-            if self.is_write_only {
+            // Some kernels find no field beside one that they refuse.
+            let is_beside =
+                |(_, form): &(SpecialField, FieldForm)| matches!(form, FieldForm::BesideRefused { .. });
+            if self.formed_fields.iter().any(is_beside) {
                 return;
             }
             let is_missing = |field: &SpecialField| self.missing_fields.contains(field);
             let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
             let fields = SpecialField::ALL.into_iter().filter(|field| !is_missing(field) && fits(field));
-            self.fields = ValueFields::Members(fields.collect());
+            let fields: Vec<_> = fields.collect();
+            let are_found = fields.is_empty() || are_members_found(btf, value, Some(map_type));
+            let holder = if self.is_write_only { FieldHolder::WriteOnlyValue } else { FieldHolder::Value };
+            self.fields = ValueFields { fields, holder, are_found };
         } else {
             self.missing_fields = SpecialField::ALL.to_vec();
         }
@@ -149,21 +157,27 @@ impl UsedMap {
     /// Finds the special fields that no kernel, or only some, find in values of a type in a map of a type.
     fn find_missing_fields(&mut self, btf: &Btf<'_>, value: TypeId, map_type: MapType) {
         let Ok(value) = btf.strip(value) else { return };
-        // The kernel refuses the types of such values, or finds no field in them.
-        let is_refused = |field: SpecialField| match field_count(value, btf, field) {
-            0 => false,
-            1 => field.is_single() && field.never_fits(map_type),
-            _ => field.is_single(),
-        };
         let possible = PossibleFields::of_value(btf, value);
-        if value.kind() == Kind::Struct && possible.iter().any(is_refused) {
-            self.missing_fields = SpecialField::ALL.to_vec();
-            return;
-        }
-        let is_missing = |field: &SpecialField| !possible.contains(*field) || field.never_fits(map_type);
+        // Kernels that know such a field refuse the types of the values, or find no field in them.
+        let refused = |field: SpecialField| {
+            let offsets = field_offsets(value, btf, field);
+            let is_repeated = offsets.len() > 1;
+            let is_aligned = offsets.first().is_some_and(|offset| is_aligned(*offset, field));
+            let is_refused = is_repeated || (is_aligned && field.never_fits(map_type));
+            is_refused.then_some(FieldForm::BesideRefused { other: field, is_repeated })
+        };
+        let single = possible.iter().filter(|field| value.kind() == Kind::Struct && field.is_single());
+        let refused: Vec<_> = single.filter_map(|field| Some((field, refused(field)?))).collect();
+        let is_missing = |field: &SpecialField| {
+            !possible.contains(*field)
+                || field.never_fits(map_type)
+                || refused.iter().any(|(refused, _)| refused == field)
+        };
         self.missing_fields = SpecialField::ALL.into_iter().filter(is_missing).collect();
-        let formed = SpecialField::ALL.into_iter().filter_map(|field| Some((field, possible.form(field)?)));
-        self.formed_fields = formed.collect();
+        for field in SpecialField::ALL.into_iter().filter(|field| !self.missing_fields.contains(field)) {
+            self.formed_fields.extend(possible.form(field).map(|form| (field, form)));
+            self.formed_fields.extend(refused.iter().map(|(_, form)| (field, *form)));
+        }
     }
 }
 
@@ -185,8 +199,16 @@ pub(super) fn map_name(name: &[u8]) -> String {
     core_relo::explain::text(Name::new(name).shortened())
 }
 
+/// A special field of a map's values at a place that some kernel does not accept.
+pub(super) struct RestrictedField {
+    pub(super) place: FieldPlace,
+    pub(super) field: SpecialField,
+    /// Whether each kernel that knows the field finds it, whatever else is in the values.
+    pub(super) is_found: bool,
+}
+
 /// Returns the special fields of a map's values, and of its inner maps' values, at places that some kernel does not accept.
-pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<(FieldPlace, SpecialField)> {
+pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<RestrictedField> {
     use MapType as M;
     let storage = |def: &&MapDef| {
         let types = [M::SkStorage, M::InodeStorage, M::TaskStorage, M::CgrpStorage];
@@ -210,8 +232,15 @@ pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<(FieldPlace,
             place == FieldPlace::LocalStorage || def.known_type().is_some_and(|map_type| field.fits(map_type))
         };
         let fields = SpecialField::ALL.into_iter().filter(|field| !field.always_fits_place(place));
-        let fields = fields.filter(|field| is_kept(*field) && has_field(btf, value, *field));
-        found.extend(fields.map(|field| (place, field)));
+        let fields: Vec<_> =
+            fields.filter(|field| is_kept(*field) && has_field(btf, value, *field)).collect();
+        if fields.is_empty() {
+            continue;
+        }
+        // No loader creates local storage without types.
+        let map_type = def.known_type().filter(|_| place != FieldPlace::LocalStorage);
+        let is_found = are_members_found(btf, value, map_type);
+        found.extend(fields.into_iter().map(|field| RestrictedField { place, field, is_found }));
     }
     found
 }
@@ -225,33 +254,31 @@ fn has_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
         let is_tagged = |ty: TypeId| tag(ty).is_some_and(|tag| tag.kind() == Kind::TypeTag && is_named(tag));
         return value.members().any(|member| is_tagged(member.ty));
     }
-    let alignment = if field.bytes() < 8 { 32 } else { 64 };
-    let mut places =
-        value.members().filter(|member| is_field(btf, member.ty, field)).map(|member| member.bit_offset.0);
-    let first = places.next();
-    first.is_some_and(|bit| bit.is_multiple_of(alignment)) && places.next().is_none()
+    matches!(*field_offsets(value, btf, field), [offset] if is_aligned(offset, field))
 }
 
-/// Returns whether a type is the struct of a special field.
-fn is_field(btf: &Btf<'_>, ty: TypeId, field: SpecialField) -> bool {
-    btf.ty(ty).is_some_and(|ty| {
-        ty.kind() == Kind::Struct
-            && ty.name().as_bytes() == field.name().as_bytes()
-            && ty.size() == Some(ByteSize(field.bytes()))
-    })
+/// Returns whether the kernel finds the fields among the members of a value, whatever the other members are.
+fn are_members_found(btf: &Btf<'_>, value: TypeId, map_type: Option<MapType>) -> bool {
+    let parts = btf.strip(value).ok().and_then(|value| parts_of(btf, value));
+    parts.is_some_and(|parts| are_found(btf, &parts, map_type))
 }
 
 /// Returns the special fields among the variables of a DATASEC, if the kernel takes its type for that of the map's value.
-fn data_fields(btf: &Btf<'_>, datasec: Type<'_>) -> Vec<SpecialField> {
-    let variables = datasec.secinfos().filter_map(|info| btf.ty(info.ty)?.target());
-    let is_struct = |ty: &TypeId| btf.ty(*ty).is_some_and(|ty| ty.kind() == Kind::Struct);
-    let structs: Vec<_> = variables.filter(is_struct).collect();
-    let count = |field: SpecialField| structs.iter().filter(|ty| is_field(btf, **ty, field)).count();
+fn data_fields(btf: &Btf<'_>, datasec: Type<'_>) -> ValueFields {
+    let offset = |bytes: u32| Some(BitOffset(bytes.checked_mul(8)?));
+    let part =
+        |info: &SecInfo| Some(Part { ty: btf.ty(btf.ty(info.ty)?.target()?)?, offset: offset(info.offset)? });
+    let Some(parts) = datasec.secinfos().map(|info| part(&info)).collect::<Option<Vec<_>>>() else {
+        return ValueFields::NONE;
+    };
+    let count = |field: SpecialField| parts.iter().filter(|part| own_field(part.ty) == Some(field)).count();
     let fields = SpecialField::ALL.map(|field| (field, count(field)));
     if fields.iter().any(|(field, count)| *count > 1 && field.is_single()) {
-        return Vec::new();
+        return ValueFields::NONE;
     }
-    fields.into_iter().filter(|(_, count)| *count > 0).map(|(field, _)| field).collect()
+    let fields: Vec<_> = fields.into_iter().filter(|(_, count)| *count > 0).map(|(field, _)| field).collect();
+    let are_found = fields.is_empty() || are_found(btf, &parts, None);
+    ValueFields { fields, holder: FieldHolder::Variable, are_found }
 }
 
 /// The special fields of the variables of data sections.
@@ -260,7 +287,7 @@ struct DataFields<'o> {
     /// The DATASECs by name, the first of each. A hostile object has many sections of one name.
     datasecs: HashMap<&'o [u8], Type<'o>>,
     /// The fields of the sections that were asked for.
-    found: HashMap<TypeId, Vec<SpecialField>>,
+    found: HashMap<TypeId, ValueFields>,
 }
 
 impl<'o> DataFields<'o> {
@@ -272,15 +299,16 @@ impl<'o> DataFields<'o> {
         Self { btf, datasecs, found: HashMap::new() }
     }
 
-    fn of_section(&mut self, name: &[u8]) -> Vec<SpecialField> {
-        let Some(datasec) = self.datasecs.get(name) else { return Vec::new() };
+    fn of_section(&mut self, name: &[u8]) -> ValueFields {
+        let Some(datasec) = self.datasecs.get(name) else { return ValueFields::NONE };
         self.found.entry(datasec.id()).or_insert_with(|| data_fields(self.btf, *datasec)).clone()
     }
 }
 
-/// Returns the number of members of a struct that are a special field.
-fn field_count(value: Type<'_>, btf: &Btf<'_>, field: SpecialField) -> usize {
-    value.members().filter(|member| is_field(btf, member.ty, field)).count()
+/// Returns the offsets of the members of a struct that are a special field.
+fn field_offsets(value: Type<'_>, btf: &Btf<'_>, field: SpecialField) -> Vec<BitOffset> {
+    let is_field = |ty: TypeId| btf.ty(ty).and_then(own_field) == Some(field);
+    value.members().filter(|member| is_field(member.ty)).map(|member| member.bit_offset).collect()
 }
 
 /// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.
@@ -352,10 +380,10 @@ pub(super) fn map_use_sites(
                 }
             }
             MapAccess::CallWithField(function) => {
-                let form = map.formed_fields.iter().find(|(field, _)| *field == function.field);
                 if map.missing_fields.contains(&function.field) {
                     add(*insn, map, MapUse::MissingField(*function));
-                } else if let Some((_, form)) = form {
+                }
+                for (_, form) in map.formed_fields.iter().filter(|(field, _)| *field == function.field) {
                     add(*insn, map, MapUse::FormedField { function: *function, form: *form });
                 }
             }
@@ -412,14 +440,15 @@ fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
         uses.extend(is_sleepable.then_some(MapUse::SleepableAllocation));
         uses.extend((def.program_type == ProgramType::PerfEvent).then_some(MapUse::PerfEventAllocation));
     }
-    let (fields, is_variable) = match &map.fields {
-        ValueFields::Members(fields) => (fields, false),
-        ValueFields::Variables(fields) => (fields, true),
-    };
+    let ValueFields { fields, holder, are_found } = &map.fields;
     for field in fields {
-        let program_type = Some(def.program_type);
-        uses.push(MapUse::Field { field: *field, program_type, is_variable });
-        uses.extend(is_sleepable.then_some(MapUse::Field { field: *field, program_type: None, is_variable }));
+        let program_types = [Some(Some(def.program_type)), is_sleepable.then_some(None)];
+        uses.extend(program_types.into_iter().flatten().map(|program_type| MapUse::Field {
+            field: *field,
+            program_type,
+            holder: *holder,
+            is_found: *are_found,
+        }));
     }
     uses
 }

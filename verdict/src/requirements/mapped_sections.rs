@@ -1,11 +1,8 @@
 //! The data sections that loaders map into memory, although the kernel manages one of their variables.
 
-use super::value_fields::mentions_field;
+use super::value_fields::{mentions_field, own_field};
 use crate::kernel::SpecialField;
-use core_relo::{
-    ByteSize,
-    btf::{Btf, Kind, Type},
-};
+use core_relo::btf::{Btf, Kind, Type};
 use core_relo_object::{
     link::{MapEntry, MapSource, ProgramLinker},
     object::{DataKind, Object},
@@ -68,12 +65,7 @@ fn only_field(btf: &Btf<'_>, datasec: Type<'_>) -> Option<SpecialField> {
     let mut field = None;
     for info in datasec.secinfos() {
         let ty = btf.ty(btf.ty(info.ty)?.target()?)?;
-        let managed = SpecialField::ALL.into_iter().find(|field| {
-            ty.kind() == Kind::Struct
-                && ty.name().as_bytes() == field.name().as_bytes()
-                && ty.size() == Some(ByteSize(field.bytes()))
-        });
-        match managed {
+        match own_field(ty) {
             Some(managed) if managed.is_single() && field.is_none() && info.size == managed.bytes() => {
                 field = Some(managed);
             }

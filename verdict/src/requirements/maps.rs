@@ -1,7 +1,7 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::{
-    map_uses::restricted_fields,
+    map_uses::{RestrictedField, restricted_fields},
     need::{Need, NeedId, NeedTable},
 };
 use crate::kernel::ProgramFeature;
@@ -158,7 +158,8 @@ fn key_type_error(def: &MapDef, btf: &Btf<'_>) -> Option<MapDefError> {
 /// Returns the special fields of the values, and of inner maps' values, at places that some kernel does not accept.
 fn find_field_needs(def: &MapDef, btf: Option<&Btf<'_>>, table: &mut NeedTable) -> Vec<NeedId> {
     let fields = btf.map_or_else(Vec::new, |btf| restricted_fields(def, btf)).into_iter();
-    fields.map(|(place, field)| table.add(Need::MapField { place, field })).collect()
+    let need = |RestrictedField { place, field, is_found }| Need::MapField { place, field, is_found };
+    fields.map(|restricted| table.add(need(restricted))).collect()
 }
 
 /// Returns the attributes of a definition, and of its inner maps' definition, that no kernel accepts.

@@ -88,6 +88,8 @@ pub enum Need {
         place: FieldPlace,
         /// The field.
         field: SpecialField,
+        /// Whether each kernel that knows the field finds it, whatever else is in the values.
+        is_found: bool,
     },
     /// Instructions that only newer kernels know.
     Instruction(InsnFeature),
@@ -105,6 +107,19 @@ pub enum Need {
 }
 
 impl Need {
+    /// Returns whether a program has the requirement only on kernels that take the object's BTF. Without BTF, the kernel follows the calls of all
+    /// functions, and maps have no special fields.
+    pub(crate) const fn depends_on_btf(&self) -> bool {
+        matches!(
+            self,
+            Self::FunctionRule { .. }
+                | Self::MapUse {
+                    map_use: MapUse::FunctionArgument { .. } | MapUse::ContextArgument | MapUse::Field { .. },
+                    ..
+                }
+        )
+    }
+
     /// Returns the requirement as a noun phrase: `helper bpf_loop`, `map type BPF_MAP_TYPE_ARENA`.
     pub fn text(&self) -> String {
         let name = |bytes: &[u8]| core_relo::explain::text(core_relo::Name::new(bytes).shortened());
@@ -150,13 +165,13 @@ impl Need {
                 format!("GPL-compatible license for programs of type {program_type}")
             }
             Self::MapUse { map, map_use } => format!("map {map} {}", map_use_text(*map_use)),
-            Self::MapField { place: FieldPlace::LocalStorage, field } => {
+            Self::MapField { place: FieldPlace::LocalStorage, field, .. } => {
                 format!("local storage of values with {}", field.name())
             }
-            Self::MapField { place: FieldPlace::InnerMap, field } => {
+            Self::MapField { place: FieldPlace::InnerMap, field, .. } => {
                 format!("inner maps of values with {}", field.name())
             }
-            Self::MapField { place: FieldPlace::MappedSection, field } => {
+            Self::MapField { place: FieldPlace::MappedSection, field, .. } => {
                 format!("mapped data with {}", field.name())
             }
             Self::Instruction(feature) => feature.name().to_owned(),

@@ -220,9 +220,11 @@ impl ObjectNeeds<'_, '_> {
                 needs.apply_settings(own, inner, self.object.btf(), table);
             }
         }
-        let is_set =
-            |found: &RuleUse| found.variable.as_ref().is_some_and(|v| settings.maps.contains_key(&v.map));
-        self.rule_uses.retain(|found| !is_set(found));
+        self.rule_uses.retain_mut(|found| {
+            let depends_on_variables = !found.variables.is_empty();
+            found.variables.retain(|variable| !settings.maps.contains_key(&variable.map));
+            !depends_on_variables || !found.variables.is_empty()
+        });
         for (name, map) in &settings.maps {
             if let Some(data) = &map.data {
                 self.set_data(name, data.clone());

@@ -5,9 +5,10 @@ use crate::{
     limits,
 };
 use core_relo::{
-    TypeId,
+    BitOffset, ByteSize, TypeId,
     btf::{Btf, Kind, Type},
 };
+use core_relo_object::object::MapType;
 use hashbrown::HashSet;
 
 /// The special fields that kernels may find in the values of a map.
@@ -127,6 +128,47 @@ pub(super) fn mentions_field(btf: &Btf<'_>, ty: Type<'_>) -> bool {
         }
     }
     false
+}
+
+/// A member of a struct, or a variable of a data section.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'b> {
+    pub(super) ty: Type<'b>,
+    pub(super) offset: BitOffset,
+}
+
+/// Returns the members of a struct. Returns `None` if one has no type.
+pub(super) fn parts_of<'b>(btf: &'b Btf<'b>, value: Type<'b>) -> Option<Vec<Part<'b>>> {
+    value.members().map(|member| Some(Part { ty: btf.ty(member.ty)?, offset: member.bit_offset })).collect()
+}
+
+/// Returns whether a kernel that knows one of the fields in a value finds it, whatever the other parts of the value are. From 6.2 on, a kernel
+/// that refuses a part of the value finds no field in it, and creates the map all the same (kernel: `btf_parse_fields`). A kernel that does not
+/// accept a field in maps of the type, `map_type`, creates the map without types.
+pub(super) fn are_found(btf: &Btf<'_>, parts: &[Part<'_>], map_type: Option<MapType>) -> bool {
+    let mut found = Vec::new();
+    parts.iter().all(|part| match own_field(part.ty) {
+        Some(field) if field.is_single() && is_aligned(part.offset, field) && !found.contains(&field) => {
+            found.push(field);
+            map_type.is_none_or(|map_type| field.fits(map_type))
+        }
+        Some(_) => false,
+        None => !mentions_field(btf, part.ty),
+    })
+}
+
+/// Returns the special field that a type is the struct of.
+pub(super) fn own_field(ty: Type<'_>) -> Option<SpecialField> {
+    SpecialField::ALL.into_iter().find(|field| {
+        ty.kind() == Kind::Struct
+            && ty.name().as_bytes() == field.name().as_bytes()
+            && ty.size() == Some(ByteSize(field.bytes()))
+    })
+}
+
+/// Returns whether the kernel finds a special field at an offset. It skips fields that are not aligned.
+pub(super) const fn is_aligned(offset: BitOffset, field: SpecialField) -> bool {
+    offset.0.is_multiple_of(if field.bytes() < 8 { 32 } else { 64 })
 }
 
 /// The names of the structs that the kernel manages.

@@ -77,11 +77,41 @@ fn sections_with_locks_are_not_mapped_on_kernels_that_know_the_lock() {
         let reason = verdict.reasons.into_iter().find(|reason| reason.kind == ReasonKind::Loader);
         reason.map(|reason| (reason.verdict, reason.text))
     };
-    let text = "libbpf does not load the object: map .data.lock: has a bpf_spin_lock, and a variable that user space sees; core-relo and aya accept it";
-    assert_eq!(judge(1, "bpf_spin_lock", Age::Newest), Some((Verdict::Refused, text.to_owned())));
+    let text = "libbpf may not load the object: map .data.lock: has a bpf_spin_lock, and a variable that user space sees; core-relo and aya accept it: libbpf 1.5 and newer do not load it, and older releases only not by a skeleton";
+    assert_eq!(
+        judge(1, "bpf_spin_lock", Age::Newest),
+        Some((Verdict::Unknown, text.to_owned())),
+        "1.1 loads it"
+    );
     assert_eq!(judge(1, "bpf_spin_lock", Age::Oldest), None, "the kernel does not look at variables");
     assert_eq!(judge(0, "bpf_spin_lock", Age::Newest), None, "static variables");
     assert_eq!(judge(1, "own_lock", Age::Newest), None);
+}
+
+/// The kernel does not know task work, and refuses the section with the lock, in whichever order they are.
+#[test]
+fn each_mapped_section_counts() {
+    let judge = |fields: [(&'static str, u32); 2]| {
+        let mut m = TestObject::new();
+        m.program("main", "classifier", &returns(0));
+        for ((field, bytes), name) in fields.into_iter().zip([".data.a", ".data.b"]) {
+            let section = m.section(name, SectionKind::Data, &[0; 8]);
+            let field = m.types.structure(field, bytes, &[]);
+            let var = m.types.var(name, field, 1);
+            m.types.datasec(name, 8, &[(var, 0, bytes)]);
+            m.symbol(name, core_relo_object::test_support::SymbolKind::Data, section, 0, u64::from(bytes));
+        }
+        let types = |b: &mut Builder| {
+            b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
+        };
+        let verdict = judge_for(Loader::Cilium, &m.bytes(), types, &KernelInputs::default(), None);
+        let reason = verdict.reasons.into_iter().find(|reason| reason.kind == ReasonKind::Loader);
+        reason.map(|reason| (reason.verdict, reason.text.contains("has a bpf_spin_lock")))
+    };
+    let fields = [("bpf_task_work", 8), ("bpf_spin_lock", 4)];
+    let [work, lock] = fields;
+    assert_eq!(judge(fields), Some((Verdict::Refused, true)));
+    assert_eq!(judge([lock, work]), Some((Verdict::Refused, true)));
 }
 
 /// A legacy map whose sixth word is not 0: core-relo accepts the section `maps`, and refuses the word.

@@ -28,6 +28,7 @@ mod sleepable_maps;
 mod special_fields;
 mod stack_buffers;
 mod struct_ops;
+mod value_parts;
 
 use super::*;
 use crate::{
