@@ -136,7 +136,7 @@ impl MapUse {
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
             Self::FormedField { form, .. } => form.row(),
-            // Linux 5.10 accepts no such functions. From 5.12 to 5.17, the kernel does not ask whether the program may write.
+            // Linux 5.10 refuses such functions by another rule. From 5.12 to 5.17, the kernel does not ask whether the program may write.
             Self::FunctionArgument { is_read_only: true } => [YES, NO, NO, NO],
             Self::FunctionArgument { is_read_only: false }
             | Self::ContextArgument

@@ -5,7 +5,8 @@ use super::{
     *,
 };
 
-/// The kernel takes the parameter for memory that the function reads and writes. Linux 5.10 accepts no pointers, others accept the argument.
+/// The kernel takes the parameter for memory that the function reads and writes. Linux 5.10 refuses such a function by another
+/// rule, and others refuse the argument.
 #[test]
 fn global_functions_take_no_values_of_maps_that_programs_only_read_or_write() {
     struct Call {
