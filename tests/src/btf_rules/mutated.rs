@@ -43,7 +43,11 @@ impl MutatedObjects {
     /// Creates a generator of the prebuilt objects in the machine's byte order.
     pub fn new(rng: Rng) -> Self {
         let order = if Endian::native() == Endian::Little { "el" } else { "eb" };
-        let paths = artifacts::files(&artifacts::root().join("bpf-progs/prebuilt").join(order), ".bpf.o");
+        let mut paths = artifacts::files(&artifacts::root().join("bpf-progs/prebuilt").join(order), ".bpf.o");
+        // A guest has the objects for its byte order only.
+        if paths.is_empty() {
+            paths = artifacts::files(&artifacts::progs(), ".bpf.o");
+        }
         let read = |path: PathBuf| CompiledObject::new(path.display().to_string(), fs::read(path).ok()?);
         let objects: Vec<_> = paths.into_iter().filter_map(read).collect();
         assert!(!objects.is_empty(), "prebuilt objects with BTF");
