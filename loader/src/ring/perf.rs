@@ -8,7 +8,10 @@ use super::{
 use crate::{
     convert::to_u64,
     owner_process::OwnerProcess,
-    sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _, Waited},
+    sys::{
+        self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _, RingFault,
+        Waited,
+    },
 };
 use alloc::collections::BTreeSet;
 use core::{fmt, ops::ControlFlow, time::Duration};
@@ -53,7 +56,6 @@ pub struct PerfBufferOptions<'cb> {
 }
 
 type OnLost<'cb> = Box<dyn FnMut(u32, u64) + Send + 'cb>;
-type OnSample<'cb> = Box<dyn FnMut(u32, &[u8]) -> ControlFlow<()> + Send + 'cb>;
 
 impl Default for PerfBufferOptions<'_> {
     fn default() -> Self {
@@ -135,7 +137,7 @@ impl<'cb> PerfBufferOptions<'cb> {
             drain_interval: self.drain_interval.filter(|_| self.wakeup != Wakeup::Samples(1)),
             last_drain: Instant::now(),
             handlers: Handlers {
-                on_sample: Box::new(move |cpu, sample| on_sample(cpu, sample).flow()),
+                reader: Box::new(move |cpu: u32, sample: &[u8]| on_sample(cpu, sample).flow()),
                 on_lost: self.on_lost,
             },
             name: name.clone(),
@@ -184,8 +186,47 @@ pub struct PerfBuffer<'cb> {
 }
 
 struct Handlers<'cb> {
-    on_sample: OnSample<'cb>,
+    reader: Box<dyn ReadSamples + 'cb>,
     on_lost: OnLost<'cb>,
+}
+
+/// The callback for samples, with the loop over the records. As for ring buffers, the compiler puts the callback into the loop.
+trait ReadSamples: Send {
+    /// Runs the callbacks on at most `n` samples of a CPU's ring.
+    fn read(&mut self, ring: &mut CpuRing, on_lost: &mut OnLost<'_>, n: usize)
+    -> Result<Consumed, RingFault>;
+}
+
+impl<F: FnMut(u32, &[u8]) -> ControlFlow<()> + Send> ReadSamples for F {
+    fn read(
+        &mut self,
+        ring: &mut CpuRing,
+        on_lost: &mut OnLost<'_>,
+        n: usize,
+    ) -> Result<Consumed, RingFault> {
+        if n == 0 {
+            return Ok(Consumed::default());
+        }
+        let CpuRing { cpu, ring, lost, .. } = ring;
+        let (mut left, mut stopped) = (n, false);
+        ring.for_each(|record| {
+            match record {
+                PerfRecord::Sample(sample) => {
+                    stopped = self(*cpu, sample).is_break();
+                    // At least one is left: the loop ends with the last one.
+                    left = left.wrapping_sub(1);
+                }
+                PerfRecord::Lost(count) => {
+                    // The count comes from memory that the kernel writes.
+                    *lost = lost.saturating_add(count);
+                    on_lost(*cpu, count);
+                }
+                PerfRecord::Other => {}
+            }
+            if stopped || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(Consumed { records: n.wrapping_sub(left), stopped })
+    }
 }
 
 #[derive(Debug)]
@@ -286,12 +327,13 @@ impl<'cb> PerfBuffer<'cb> {
                 self.pending.remove(&index);
                 return Err(RingError::Corrupt { map: self.name.clone().into(), cause: TOKEN_IS_RING_INDEX });
             };
-            let consumed = ring.consume(left, &mut self.handlers, &self.name);
+            let Handlers { reader, on_lost } = &mut self.handlers;
+            let consumed = reader.read(ring, on_lost, left);
             // After an error, the rest of the ring is skipped.
             if !matches!(&consumed, Ok(consumed) if consumed.stopped || consumed.records >= left) {
                 self.pending.remove(&index);
             }
-            all.add(consumed?);
+            all.add(consumed.map_err(|cause| RingError::Corrupt { map: self.name.clone().into(), cause })?);
         }
         Ok(all)
     }
@@ -316,30 +358,6 @@ impl<'cb> PerfBuffer<'cb> {
     /// Returns the CPUs that the buffer reads.
     pub fn cpus(&self) -> impl Iterator<Item = u32> {
         self.rings.iter().map(|ring| ring.cpu)
-    }
-}
-
-impl CpuRing {
-    fn consume(&mut self, n: usize, handlers: &mut Handlers<'_>, map: &str) -> Result<Consumed, RingError> {
-        let mut consumed = Consumed::default();
-        if n == 0 {
-            return Ok(consumed);
-        }
-        let Self { cpu, ring, lost, .. } = self;
-        let read = ring.for_each(|record| {
-            match record {
-                PerfRecord::Sample(sample) => consumed.add_record((handlers.on_sample)(*cpu, sample)),
-                PerfRecord::Lost(count) => {
-                    // The count comes from memory that the kernel writes.
-                    *lost = lost.saturating_add(count);
-                    (handlers.on_lost)(*cpu, count);
-                }
-                PerfRecord::Other => {}
-            }
-            if consumed.remaining(n).is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        read.map_err(|cause| RingError::Corrupt { map: map.into(), cause })?;
-        Ok(consumed)
     }
 }
 

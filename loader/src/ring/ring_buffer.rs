@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     convert::to_u64,
-    sys::{self, Epoll, Errno, Interest, KernelRing, Waited},
+    sys::{self, Epoll, Errno, Interest, KernelRing, RingFault, Waited},
 };
 use core::{fmt, hint, ops::ControlFlow, time::Duration};
 use core_relo_object::object::MapType;
@@ -55,12 +55,37 @@ pub struct RingBuffer<'cb> {
 struct Ring<'cb> {
     name: Box<str>,
     records: KernelRing,
-    on_record: OnRecord<'cb>,
+    reader: Box<dyn ReadRecords + 'cb>,
     /// Keeps the map in the epoll set. epoll removes an entry when its last descriptor is closed.
     _map: OwnedFd,
 }
 
-type OnRecord<'cb> = Box<dyn FnMut(&[u8]) -> ControlFlow<()> + Send + 'cb>;
+/// The callback of a ring, with the loop over the records.
+///
+/// The compiler puts the callback into the loop. A call through a pointer for each record would take as long as the rest of the loop.
+trait ReadRecords: Send {
+    /// Runs the callback on at most `n` records of a ring.
+    fn read(&mut self, records: &mut KernelRing, n: usize) -> Result<Consumed, RingFault>;
+}
+
+impl<F: FnMut(&[u8]) -> ControlFlow<()> + Send> ReadRecords for F {
+    fn read(&mut self, records: &mut KernelRing, n: usize) -> Result<Consumed, RingFault> {
+        let mut consumed = Consumed::default();
+        while let Some(left) = consumed.remaining(n) {
+            let known = records.for_each_known(left, &mut *self)?;
+            let (ControlFlow::Continue(count) | ControlFlow::Break(count)) = known;
+            consumed.add(Consumed { records: count, stopped: known.is_break() });
+            if consumed.remaining(n).is_none() {
+                break;
+            }
+            let Some(record) = records.next()? else { break };
+            let flow = self(record);
+            records.release()?;
+            consumed.add_record(flow);
+        }
+        Ok(consumed)
+    }
+}
 
 impl<'cb> RingBuffer<'cb> {
     /// Opens a reader of one map.
@@ -108,8 +133,8 @@ impl<'cb> RingBuffer<'cb> {
         self.epoll
             .add(map.as_fd(), to_u64(index), Interest::Readable)
             .map_err(|e| RingError::kernel(&name, "wait for it", e))?;
-        let on_record = Box::new(move |record: &[u8]| on_record(record).flow());
-        self.rings.push(Ring { name, records, on_record, _map: map });
+        let reader = Box::new(move |record: &[u8]| on_record(record).flow());
+        self.rings.push(Ring { name, records, reader, _map: map });
         Ok(index)
     }
 
@@ -250,21 +275,8 @@ impl<'cb> RingBuffer<'cb> {
 
 impl Ring<'_> {
     fn consume(&mut self, n: usize) -> Result<Consumed, RingError> {
-        let corrupt = |cause| RingError::Corrupt { map: self.name.clone().into(), cause };
-        let mut consumed = Consumed::default();
-        while let Some(left) = consumed.remaining(n) {
-            let known = self.records.for_each_known(left, &mut self.on_record).map_err(corrupt)?;
-            let (ControlFlow::Continue(records) | ControlFlow::Break(records)) = known;
-            consumed.add(Consumed { records, stopped: known.is_break() });
-            if consumed.remaining(n).is_none() {
-                break;
-            }
-            let Some(record) = self.records.next().map_err(corrupt)? else { break };
-            let flow = (self.on_record)(record);
-            self.records.release().map_err(corrupt)?;
-            consumed.add_record(flow);
-        }
-        Ok(consumed)
+        let consumed = self.reader.read(&mut self.records, n);
+        consumed.map_err(|cause| RingError::Corrupt { map: self.name.clone().into(), cause })
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) enum Access {
 }
 
 /// A shared mapping of a map or a perf event.
+///
+/// The functions with `#[inline]` run for each record of a ring, in loops that are compiled with their callbacks, in the caller's crate.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     at: NonNull<u8>,
@@ -86,6 +88,7 @@ impl Mapping {
     }
 
     /// Returns the address of `size` bytes at an offset, if they are inside of the mapping and, with `aligned`, aligned to `size`.
+    #[inline]
     fn place(&self, at: usize, size: usize, aligned: bool) -> Option<*mut u8> {
         if at.checked_add(size)? > self.len || (aligned && !at.is_multiple_of(size)) {
             return None;
@@ -94,6 +97,7 @@ impl Mapping {
     }
 
     /// Reads a machine word with acquire ordering.
+    #[inline]
     pub(super) fn load_acquire(&self, at: usize) -> Option<usize> {
         let place = self.place(at, size_of::<usize>(), true)?;
         // SAFETY: the place is in the mapping, which lives as long as `self`. It is aligned, because a mapping begins at a page.
@@ -105,15 +109,23 @@ impl Mapping {
     }
 
     /// Writes a machine word with release ordering. The mapping must be writable.
+    #[inline]
     pub(super) fn store_release(&self, at: usize, value: usize) -> Option<()> {
-        let place = self.writable(at, size_of::<usize>())?;
-        // SAFETY: as above, and the mapping is writable.
-        let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
-        word.store(value, Ordering::Release);
+        self.word(at)?.store(value, Ordering::Release);
         Some(())
     }
 
+    /// Returns a machine word that this process writes. The mapping must be writable.
+    #[inline]
+    pub(super) fn word(&self, at: usize) -> Option<&AtomicUsize> {
+        let place = self.writable(at, size_of::<usize>())?;
+        // SAFETY: the place is in the mapping, which is writable and lives as long as `self`. It is aligned, because a mapping begins at a
+        // page.
+        Some(unsafe { AtomicUsize::from_ptr(place.cast()) })
+    }
+
     /// Reads four bytes with acquire ordering.
+    #[inline]
     pub(super) fn load_u32_acquire(&self, at: usize) -> Option<u32> {
         let place = self.place(at, 4, true)?;
         // SAFETY: the place is in the mapping, which lives as long as `self`, and it is aligned.
@@ -131,6 +143,7 @@ impl Mapping {
         Some(word.swap(value, Ordering::AcqRel))
     }
 
+    #[inline]
     fn writable(&self, at: usize, size: usize) -> Option<*mut u8> {
         if self.access == Access::Write { self.place(at, size, true) } else { None }
     }
@@ -140,6 +153,7 @@ impl Mapping {
     /// # Safety
     ///
     /// Nobody writes there while the slice lives.
+    #[inline]
     pub(super) unsafe fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
         let place = self.place(at, len, false)?;
         // SAFETY: the place is in the mapping, which lives as long as `self`. The caller ensures that nobody writes there.
@@ -163,7 +177,7 @@ impl Mapping {
     pub(crate) fn read(&self, mut at: usize, mut into: &mut [u8]) -> Option<()> {
         self.place(at, into.len(), false)?;
         while !into.is_empty() {
-            let (word, from, len) = self.word(at, into.len())?;
+            let (word, from, len) = self.word_part(at, into.len())?;
             let (now, rest) = into.split_at_mut_checked(len)?;
             now.copy_from_slice(word.load(Ordering::Relaxed).as_bytes().get(from..from.checked_add(len)?)?);
             at = at.checked_add(len)?;
@@ -180,7 +194,7 @@ impl Mapping {
             return None;
         }
         while !from.is_empty() {
-            let (word, to, len) = self.word(at, from.len())?;
+            let (word, to, len) = self.word_part(at, from.len())?;
             let (now, rest) = from.split_at_checked(len)?;
             if let Some(whole) = usize::from_bytes(now) {
                 word.store(whole, Ordering::Relaxed);
@@ -201,7 +215,7 @@ impl Mapping {
     /// word.
     ///
     /// Every access has the width of a word, because Rust does not define concurrent atomic accesses of different widths.
-    fn word(&self, at: usize, left: usize) -> Option<(&AtomicUsize, usize, usize)> {
+    fn word_part(&self, at: usize, left: usize) -> Option<(&AtomicUsize, usize, usize)> {
         let within = at.checked_rem(WORD)?;
         let start = at.checked_sub(within)?;
         // A mapping consists of whole pages, whatever its length.

@@ -33,8 +33,10 @@ pub(crate) struct KernelRing {
     /// The writer's position at the last look. The writer changes its cache line all the time, so the reader looks there only when it
     /// has read up to the position, and after each [`LOOK_INTERVAL`] of the ring.
     producer: usize,
-    /// The position after the record that `next` returned last, until [`release`](Self::release) moves the reader there.
-    end_position: Option<usize>,
+    /// The position after the record that a caller has got last.
+    end_position: usize,
+    /// Whether [`release`](Self::release) has to move the reader to that position.
+    is_lent: bool,
     /// The state of a ring in which new records overwrite old ones; `None` for other rings.
     overwriting: Option<Overwriting>,
     fullness: Fullness,
@@ -99,7 +101,8 @@ impl KernelRing {
             consumer: 0,
             producer: 0,
             size,
-            end_position: None,
+            end_position: 0,
+            is_lent: false,
             overwriting: (info.map_flags & OVERWRITE != 0).then(Overwriting::default),
             fullness: Fullness::default(),
             _claim: claim,
@@ -138,13 +141,11 @@ impl KernelRing {
 
     /// Releases the record that `next` returned last. The kernel may overwrite the record from then on.
     pub(crate) fn release(&mut self) -> Result<(), RingFault> {
-        match self.end_position.take() {
-            Some(position) => {
-                self.consumer = position;
-                self.reader.store_release(0, position).ok_or(PAGES_ARE_MAPPED)
-            }
-            None => Ok(()),
+        if self.is_lent {
+            (self.is_lent, self.consumer) = (false, self.end_position);
+            self.reader.store_release(0, self.end_position).ok_or(PAGES_ARE_MAPPED)?;
         }
+        Ok(())
     }
 
     /// Releases the last record and returns the next record, if it is complete.
@@ -245,37 +246,38 @@ impl KernelRing {
         mut on_record: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<ControlFlow<usize, usize>, RingFault> {
         self.release()?;
-        let start = self.consumer;
-        let available = self.producer.wrapping_sub(start);
+        let known = self.producer.wrapping_sub(self.consumer);
         let until_look = (self.size.bytes() / LOOK_INTERVAL).saturating_sub(self.fullness.released);
-        if available > self.size.bytes() || self.overwriting.is_some() {
+        let limit = known.min(until_look);
+        if limit == 0 || known > self.size.bytes() || self.overwriting.is_some() {
             return Ok(ControlFlow::Continue(0));
         }
-        // The position, the longest record and the count stay in registers: the callback may be any code.
-        let (mut read, mut longest, mut count, mut flow) = (0, 0, 0, ControlFlow::Continue(()));
-        while count < n && read < until_look && flow.is_continue() {
-            let at = self.size.mapping_offset(start.wrapping_add(read))?;
+        // Few values live in the loop, so that what changes with each record stays in registers: the callback may be any code.
+        let (mut position, mut unread, mut left) = (self.consumer, limit, n);
+        let (mut longest, mut flow) = (0, ControlFlow::Continue(()));
+        // If the callback panics, the record counts as read.
+        (self.is_lent, self.end_position) = (true, position);
+        while left > 0 && flow.is_continue() {
+            let at = self.size.mapping_offset(position)?;
             let header = self.writer.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
-            // In a ring that is read up to the last look, the header is an old one, and no record fits.
-            let end = record_bytes(to_usize(header)).and_then(|bytes| read.checked_add(bytes));
-            let Some(end) = end.filter(|end| header & (BUSY | DISCARDED) == 0 && *end <= available) else {
+            if header & (BUSY | DISCARDED) != 0 {
                 break;
-            };
-            let position = start.wrapping_add(end);
-            // If the callback panics, the record counts as read.
-            self.end_position = Some(position);
+            }
+            let bytes = record_bytes(to_usize(header)).ok_or(PAGES_ARE_MAPPED)?;
+            let Some(rest) = unread.checked_sub(bytes) else { break };
+            (position, unread, left) = (position.wrapping_add(bytes), rest, left.wrapping_sub(1));
+            longest = longest.max(bytes);
+            self.end_position = position;
             let data = at.checked_add(HEADER).ok_or(PAGES_ARE_MAPPED)?;
             // SAFETY: as in `next`. The position moves after the callback, which cannot keep the slice.
             let record = unsafe { self.writer.bytes(data, to_usize(header)) };
             flow = on_record(record.ok_or(PAGES_ARE_MAPPED)?);
             self.reader.store_release(0, position).ok_or(PAGES_ARE_MAPPED)?;
-            longest = longest.max(end.wrapping_sub(read));
-            (read, count) = (end, count.saturating_add(1));
         }
-        self.end_position = None;
-        self.consumer = start.wrapping_add(read);
+        (self.is_lent, self.consumer) = (false, position);
         self.fullness.longest = self.fullness.longest.max(longest);
-        self.fullness.released = self.fullness.released.saturating_add(read);
+        self.fullness.released = self.fullness.released.saturating_add(limit.wrapping_sub(unread));
+        let count = n.wrapping_sub(left);
         Ok(if flow.is_break() { ControlFlow::Break(count) } else { ControlFlow::Continue(count) })
     }
 
@@ -295,7 +297,7 @@ impl KernelRing {
             };
             self.fullness.observe(self.size, record.available, record.bytes);
             self.fullness.released = record.bytes;
-            self.end_position = Some(record.end);
+            (self.is_lent, self.end_position) = (true, record.end);
             if !record.is_discarded {
                 return Ok(Some((record.data, record.len)));
             }

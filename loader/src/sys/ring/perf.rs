@@ -171,6 +171,7 @@ impl AsFd for PerfRing {
 }
 
 /// Parses a record without its header.
+#[inline]
 fn parse(kind: u32, body: &[u8]) -> PerfRecord<'_> {
     const LOST: u32 = 2;
     const SAMPLE: u32 = 9;

@@ -64,10 +64,11 @@ pub(super) const DISCARDED: u32 = 1 << 30;
 /// The invariant that opening a ring maps its position pages and its data.
 pub(super) const PAGES_ARE_MAPPED: RingFault = RingFault::Invariant("the pages of a ring are mapped");
 
-/// Returns the number of bytes of a record with its header and padding.
+/// Returns the number of bytes of a record with its header and padding to a multiple of 8.
+#[inline]
 pub(super) const fn record_bytes(len: usize) -> Option<usize> {
-    match len.checked_add(HEADER) {
-        Some(len) => len.checked_next_multiple_of(8),
+    match len.checked_add(HEADER + 7) {
+        Some(padded) => Some(padded & !7),
         None => None,
     }
 }
@@ -89,6 +90,7 @@ impl RingSize {
         Some(Self { bytes, mask, page: page_size() })
     }
 
+    #[inline]
     pub(super) fn bytes(self) -> usize {
         self.bytes
     }
@@ -99,11 +101,13 @@ impl RingSize {
     }
 
     /// Returns the offset of a position in the ring's data.
+    #[inline]
     pub(super) fn offset(self, position: usize) -> usize {
         position & self.mask
     }
 
     /// Returns the offset of a position in a mapping whose first page has the positions.
+    #[inline]
     pub(super) fn mapping_offset(self, position: usize) -> Result<usize, RingFault> {
         self.page.checked_add(self.offset(position)).ok_or(PAGES_ARE_MAPPED)
     }
