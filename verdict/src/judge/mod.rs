@@ -2,6 +2,7 @@
 
 mod answers;
 mod architecture;
+mod attach;
 mod attachments;
 mod btf;
 mod code;
@@ -26,6 +27,7 @@ mod returns;
 mod shared_load;
 mod source;
 mod struct_ops;
+mod suspects;
 #[cfg(test)]
 mod tests;
 
