@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature},
+    loaders::BtfPolicy,
     mismatch::{Mismatch, MismatchKind},
     requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::SentViolation},
 };
@@ -49,15 +50,17 @@ impl BtfRefusal {
         if needs.btf.is_clean(&rules, if facts.has_version() { &rules } else { &newest })? {
             return Ok(None);
         }
-        let counts = |sent: &SentViolation| needs.loader.sends_unchanged() || !sent.is_repairable;
-        let own = needs.btf.violation(&rules)?.filter(counts);
+        if needs.loader.btf_policy() == BtfPolicy::Parts {
+            return Ok(None);
+        }
+        let own = needs.btf.violation(&rules)?;
         if own.is_none() && facts.has_version() {
             return Ok(None);
         }
-        let newest = needs.btf.violation(&newest)?.filter(counts);
+        let newest = needs.btf.violation(&newest)?;
         let verdict = if own.is_some() && newest.is_some() { Verdict::Refused } else { Verdict::Unknown };
         let Some(sent) = own.or(newest) else { return Ok(None) };
-        let oldest = needs.btf.violation(&KernelBtfRules::of_release(5, 10))?.filter(counts);
+        let oldest = needs.btf.violation(&KernelBtfRules::of_release(5, 10))?;
         let is_rule_of_all = oldest.is_some_and(|oldest| oldest.violation.rule == sent.violation.rule);
         let evidence = match verdict {
             Verdict::Refused if is_rule_of_all => Some(rule_of_all()),
@@ -73,6 +76,22 @@ impl BtfRefusal {
         needing
             .map(|map| Reason { map: Some(map.name.clone()), ..self.reason(&format!("map {}", map.name)) })
             .collect()
+    }
+
+    /// Returns the reason why aya does not load an object whose BTF the kernel refuses (aya/src/bpf.rs: `EbpfLoader::load`).
+    pub(super) fn object_reason(&self, needs: &ObjectNeeds<'_, '_>) -> Option<Reason> {
+        let is_tracing = |program: &ProgramNeeds| {
+            let program_type = program.sec_def.map(|def| def.program_type);
+            matches!(program_type, Some(ProgramType::Ext | ProgramType::Tracing | ProgramType::Lsm))
+        };
+        if needs.loader.btf_policy() != BtfPolicy::PartlyRepaired {
+            return None;
+        }
+        if needs.programs.iter().any(|program| !program.records.is_empty()) {
+            return Some(self.reason("aya's load of an object with CO-RE relocations").repaired());
+        }
+        let is_needed = needs.programs.iter().any(is_tracing);
+        is_needed.then(|| self.reason("aya's load of an object with tracing programs").repaired())
     }
 
     /// Returns the reason of a program that does not load without BTF, whatever its instructions.

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     kernel::InsnFeature,
+    loaders::BtfPolicy,
     requirements::{Need, ProgramNeeds, btf::InfoViolations, function_addresses},
 };
 use core_relo::{
@@ -35,8 +36,16 @@ impl ObjectContext<'_, '_> {
             return reasons;
         }
         let newest = find(&KernelBtfRules::newest());
-        if self.needs.loader.sends_unchanged() {
-            reasons.extend(self.info_reason(own.repairable, newest.repairable));
+        match self.needs.loader.btf_policy() {
+            BtfPolicy::Unchanged => reasons.extend(self.info_reason(own.repairable, newest.repairable)),
+            // The loader drops records of func_info that belong to no function, and moves those of line_info.
+            BtfPolicy::PartlyRepaired => {
+                let own = own.repairable.filter(|violation| violation.place.is_line_info());
+                let text = |violation| format!("{violation}, unless {} moves the record", self.needs.loader);
+                let reason = |text| Reason::new(ReasonKind::Btf, Verdict::Unknown, text).repaired();
+                reasons.extend(own.map(text).map(reason));
+            }
+            BtfPolicy::Repaired | BtfPolicy::Parts => {}
         }
         reasons.extend(self.info_reason(own.lasting, newest.lasting));
         reasons

@@ -5,6 +5,7 @@ mod architecture;
 mod attach;
 mod attachments;
 mod btf;
+mod btf_parts;
 mod code;
 mod construct;
 mod context;

@@ -4,6 +4,7 @@ use super::{
     answers::KernelAnswers,
     attachments,
     btf::BtfRefusal,
+    btf_parts::RefusedTypes,
     data::FrozenData,
     error::JudgeError,
     externs::ExternAnswers,
@@ -65,6 +66,9 @@ pub fn judge_by_load(
     reasons.extend(by_types.filter_map(|reason| BtfRefusal::weaken(btf_refusal.as_ref(), reason)));
     reasons.extend(object_reasons(needs, answers));
     reasons.extend(btf_refusal.iter().flat_map(|refusal| refusal.map_reasons(needs)));
+    reasons.extend(btf_refusal.iter().filter_map(|refusal| refusal.object_reason(needs)));
+    let refused_types = RefusedTypes::find(needs, answers)?;
+    reasons.extend(refused_types.iter().flat_map(|types| types.map_reasons(needs)));
     reasons.extend(struct_ops::reasons(needs, answers));
     if !needs.allows_unused_externs {
         reasons.extend(externs.object_reasons(answers));
@@ -80,6 +84,7 @@ pub fn judge_by_load(
         frozen: &frozen,
         externs: &externs,
         btf_refusal: btf_refusal.as_ref(),
+        refused_types: refused_types.as_ref(),
         searched_lines: Cell::default(),
     };
     let mut programs: Vec<_> = needs.programs.iter().map(|program| context.judge(program)).collect();
@@ -155,7 +160,7 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
     let refused = |text: String| Reason::from_object(Verdict::Refused, text);
     reasons.extend(needs.contents_error.iter().map(|error| refused(error.to_string())));
     reasons.extend(needs.btf.error.iter().map(|error| refused(error.to_string())));
-    if needs.loader.sends_unchanged() {
+    if !needs.loader.changes_names() {
         let names = needs.refused_names.iter();
         let refused_name = |name: &String| {
             refused(format!("map {name}: {OBJECT_NAME_PROBLEM}")).with_fix(NAME_FIX).repaired()

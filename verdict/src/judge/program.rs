@@ -3,6 +3,7 @@
 use super::{
     answers::KernelAnswers,
     btf::BtfRefusal,
+    btf_parts::RefusedTypes,
     code,
     data::FrozenData,
     externs::ExternAnswers,
@@ -37,6 +38,8 @@ pub(super) struct ObjectContext<'c, 'k> {
     pub(super) externs: &'c ExternAnswers<'c>,
     /// The refusal of the object's BTF, if the kernel refuses it.
     pub(super) btf_refusal: Option<&'c BtfRefusal>,
+    /// The types that the kernel refuses, if the loader sends only those of each map and program.
+    pub(super) refused_types: Option<&'c RefusedTypes>,
     /// The number of accesses whose source line has been searched for.
     pub(super) searched_lines: Cell<usize>,
 }
@@ -48,6 +51,7 @@ impl ObjectContext<'_, '_> {
         reasons.extend(self.name_reason(program));
         reasons.extend(self.attach_reasons(program));
         reasons.extend(self.btf_refusal.and_then(|refusal| refusal.program_reason(program)));
+        reasons.extend(self.refused_types.and_then(|types| types.program_reason(self.needs, program)));
         match &program.code {
             Err(error) => reasons.push(Reason::from_object(Verdict::Refused, error.to_string())),
             Ok(linked) => {
@@ -81,7 +85,7 @@ impl ObjectContext<'_, '_> {
     fn name_reason(&self, program: &ProgramNeeds) -> Option<Reason> {
         let function = self.needs.object.programs().get(program.index.0)?;
         let is_refused =
-            self.needs.loader.sends_unchanged() && accepted_object_name(function.name()).is_some();
+            !self.needs.loader.changes_names() && accepted_object_name(function.name()).is_some();
         let reason = || Reason::from_object(Verdict::Refused, OBJECT_NAME_PROBLEM.to_owned());
         is_refused.then(|| reason().with_fix(NAME_FIX).repaired())
     }

@@ -52,12 +52,6 @@ impl Loader {
         matches!(self, Self::Cilium)
     }
 
-    /// Returns whether the loader sends the BTF, and the names of maps and programs, as the object has them (libbpf: `bpf_map_create`,
-    /// `bpf_prog_load`, `bpf_object__sanitize_and_load_btf`). core-relo repairs what the kernel would refuse.
-    pub(crate) const fn sends_unchanged(self) -> bool {
-        matches!(self, Self::Libbpf)
-    }
-
     /// Returns the license of the programs. Without a section `license`, aya takes that of the GPL (aya: `Object::parse`). The others leave it empty.
     pub(crate) fn license<'d>(self, object: &Object<'d>) -> Option<&'d [u8]> {
         match self {

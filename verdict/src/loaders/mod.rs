@@ -5,6 +5,7 @@
 //! which a rule applies. The judge refuses the object if the rule of the caller's loader does, and judges the programs all the same.
 
 mod aya;
+mod btf_policy;
 mod find;
 mod loader;
 mod map_fields;
@@ -13,6 +14,7 @@ mod sections;
 
 #[cfg(any(test, feature = "test-support"))]
 pub(crate) use aya::{all_words as aya_words, section_words as aya_section_words};
+pub(crate) use btf_policy::BtfPolicy;
 pub use find::{ManagedVariable, RuleUse};
 pub(crate) use find::{find_rule_uses, find_unloaded_values};
 pub use loader::Loader;

@@ -1,9 +1,10 @@
 //! The object's BTF and its programs' `func_info` and `line_info` as a loader sends them, checked by the rules of kernels.
 
 use super::{ObjectNeeds, ProgramNeeds};
+use crate::loaders::BtfPolicy;
 use alloc::sync::Arc;
 use core_relo::{
-    btf::{BtfViolation, KernelBtfRules, kernel_violations},
+    btf::{BtfViolation, BtfViolations, KernelBtfRules, kernel_violations},
     ext::InfoViolation,
 };
 use core_relo_object::{
@@ -18,6 +19,8 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct ObjectBtf {
     sent: Option<SentBtf>,
+    /// What the loader does with the BTF.
+    policy: BtfPolicy,
     /// The reason why a load fails before the kernel sees the BTF.
     pub(crate) error: Option<LinkError>,
     /// The results by rules. Most kernels share their rules with others.
@@ -26,11 +29,11 @@ pub(crate) struct ObjectBtf {
     info_results: Mutex<Vec<(KernelBtfRules, InfoResults)>>,
 }
 
-/// A violation of a kernel's rules by the BTF that a loader sends.
+/// A violation of a kernel's rules by the BTF that a loader sends. For a loader that sends parts of the BTF, it is one by the whole BTF.
 #[derive(Clone, Debug)]
 pub(crate) struct SentViolation {
     pub(crate) violation: BtfViolation,
-    /// Whether core-relo sends a BTF that violates none of the kernel's rules. libbpf sends the BTF as it is.
+    /// Whether core-relo sends a BTF that violates none of the kernel's rules.
     pub(crate) is_repairable: bool,
 }
 
@@ -47,10 +50,10 @@ pub(crate) struct InfoViolations {
 }
 
 impl ObjectBtf {
-    pub(super) fn new(linker: &ProgramLinker<'_, '_>) -> Self {
+    pub(super) fn new(linker: &ProgramLinker<'_, '_>, policy: BtfPolicy) -> Self {
         match SentBtf::new(linker) {
-            Ok(sent) => Self { sent, ..Self::default() },
-            Err(error) => Self { error: Some(error), ..Self::default() },
+            Ok(sent) => Self { sent, policy, ..Self::default() },
+            Err(error) => Self { error: Some(error), policy, ..Self::default() },
         }
     }
 
@@ -79,22 +82,37 @@ impl ObjectBtf {
         if let Some((_, violation)) = results.iter().find(|(known, _)| known == rules) {
             return Ok(violation.clone());
         }
-        let violation = SentViolation::find(sent, rules)?;
+        let violation = SentViolation::find(sent, rules, self.policy)?;
         results.push((*rules, violation.clone()));
         Ok(violation)
+    }
+
+    /// Returns all violations of the rules of a kernel by the object's BTF.
+    pub(crate) fn all_violations(&self, rules: &KernelBtfRules) -> Result<BtfViolations, InternalError> {
+        match &self.sent {
+            Some(sent) => Ok(kernel_violations(&sent.bytes(rules)?, rules)),
+            None => Ok(BtfViolations::default()),
+        }
     }
 }
 
 impl SentViolation {
     /// Validates the BTF, and once more after the repair of a load plan.
-    fn find(sent: &SentBtf, rules: &KernelBtfRules) -> Result<Option<Self>, InternalError> {
+    fn find(
+        sent: &SentBtf,
+        rules: &KernelBtfRules,
+        policy: BtfPolicy,
+    ) -> Result<Option<Self>, InternalError> {
         let violations = kernel_violations(&sent.bytes(rules)?, rules);
-        let Some(first) = violations.first() else { return Ok(None) };
+        let Some(first) = violations.list().iter().find(|violation| !policy.avoids(violation)) else {
+            return Ok(None);
+        };
         let lasting = kernel_violations(&sent.repaired_bytes(rules)?, rules).first().cloned();
-        Ok(Some(match lasting {
-            Some(violation) => Self { violation, is_repairable: false },
-            None => Self { violation: first.clone(), is_repairable: true },
-        }))
+        Ok(match lasting {
+            Some(violation) => Some(Self { violation, is_repairable: false }),
+            None if policy == BtfPolicy::Repaired => None,
+            None => Some(Self { violation: first.clone(), is_repairable: true }),
+        })
     }
 }
 
@@ -151,7 +169,7 @@ mod tests {
         let bytes = object.bytes();
         let object = Object::parse(&bytes).unwrap();
         let linker = ProgramLinker::collect(&object).unwrap();
-        let btf = ObjectBtf::new(&linker);
+        let btf = ObjectBtf::new(&linker, BtfPolicy::Unchanged);
         btf.violation(&KernelBtfRules::newest()).unwrap().map(|found| found.is_repairable)
     }
 

@@ -170,7 +170,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         let refused_names = refused_names(&linker);
         Ok(Self {
             object,
-            btf: ObjectBtf::new(&linker),
+            btf: ObjectBtf::new(&linker, loader.btf_policy()),
             linker,
             maps,
             externs,
@@ -364,7 +364,7 @@ impl ObjectNeeds<'_, '_> {
         selected
     }
 
-    fn map_index(&self, map: &str) -> Option<MapIndex> {
+    pub(crate) fn map_index(&self, map: &str) -> Option<MapIndex> {
         self.linker.maps().iter().position(|entry| entry.name == map.as_bytes()).map(MapIndex)
     }
 }

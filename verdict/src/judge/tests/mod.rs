@@ -3,6 +3,7 @@
 mod architecture;
 mod attachments;
 mod btf;
+mod btf_policies;
 mod context_parts;
 mod contexts;
 mod errors;
