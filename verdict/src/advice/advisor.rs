@@ -149,9 +149,13 @@ impl<'a, 'k> Advisor<'a, 'k> {
             }
             Some(Need::VariableAddress(_)) => program::address_fixes(self.section(program), &program.name),
             // No kernel has another license.
-            Some(Need::License(_) | Need::MapUse { .. } | Need::InsnRule(_) | Need::FunctionRule { .. }) => {
-                self.object_fixes(reason)
-            }
+            Some(
+                Need::License(_)
+                | Need::MapUse { .. }
+                | Need::InsnRule(_)
+                | Need::FunctionRule { .. }
+                | Need::ContextArgument(_),
+            ) => self.object_fixes(reason),
             Some(need) => program::missing_fixes(noun(need), self.section(program), &program.name),
             None => Vec::new(),
         }

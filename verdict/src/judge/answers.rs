@@ -3,8 +3,8 @@
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
-        Answer, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction, FieldPlace, FunctionRule,
-        HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall, MapUse, NameQuery,
+        Answer, ContextArgument, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction, FieldPlace,
+        FunctionRule, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall, MapUse, NameQuery,
         answer_helper_call, answer_kfunc_call, depends_on_attach_type, needs_device,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, field_callee_text, helper_text},
@@ -57,6 +57,7 @@ impl NeedTable {
                 | Need::Instruction(_)
                 | Need::InsnRule(_)
                 | Need::FunctionRule { .. }
+                | Need::ContextArgument(_)
                 | Need::Kconfig(_) => {}
             }
         }
@@ -124,6 +125,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::MapUse { map, map_use } => refused_map_use(map, *map_use),
             Need::InsnRule(rule) => rule.to_string(),
             Need::FunctionRule { rule, .. } => format!("{}: {rule}", need.text()),
+            Need::ContextArgument(argument) => argument.to_string(),
             Need::MapField { place: FieldPlace::LocalStorage, field, .. } => {
                 format!("local storage does not accept values with {}", field.name())
             }
@@ -167,6 +169,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::License(_) => Some(LICENSE_FIX.to_owned()),
             Need::FunctionRule { rule, .. } => Some(function_rule_fix(*rule).to_owned()),
             Need::MapUse { map, map_use } => Some(map_use_fix(map, *map_use)),
+            Need::ContextArgument(argument) => Some(context_argument_fix(argument).to_owned()),
             _ => None,
         };
         Some(Reason { evidence, fix, requirement, ..Reason::new(kind(need), verdict, text) })
@@ -182,6 +185,19 @@ const fn function_rule_fix(rule: FunctionRule) -> &'static str {
         FunctionRule::PointerParameter(_) => "declare the function as `static`",
         FunctionRule::VoidResult | FunctionRule::Result => {
             "declare the function as `static`, or with `int` as its result"
+        }
+    }
+}
+
+/// Returns what to do about an argument that is the context, or is not.
+const fn context_argument_fix(argument: &ContextArgument) -> &'static str {
+    match argument {
+        ContextArgument::Expected(..) => "pass the context, as the program receives it",
+        ContextArgument::ExpectedByFunction(_) => {
+            "pass the context, as the program receives it, or declare the function as `static`"
+        }
+        ContextArgument::Unexpected => {
+            "declare the function as `static`, or its parameter as a pointer to the context"
         }
     }
 }
@@ -355,6 +371,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::Instruction(feature) => facts.instruction_set(*feature),
         Need::InsnRule(rule) => facts.insn_rule(*rule),
         Need::FunctionRule { rule, .. } => facts.function_rule(*rule),
+        Need::ContextArgument(_) => ContextArgument::answer(),
         Need::MapField { place, field, is_found } => {
             facts.map_field(*place, *field).for_field_found(*is_found)
         }
@@ -429,6 +446,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         Need::StructOps(_) => ReasonKind::StructOps,
         Need::Instruction(_) | Need::InsnRule(_) => ReasonKind::Instruction,
         Need::FunctionRule { .. } => ReasonKind::Btf,
+        Need::ContextArgument(_) => ReasonKind::Context,
         Need::Kconfig(_) => ReasonKind::Kconfig,
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     kernel::{AccessKind, Answer, Evidence, EvidenceSource},
     limits,
     mismatch::Prototype,
-    reads::ContextAccess,
+    reads::{ContextAccess, VariableAccess},
     requirements::{
         ContextKind, Hook, Need, ProgramNeeds, RAW_TRACEPOINT_BYTES, REGISTER_BYTES, SYSTEM_CALL_BYTES,
         TRACE_EVENT_BYTES, TRACE_EVENT_START, context_part, is_aligned,
@@ -52,15 +52,29 @@ fn is_undecided(program: &ProgramNeeds, access: ContextAccess) -> bool {
         && !is_aligned(access)
 }
 
+/// Returns the reason against an access at an offset that the verifier does not know (kernel: `check_ctx_reg`, `__check_ptr_off_reg`).
+pub(super) fn variable_offset_reason(access: VariableAccess) -> Reason {
+    let (verb, bytes) = (verb(access.kind), access.bytes);
+    let plural = if bytes == 1 { "" } else { "s" };
+    refused_by_all(format!(
+        "{verb} {bytes} byte{plural} of its context at an offset that is no constant for the verifier"
+    ))
+    .with_fix("a `switch` over the offsets, or a copy of the data on the stack that is indexed in place of the context")
+}
+
+const fn verb(kind: AccessKind) -> &'static str {
+    match kind {
+        AccessKind::Read => "reads",
+        AccessKind::Write | AccessKind::WriteConstant => "writes",
+        AccessKind::Atomic => "accesses",
+    }
+}
+
 /// Returns an access as words: "reads 4 bytes at offset 8 of its context".
 fn place(access: ContextAccess) -> String {
     let ContextAccess { offset, bytes, kind, .. } = access;
     let plural = if bytes == 1 { "" } else { "s" };
-    let verb = match kind {
-        AccessKind::Read => "reads",
-        AccessKind::Write | AccessKind::WriteConstant => "writes",
-        AccessKind::Atomic => "accesses",
-    };
+    let verb = verb(kind);
     format!("{verb} {bytes} byte{plural} at offset {offset} of its context")
 }
 

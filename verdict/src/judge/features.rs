@@ -104,7 +104,11 @@ impl KernelAnswers<'_, '_> {
         // The license, broken rules, and what the program does with its maps are properties of the object.
         (!matches!(
             need,
-            Need::License(_) | Need::MapUse { .. } | Need::InsnRule(_) | Need::FunctionRule { .. }
+            Need::License(_)
+                | Need::MapUse { .. }
+                | Need::InsnRule(_)
+                | Need::FunctionRule { .. }
+                | Need::ContextArgument(_)
         ))
         .then(|| (need.text(), answer))
     }

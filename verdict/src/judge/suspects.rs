@@ -2,7 +2,7 @@
 
 use super::{
     architecture, code,
-    context::refused_accesses,
+    context::{refused_accesses, variable_offset_reason},
     dead_code::DeadCode,
     model::{Reason, ReasonKind, Requirement, Verdict},
     program::{ObjectContext, find_reference},
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
-    reach::{Reach, Reachability, Undecided},
+    reach::{ContextOffset, Reach, Reachability, Undecided},
     requirements::{Need, ProgramNeeds, Site, helper_text},
 };
 use core::mem;
@@ -33,7 +33,7 @@ struct Suspect {
     /// Whether nothing tells whether the kernel refuses the instruction in dead code, too: the question.
     dead_code_question: Option<String>,
     /// The offset of the access, if the requirement is one of an access to the context.
-    context_offset: Option<i32>,
+    context_offset: Option<ContextOffset>,
     reason: Reason,
 }
 
@@ -111,7 +111,12 @@ impl ObjectContext<'_, '_> {
             suspects.extend(self.left_out_maps(linked));
         }
         suspects.extend(refused_accesses(program, self.answers).into_iter().map(|(access, reason)| {
-            Suspect { context_offset: Some(access.offset), ..Suspect::new(access.insn, reason) }
+            let offset = ContextOffset::Constant(access.offset);
+            Suspect { context_offset: Some(offset), ..Suspect::new(access.insn, reason) }
+        }));
+        suspects.extend(program.variable_accesses.iter().map(|access| Suspect {
+            context_offset: Some(ContextOffset::Variable),
+            ..Suspect::new(access.insn, variable_offset_reason(*access))
         }));
         suspects.extend(self.override_beside_array(program));
         let return_rule = ReturnRule::new(program, program.sec_def, self.answers);

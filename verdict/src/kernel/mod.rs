@@ -12,6 +12,7 @@
 //! | `btf_rules` | the rules by which the kernel checks the BTF of objects |
 //! | `attachments` | attach types and link types that the configuration may leave out |
 //! | `context_parts`, `context_rules` | the parts of contexts that programs may access |
+//! | `context_argument` | arguments that every kernel refuses, because they are the context or are not |
 //! | `contexts` | the structs of programs' contexts |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
@@ -33,6 +34,7 @@ mod btf_rules;
 mod changes;
 mod compiled_types;
 mod conditional;
+mod context_argument;
 mod context_parts;
 mod context_rules;
 mod contexts;
@@ -69,6 +71,7 @@ mod verifier;
 
 pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
+pub use context_argument::{ContextArgument, PassedValue};
 pub use context_parts::AccessKind;
 pub(crate) use context_parts::{ContextPart, LOAD_ACQUIRE, STORE_RELEASE};
 pub use core_relo_object::{KernelVersion, KernelVersionError};

@@ -52,4 +52,4 @@ mod visits;
 
 pub use analyze::analyze;
 pub use program::{Function, ITERATOR_NEXT, LoadedValue, Program};
-pub use reachability::{Reach, Reachability, Returned, ReturnedValue, Undecided};
+pub use reachability::{ContextOffset, Reach, Reachability, Returned, ReturnedValue, Undecided};

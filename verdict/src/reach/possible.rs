@@ -45,6 +45,15 @@ impl Possible {
         }
     }
 
+    /// Returns whether the set has two numbers or more, so that no verifier takes the number for a constant.
+    pub(super) fn has_several(self) -> bool {
+        match self {
+            Self::Range(range) => range.as_single().is_none(),
+            Self::Bits { mask, .. } => mask != 0,
+            Self::Unknown(_) => false,
+        }
+    }
+
     /// Returns the reason of an unknown set.
     pub(super) const fn cause(self) -> Option<Undecided> {
         match self {

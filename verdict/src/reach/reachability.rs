@@ -50,6 +50,18 @@ pub(super) struct Branch {
 /// The link of a path without branches.
 pub(super) const NO_BRANCH: u32 = u32::MAX;
 
+/// The offset of an address in the context, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum ContextOffset {
+    /// A number.
+    Constant(i32),
+    /// A number of several that no verifier excludes, so that none takes the offset for a constant.
+    Variable,
+    /// A number that the analysis does not know. The verifier may know it.
+    Unknown,
+}
+
 /// The result: for each instruction, whether the verifier reaches the instruction.
 #[derive(Clone, Debug, Default)]
 pub struct Reachability {
@@ -58,7 +70,7 @@ pub struct Reachability {
     pub(super) last_branch: Vec<u32>,
     pub(super) branches: Vec<Branch>,
     /// The accesses to the context: the instruction and the offset, and whether the verifier reaches the access.
-    pub(super) context_accesses: HashMap<(u32, i32), Reach>,
+    pub(super) context_accesses: HashMap<(u32, ContextOffset), Reach>,
     /// The values that the program returns, with the exits.
     pub(super) returned: Vec<ReturnedValue>,
     /// Whether the analysis followed all paths.
@@ -111,9 +123,11 @@ impl Reachability {
         (self.is_complete && self.returned.len() < RETURNED_VALUES).then_some(&self.returned)
     }
 
-    /// Returns whether the verifier reaches an access of an instruction to the context, at an offset in bytes.
-    pub fn context_access(&self, insn: u32, offset: i32) -> Reach {
-        let unseen = if self.is_complete { Reach::Dead } else { Reach::Undecided(Undecided::Budget) };
+    /// Returns whether the verifier reaches an access of an instruction to the context, at an offset.
+    pub fn context_access(&self, insn: u32, offset: ContextOffset) -> Reach {
+        // Few addresses that the trace of a program takes for variable ones are any.
+        let is_dead = self.is_complete || offset == ContextOffset::Variable;
+        let unseen = if is_dead { Reach::Dead } else { Reach::Undecided(Undecided::Budget) };
         self.context_accesses.get(&(insn, offset)).copied().unwrap_or(unseen)
     }
 

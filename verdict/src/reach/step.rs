@@ -6,7 +6,7 @@ use super::interval::{Interval, U32};
 use super::memory::{Stored, extend_loaded_sign, load, store};
 use super::possible::Possible;
 use super::program::{LoadedValue, Program};
-use super::reachability::Undecided;
+use super::reachability::{ContextOffset, Undecided};
 use super::scalar::{NO_ID, Scalar};
 use super::state::State;
 use super::value::Value;
@@ -194,12 +194,13 @@ fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_sam
         }
         (left, right) if !is_32bit && operation == Operation::Add => match (left, right) {
             (pointer, Value::Scalar(distance)) | (Value::Scalar(distance), pointer) => {
-                move_pointer(pointer, distance.as_constant())
+                move_pointer(pointer, distance.as_constant(), distance.possible.has_several())
             }
             _ => Value::Any,
         },
         (pointer, Value::Scalar(distance)) if !is_32bit && operation == Operation::Sub => {
-            move_pointer(pointer, distance.as_constant().map(u64::wrapping_neg))
+            let negated = distance.as_constant().map(u64::wrapping_neg);
+            move_pointer(pointer, negated, distance.possible.has_several())
         }
         (left, right) if operation == Operation::Sub && left.is_pointer() && right.is_pointer() => {
             Value::Scalar(Scalar::UNBOUNDED.with_id(pc))
@@ -208,8 +209,8 @@ fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_sam
     }
 }
 
-/// Adds a number to a pointer. `distance` is `None` unless every verifier knows the number.
-fn move_pointer(pointer: Value, distance: Option<u64>) -> Value {
+/// Adds a number to a pointer. `distance` is `None` unless every verifier knows the number. `is_variable` is whether none does.
+fn move_pointer(pointer: Value, distance: Option<u64>, is_variable: bool) -> Value {
     let near_distance = distance.and_then(|distance| i32::try_from(distance.cast_signed()).ok());
     match pointer {
         Value::Stack { frame, offset } => {
@@ -222,10 +223,10 @@ fn move_pointer(pointer: Value, distance: Option<u64>) -> Value {
             Some(distance) => Value::Frozen { load, offset: offset.wrapping_add(distance) },
             None => Value::Pointer { is_tracked: true },
         },
-        Value::Context { offset } => {
-            let sum = offset.zip(near_distance).and_then(|(offset, distance)| offset.checked_add(distance));
-            Value::Context { offset: sum }
+        Value::Context { offset: ContextOffset::Constant(_) } if is_variable => {
+            Value::Context { offset: ContextOffset::Variable }
         }
+        Value::Context { offset } => Value::Context { offset: offset.add(near_distance) },
         Value::OrNull { .. } => Value::UNKNOWN,
         Value::Function(_) => Value::Any,
         pointer => pointer,

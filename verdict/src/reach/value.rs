@@ -1,5 +1,6 @@
 //! Values of registers and stack slots.
 
+use super::reachability::ContextOffset;
 use super::scalar::Scalar;
 
 /// A value of a register or a stack slot.
@@ -15,8 +16,8 @@ pub(super) enum Value {
     Frozen { load: u32, offset: u64 },
     /// The address of a function, given by its first instruction.
     Function(u32),
-    /// A pointer to the context of the program, at an offset in bytes. `None` if the offset is not known.
-    Context { offset: Option<i32> },
+    /// A pointer to the context of the program.
+    Context { offset: ContextOffset },
     /// A pointer that may be null, returned by the call of the helper. `is_tracked` as in `Pointer`.
     OrNull {
         call: u32,
@@ -35,6 +36,19 @@ pub(super) enum Value {
     Any,
 }
 
+impl ContextOffset {
+    /// Returns the offset after a constant is added. `None` stands for a constant that does not fit, or a number that is not known.
+    pub(super) fn add(self, distance: Option<i32>) -> Self {
+        match (self, distance) {
+            (Self::Constant(offset), Some(distance)) => {
+                offset.checked_add(distance).map_or(Self::Unknown, Self::Constant)
+            }
+            (Self::Variable, Some(_)) => Self::Variable,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 impl Value {
     /// A number that the analysis does not know, or a pointer to memory other than the stack.
     ///
@@ -42,7 +56,7 @@ impl Value {
     pub(super) const UNKNOWN: Self = Self::Scalar(Scalar::UNKNOWN);
 
     /// The context that a program receives.
-    pub(super) const CONTEXT: Self = Self::Context { offset: Some(0) };
+    pub(super) const CONTEXT: Self = Self::Context { offset: ContextOffset::Constant(0) };
 
     /// Returns the number; `None` for pointers.
     pub(super) const fn as_scalar(self) -> Option<Scalar> {
@@ -61,7 +75,7 @@ impl Value {
     pub(super) fn covers(self, other: Self) -> bool {
         match (self, other) {
             (Self::Scalar(scalar), Self::Scalar(other)) => scalar.covers(other),
-            (Self::Context { offset: None }, Self::Context { .. }) => true,
+            (Self::Context { offset: ContextOffset::Unknown }, Self::Context { .. }) => true,
             _ => self == other || self == Self::Any,
         }
     }
@@ -79,7 +93,7 @@ impl Value {
         match (self, other) {
             (Self::Scalar(scalar), Self::Scalar(other)) => Self::Scalar(scalar.join(other, keeps_range)),
             _ if self == other => self,
-            (Self::Context { .. }, Self::Context { .. }) => Self::Context { offset: None },
+            (Self::Context { .. }, Self::Context { .. }) => Self::Context { offset: ContextOffset::Unknown },
             _ if self.is_opaque() && other.is_opaque() => Self::UNKNOWN,
             _ => Self::Any,
         }

@@ -5,7 +5,9 @@ use super::flow::index;
 use super::interval::Interval;
 use super::memory::unknown_argument;
 use super::possible::Possible;
-use super::reachability::{Branch, NO_BRANCH, Reach, Reachability, Returned, ReturnedValue, Undecided};
+use super::reachability::{
+    Branch, ContextOffset, NO_BRANCH, Reach, Reachability, Returned, ReturnedValue, Undecided,
+};
 use super::state::State;
 use super::value::Value;
 use crate::kernel::AccessKind;
@@ -65,12 +67,13 @@ impl Visits {
     /// Records the offset in the context that the next instruction of a state accesses.
     pub(super) fn mark_access(&mut self, state: &State, insn: Insn) {
         let Some((_, base)) = AccessKind::of(insn) else { return };
-        let Value::Context { offset: Some(offset) } = state.register(base) else {
-            return self.set(state.pc, OTHER_ACCESS);
+        let offset = match state.register(base) {
+            Value::Context { offset } => offset.add(Some(insn.off.into())),
+            _ => ContextOffset::Unknown,
         };
-        let Some(offset) = offset.checked_add(insn.off.into()) else {
+        if offset == ContextOffset::Unknown {
             return self.set(state.pc, OTHER_ACCESS);
-        };
+        }
         let reach = state.undecided.map_or(Reach::Reachable, Reach::Undecided);
         let known = self.result.context_accesses.entry((state.pc, offset)).or_insert(reach);
         if reach == Reach::Reachable {

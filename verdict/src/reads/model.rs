@@ -30,6 +30,17 @@ pub struct ContextAccess {
     pub is_moved: bool,
 }
 
+/// An access to the context at an offset that the trace does not know, on some path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VariableAccess {
+    /// The index of the instruction in the linked program.
+    pub(crate) insn: u32,
+    /// The width in bytes.
+    pub(crate) bytes: u32,
+    /// What the instruction does.
+    pub(crate) kind: AccessKind,
+}
+
 /// The values that a program may return, as far as its instructions tell without an analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]

@@ -22,6 +22,8 @@ pub(super) enum Value {
     Context(i32),
     /// On some path, an address in the context, from its start.
     MaybeContext(i32),
+    /// On some path, an address in the context at an offset that the trace does not know.
+    VariableContext,
     /// A word of the context.
     ContextWord(ContextWord),
     /// The offset of a field, from a CO-RE record.
@@ -68,7 +70,10 @@ impl Value {
 
     /// Returns what is known on one of several paths.
     pub(super) fn on_some_path(self) -> Self {
-        self.context_offset().map_or(Self::Unknown, Self::MaybeContext)
+        match self {
+            Self::VariableContext => self,
+            _ => self.context_offset().map_or(Self::Unknown, Self::MaybeContext),
+        }
     }
 
     /// Returns a value that a call passes to a function: an address in the context, a map, or an address in a map's value.

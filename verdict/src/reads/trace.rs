@@ -2,37 +2,21 @@
 
 use super::{
     comparison::Comparison,
-    helper_memory::{read_arguments, written_arguments},
-    jumps::{
-        CALL, CALL_CODE, EXIT, INDIRECT_JUMP, JA, JEQ, JNE, callee, hidden_callees, jump_target, loop_heads,
-    },
+    context_argument::TracedArgument,
+    jumps::{CALL, EXIT, INDIRECT_JUMP, JA, JEQ, JNE, hidden_callees, jump_target, loop_heads},
     map_use::{MapAccess, TracedMapUse},
-    model::{ContextAccess, ContextWord, Read, ReadKind, Returns},
+    model::{ContextAccess, ContextWord, Read, ReadKind, Returns, VariableAccess},
     object::TracedObject,
     state::{State, Value},
 };
 use crate::{
-    kernel::{AccessKind, FieldFunction, LOAD_ACQUIRE, STORE_RELEASE},
+    kernel::{AccessKind, LOAD_ACQUIRE, STORE_RELEASE},
     limits,
 };
 use alloc::collections::BTreeMap;
 use core_relo::insn::{Class, Insn};
-use core_relo_object::{
-    ExternIndex,
-    helper_maps::map_argument,
-    link::{LinkedProgram, RefTarget},
-};
+use core_relo_object::link::{LinkedProgram, RefTarget};
 use hashbrown::{HashMap, HashSet};
-
-/// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
-const PROBE_READS: [i32; 2] = [4, 113];
-
-/// The helper `bpf_get_stack`.
-const GET_STACK: u32 = 67;
-
-/// The helpers that return the address of a map's value: `bpf_map_lookup_elem`, `bpf_get_local_storage`, `bpf_sk_storage_get`,
-/// `bpf_inode_storage_get`, `bpf_task_storage_get`, `bpf_map_lookup_percpu_elem` and `bpf_cgrp_storage_get`.
-const VALUE_LOOKUPS: [u32; 7] = [1, 81, 107, 145, 156, 195, 210];
 
 /// What a program reads, where it accesses its context, and how it uses maps.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +24,12 @@ pub(crate) struct Traced {
     pub(crate) reads: Vec<Read>,
     /// The accesses to the context without a CO-RE record, in the order of the instructions.
     pub(crate) context_accesses: Vec<ContextAccess>,
+    /// The accesses to the context without a CO-RE record at offsets that the trace does not know.
+    pub(crate) variable_accesses: Vec<VariableAccess>,
     /// The values that the program may return.
     pub(crate) returns: Returns,
+    /// The arguments of calls that are the context, or that kernels take for it.
+    pub(crate) arguments: Vec<TracedArgument>,
     /// The uses of maps, in the order of the instructions.
     pub(crate) map_uses: Vec<TracedMapUse>,
 }
@@ -85,28 +73,29 @@ pub(crate) fn trace(code: &LinkedProgram, records: &[(u32, usize)], object: &imp
     // The targets of indirect jumps are not known, so that a value may come from elsewhere.
     if code.insns.iter().any(|insn| insn.code == INDIRECT_JUMP) {
         trace.traced.map_uses.clear();
+        trace.traced.arguments.clear();
     }
     trace.traced
 }
 
-struct Trace<'r, O> {
-    records: &'r [(u32, usize)],
-    code: &'r LinkedProgram,
-    object: &'r O,
+pub(super) struct Trace<'r, O> {
+    pub(super) records: &'r [(u32, usize)],
+    pub(super) code: &'r LinkedProgram,
+    pub(super) object: &'r O,
     /// The first instructions of functions that later code or the kernel calls. When the trace arrives at such a function, it has not seen
     /// all calls. `None` before the first use.
-    hidden_callees: Option<HashSet<u32>>,
+    pub(super) hidden_callees: Option<HashSet<u32>>,
     /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each instruction moves them.
-    pending: BTreeMap<u32, Option<Box<State>>>,
+    pub(super) pending: BTreeMap<u32, Option<Box<State>>>,
     /// The arguments of functions that are called, as far as they are maps, values of maps or addresses in the context.
-    arguments: HashMap<u32, [Value; 5]>,
-    traced: Traced,
+    pub(super) arguments: HashMap<u32, [Value; 5]>,
+    pub(super) traced: Traced,
     /// The end of the program's own function.
-    main_end: u32,
+    pub(super) main_end: u32,
     /// The state at the current instruction; `None` after a jump without condition.
-    state: Option<Box<State>>,
+    pub(super) state: Option<Box<State>>,
     /// The state at the last jump without condition or exit.
-    last: Option<Box<State>>,
+    pub(super) last: Option<Box<State>>,
 }
 
 impl<O: TracedObject> Trace<'_, O> {
@@ -289,6 +278,11 @@ impl<O: TracedObject> Trace<'_, O> {
                 | (Value::Context(start), Value::ConstantRange(_, offset)) => {
                     start.checked_add(offset).map_or(Value::Unknown, Value::MaybeContext)
                 }
+                // The analysis of the program decides whether the number is a constant.
+                (Value::Context(_) | Value::MaybeContext(_) | Value::VariableContext, _)
+                | (_, Value::Context(_) | Value::MaybeContext(_) | Value::VariableContext) => {
+                    Value::VariableContext
+                }
                 // The verifier refuses the sum of two addresses.
                 (value @ Value::Element(_), _) | (_, value @ Value::Element(_)) => value,
                 _ => Value::Unknown,
@@ -372,7 +366,7 @@ impl<O: TracedObject> Trace<'_, O> {
     }
 
     /// Adds an access to the value of a map, if a register has an address there.
-    fn use_element(&mut self, insn: u32, address: Value, access: MapAccess) {
+    pub(super) fn use_element(&mut self, insn: u32, address: Value, access: MapAccess) {
         let map = match address {
             Value::Element(map) => Some(map),
             Value::KconfigAddress(_) => self.object.kconfig_map(),
@@ -381,94 +375,13 @@ impl<O: TracedObject> Trace<'_, O> {
         self.traced.map_uses.extend(map.map(|map| TracedMapUse { insn, map, access }));
     }
 
-    /// Adds the uses of maps by the call of a helper. Returns the value that the call returns.
-    fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
-        for register in written_arguments(helper) {
-            self.use_element(at, state.get(*register), MapAccess::Store);
-        }
-        if helper == GET_STACK {
-            self.use_element(at, state.get(2), MapAccess::StackBuffer);
-        }
-        for register in read_arguments(helper) {
-            self.use_element(at, state.get(*register), MapAccess::Load);
-        }
-        if let Some(function) = FieldFunction::of_helper(helper) {
-            self.use_element(at, state.get(function.register()), MapAccess::CallWithField(function));
-        }
-        let Some(argument) = map_argument(helper) else { return Value::Unknown };
-        let Value::Map(map) = state.get(argument.register) else { return Value::Unknown };
-        self.traced.map_uses.push(TracedMapUse { insn: at, map, access: MapAccess::Call(helper) });
-        if VALUE_LOOKUPS.contains(&helper) { Value::Element(map) } else { Value::Unknown }
-    }
-
-    fn call(&mut self, at: u32, insn: Insn, state: &mut State) {
-        if let Some(start) = callee(at, insn) {
-            let arguments = state.arguments();
-            self.pass_elements(at, start, arguments);
-            self.pass_arguments(start, arguments);
-        }
-        let is_probe_read = insn.src == 0 && PROBE_READS.contains(&insn.imm);
-        let read = match (state.get(1), state.get(2), state.get(3)) {
-            (Value::Stack(offset), Value::Constant(bytes), Value::FieldAddress(record)) if is_probe_read => {
-                u32::try_from(bytes).ok().map(|bytes| (offset, bytes, record))
-            }
-            _ => None,
-        };
-        let result = match insn.imm.try_into() {
-            Ok(helper) if insn.code == CALL_CODE && insn.src == 0 => self.call_with_map(at, helper, state),
-            _ => Value::Unknown,
-        };
-        if let Some(function) =
-            self.called_extern(at, insn).and_then(|called| self.object.field_kfunc(called))
-        {
-            self.use_element(at, state.get(function.register()), MapAccess::CallWithField(function));
-        }
-        state.call();
-        state.set(0, result);
-        if let Some((offset, bytes, record)) = read {
-            self.add(at, ReadKind::ProbeRead { record, bytes });
-            state.store(offset, bytes, Value::Field(record));
-        }
-    }
-
-    /// Adds the uses of maps whose values a call passes to a global function.
-    fn pass_elements(&mut self, at: u32, function: u32, arguments: [Value; 5]) {
-        let is_element = |argument: &Value| matches!(argument, Value::Element(_) | Value::KconfigAddress(_));
-        if !arguments.iter().any(is_element) {
-            return;
-        }
-        let copies = &self.code.functions;
-        let found = copies.binary_search_by_key(&function, |copy| copy.start).ok();
-        let copy = found.and_then(|position| copies.get(position));
-        if copy.is_some_and(|copy| self.object.is_global(self.code, *copy)) {
-            for (parameter, argument) in (0..).zip(arguments) {
-                self.use_element(at, argument, MapAccess::Pass { function, parameter });
-            }
-        }
-    }
-
-    /// Returns the extern that an instruction calls.
-    fn called_extern(&self, at: u32, insn: Insn) -> Option<ExternIndex> {
-        let is_call = insn.code == CALL_CODE && insn.src != 0;
-        let found = is_call.then(|| self.code.refs.binary_search_by_key(&at, |(call, _)| *call).ok())?;
-        match self.code.refs.get(found?) {
-            Some((_, RefTarget::Extern(index))) => Some(*index),
-            _ => None,
-        }
-    }
-
-    /// Records what a call passes to a function: maps that all calls pass, and addresses in the context that one passes.
-    fn pass_arguments(&mut self, start: u32, arguments: [Value; 5]) {
-        let arguments = arguments.map(Value::as_argument);
-        let known = self.arguments.entry(start).or_insert(arguments);
-        for (known, argument) in known.iter_mut().zip(arguments) {
-            *known = known.join(argument);
-        }
-    }
-
     /// Records an access to the context.
     fn access_context(&mut self, at: u32, insn: Insn, state: &State) {
         let Some((kind, base)) = AccessKind::of(insn) else { return };
+        if state.get(base) == Value::VariableContext {
+            let access = VariableAccess { insn: at, bytes: insn.access_bytes(), kind };
+            return self.traced.variable_accesses.push(access);
+        }
         let start = state.get(base).context_offset();
         if let Some(offset) = start.and_then(|start| start.checked_add(insn.off.into())) {
             let is_moved = start != Some(0);
@@ -482,7 +395,7 @@ impl<O: TracedObject> Trace<'_, O> {
         self.records.get(position).map(|(_, record)| *record)
     }
 
-    fn add(&mut self, insn: u32, kind: ReadKind) {
+    pub(super) fn add(&mut self, insn: u32, kind: ReadKind) {
         self.traced.reads.push(Read { insn, kind });
     }
 }

@@ -58,6 +58,8 @@ pub(super) enum Parameter {
     Memory,
     /// The context of the program.
     Context,
+    /// A dynptr, whose struct is only declared.
+    Dynptr,
     /// A number, or something that a tag names, or nothing that is known.
     Other,
 }
@@ -92,6 +94,7 @@ impl<'f> GlobalFunctions<'f> {
             Some(TagKind::Context) if self.has_context_type() => Parameter::Context,
             None if self.has_context_type() && self.is_named_context(pointee) => Parameter::Context,
             None if has_size(pointee) => Parameter::Memory,
+            None if is_declared_dynptr(pointee) => Parameter::Dynptr,
             _ => Parameter::Other,
         })
     }
@@ -108,7 +111,7 @@ impl<'f> GlobalFunctions<'f> {
     }
 
     /// Returns whether all kernels know the context of the program's type by the name of a struct.
-    fn has_context_type(&self) -> bool {
+    pub(super) fn has_context_type(&self) -> bool {
         use ProgramType as P;
         self.program_type.is_some_and(|program_type| {
             let varies = matches!(
@@ -187,11 +190,15 @@ fn has_size(pointee: Type<'_>) -> bool {
     matches!(pointee.kind(), Kind::Int | Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64)
 }
 
+fn is_declared_dynptr(pointee: Type<'_>) -> bool {
+    pointee.kind() == Kind::Fwd && pointee.name().as_bytes() == b"bpf_dynptr"
+}
+
 /// Returns whether no kernel knows the size of a type. Kernels since 6.8 take a dynptr for one whose struct is only declared.
 fn is_without_size(pointee: Type<'_>) -> bool {
     match pointee.kind() {
         Kind::Void | Kind::FuncProto => true,
-        Kind::Fwd => pointee.name().as_bytes() != b"bpf_dynptr",
+        Kind::Fwd => !is_declared_dynptr(pointee),
         _ => false,
     }
 }

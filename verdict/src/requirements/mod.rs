@@ -6,6 +6,7 @@ mod broken_rules;
 pub(crate) mod btf;
 mod checks;
 mod context;
+mod context_arguments;
 mod extern_need;
 mod global_functions;
 mod hook;

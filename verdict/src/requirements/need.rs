@@ -2,8 +2,8 @@
 
 use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{
-    FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, MapUse, ProgramFeature, SleepableCode,
-    SpecialField,
+    ContextArgument, FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, MapUse, ProgramFeature,
+    SleepableCode, SpecialField,
 };
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
@@ -102,6 +102,8 @@ pub enum Need {
         /// The rule that the prototype breaks.
         rule: FunctionRule,
     },
+    /// An argument of a call that every kernel refuses, because it is the context or is not.
+    ContextArgument(ContextArgument),
     /// A value of the kernel's configuration, by name.
     Kconfig(Box<str>),
 }
@@ -113,6 +115,7 @@ impl Need {
         matches!(
             self,
             Self::FunctionRule { .. }
+                | Self::ContextArgument(ContextArgument::ExpectedByFunction(_) | ContextArgument::Unexpected)
                 | Self::MapUse {
                     map_use: MapUse::FunctionArgument { .. } | MapUse::ContextArgument | MapUse::Field { .. },
                     ..
@@ -177,6 +180,7 @@ impl Need {
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::InsnRule(rule) => rule.to_string(),
             Self::FunctionRule { function, .. } => format!("global function `{function}`"),
+            Self::ContextArgument(argument) => argument.to_string(),
             Self::Kconfig(option) => format!("configuration value {}", name(option.as_bytes())),
         }
     }

@@ -5,6 +5,7 @@ use super::{
     attach_point::AttachPoint,
     broken_rules::broken_rule_sites,
     context::ContextKind,
+    context_arguments::context_argument_sites,
     extern_need::ExternNeed,
     global_functions::{GlobalFunctions, Parameter, ParameterTags},
     hook::Hook,
@@ -17,7 +18,7 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{FieldFunction, InsnFeature, SleepableCode},
-    reads::{ContextAccess, MapAccess, Read, Returns, Traced, TracedObject, trace},
+    reads::{ContextAccess, MapAccess, Read, Returns, Traced, TracedObject, VariableAccess, trace},
     source_line::source_line,
 };
 use core_relo::{
@@ -30,7 +31,7 @@ use core_relo_object::{
     ExternIndex, MapIndex, ProgramIndex,
     link::{ExternBinding, FunctionCopy, LinkError, LinkedProgram, ProgramLinker, RefTarget},
     load_plan::{AttachTarget, ProgramSettings},
-    object::{Object, Program, SecDef},
+    object::{Object, Program, ProgramType, SecDef},
 };
 
 /// The requirements of a program.
@@ -69,6 +70,9 @@ pub struct ProgramNeeds {
     pub context: Option<ContextKind>,
     /// The accesses to the context without CO-RE, whose place not every kernel permits.
     pub context_accesses: Vec<ContextAccess>,
+    /// The accesses to the context without CO-RE at offsets that the instructions alone do not tell. Every kernel refuses those at an offset
+    /// that its verifier does not know.
+    pub(crate) variable_accesses: Vec<VariableAccess>,
     /// What the program may return.
     pub returns: Returns,
 }
@@ -159,6 +163,7 @@ impl ProgramNeeds {
             reads: Vec::new(),
             context: sec_def.and_then(ContextKind::new),
             context_accesses: Vec::new(),
+            variable_accesses: Vec::new(),
             returns: Returns::Unknown,
         };
         if let Ok(code) = &needs.code {
@@ -172,11 +177,17 @@ impl ProgramNeeds {
     /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not every kernel permits.
     fn trace(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
-        let Traced { reads, mut map_uses, mut context_accesses, returns } =
+        let Traced { reads, mut map_uses, mut context_accesses, mut variable_accesses, arguments, returns } =
             trace(code, &self.records, &ProgramObject { parts, table });
         let (context, def) = (self.context, self.sec_def);
         context_accesses
             .retain(|access| def.is_some_and(|def| ContextKind::may_refuse(context, def, *access)));
+        // The first argument of an extension may be other memory.
+        let may_vary = |def: &SecDef| matches!(def.program_type, ProgramType::Syscall | ProgramType::Ext);
+        if def.is_none_or(may_vary) {
+            variable_accesses.clear();
+        }
+        self.variable_accesses = variable_accesses;
         let mut functions = None;
         map_uses.retain_mut(|map_use| match map_use.access {
             MapAccess::Pass { function, parameter } => {
@@ -190,11 +201,18 @@ impl ProgramNeeds {
                         map_use.access = MapAccess::PassAsContext;
                         true
                     }
-                    Parameter::Other => false,
+                    Parameter::Dynptr | Parameter::Other => false,
                 }
             }
             _ => true,
         });
+        if !arguments.is_empty() {
+            let btf = parts.linker.object().btf();
+            let functions = btf
+                .map(|btf| functions.get_or_insert_with(|| GlobalFunctions::new(code, btf, parts.tags, def)));
+            let functions = functions.as_deref();
+            self.sites.extend(context_argument_sites(&arguments, def, functions, parts.externs, table));
+        }
         self.sites.extend(map_use_sites(code, self.sec_def, parts.maps, &map_uses, table));
         sort_by_key(&mut self.sites, |site| site.insn);
         (self.reads, self.context_accesses, self.returns) = (reads, context_accesses, returns);

@@ -84,7 +84,7 @@ fn verdicts(age: Age, section: &str, called: Called) -> Vec<(Verdict, String)> {
     m.func_info(".text", &[(0, ty)]);
     let verdict = judge_bytes(&m.bytes(), |b| add_kernel_of(age, b), &KernelInputs::default());
     let program = verdict.programs.iter().find(|program| program.name == "main").unwrap();
-    let about = program.reasons.iter().filter(|reason| reason.text.contains("global function"));
+    let about = program.reasons.iter().filter(|reason| reason.text.starts_with("global function"));
     about.map(|reason| (reason.verdict, reason.text.clone())).collect()
 }
 

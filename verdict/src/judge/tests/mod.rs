@@ -4,6 +4,7 @@ mod architecture;
 mod attachments;
 mod btf;
 mod btf_policies;
+mod context_arguments;
 mod context_parts;
 mod contexts;
 mod errors;
@@ -30,6 +31,7 @@ mod special_fields;
 mod stack_buffers;
 mod struct_ops;
 mod value_parts;
+mod variable_contexts;
 
 use super::*;
 use crate::{
