@@ -177,7 +177,10 @@ pub enum StorageRelation {
     },
     /// The program has no map, and the owner has one. The first kernels with the rule accept the program, newer ones only if it does no
     /// tail calls.
-    Missing,
+    Missing {
+        /// The map of the owner.
+        expected: MapIndex,
+    },
 }
 
 /// Compares the cgroup storage of a program with that of the owner of a map.
@@ -185,9 +188,10 @@ pub fn compare_storages(owner: CgroupStorages, other: CgroupStorages) -> Storage
     let mut relation = StorageRelation::Same;
     let pairs = [(owner.shared, other.shared), (owner.per_cpu, other.per_cpu)];
     for (expected, found) in pairs.into_iter().filter(|(expected, found)| expected != found) {
-        match found {
-            Some(found) => return StorageRelation::Differs { found, expected },
-            None => relation = StorageRelation::Missing,
+        match (found, expected) {
+            (Some(found), expected) => return StorageRelation::Differs { found, expected },
+            (None, Some(expected)) => relation = StorageRelation::Missing { expected },
+            (None, None) => {}
         }
     }
     relation
@@ -295,7 +299,10 @@ mod tests {
         let [a, b] = [Some(MapIndex(0)), Some(MapIndex(1))];
         let shared = |shared| CgroupStorages { shared, per_cpu: None };
         assert_eq!(compare_storages(shared(a), shared(a)), StorageRelation::Same);
-        assert_eq!(compare_storages(shared(a), shared(None)), StorageRelation::Missing);
+        assert_eq!(
+            compare_storages(shared(a), shared(None)),
+            StorageRelation::Missing { expected: MapIndex(0) }
+        );
         let differs = StorageRelation::Differs { found: MapIndex(1), expected: a };
         assert_eq!(compare_storages(shared(a), shared(b)), differs);
         let per_cpu = CgroupStorages { shared: None, per_cpu: b };

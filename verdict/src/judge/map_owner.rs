@@ -5,7 +5,7 @@ use super::{
     model::{Reason, Verdict},
 };
 use crate::{
-    kernel::Answer,
+    kernel::{Answer, Evidence},
     requirements::{Hook, Need, ObjectNeeds, OwnedMap, ProgramNeeds, TargetKind},
 };
 use core_relo::{
@@ -99,6 +99,8 @@ impl MapUser<'_> {
 enum Relation {
     Same,
     Differs(OwnerDifference),
+    /// The properties differ, and this evidence shows that the kernel compares them.
+    DiffersWith(OwnerDifference, Evidence),
     /// Nothing tells. The value is the question.
     Undecided(String),
 }
@@ -116,8 +118,15 @@ impl Comparison<'_, '_> {
                 continue;
             }
             let answer = self.answers.facts.owner_rule(rule, self.map.map_type);
+            let (relation, answer) = match (relation, answer) {
+                (Relation::DiffersWith(difference, evidence), Answer::Present(_)) => {
+                    (Relation::Differs(difference), Answer::Present(evidence))
+                }
+                (Relation::DiffersWith(difference, _), answer) => (Relation::Differs(difference), answer),
+                other => other,
+            };
             let question = match (relation, answer) {
-                (_, Answer::Absent(_)) | (Relation::Same, _) => continue,
+                (_, Answer::Absent(_)) | (Relation::Same | Relation::DiffersWith(..), _) => continue,
                 (Relation::Differs(OwnerDifference { noun, found, expected }), Answer::Present(evidence)) => {
                     let what = format!("{noun} of {}: {found}, expected {expected}", other.name);
                     let text = format!("{} cannot share it: {what}", self.subject(other));
@@ -171,8 +180,8 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// Compares the cgroup storage of two programs. Newer kernels also refuse a program without storage that does tail calls, which no type
-    /// shows. All kernels let a program without tail calls follow.
+    /// Compares the cgroup storage of two programs. Newer kernels also refuse a program without storage that does tail calls. All kernels let a
+    /// program without tail calls follow.
     fn storage_relation(&self, first: &ProgramNeeds, other: &ProgramNeeds) -> Relation {
         let storages = |program: &ProgramNeeds| self.needs.owned_maps.storages(program.index);
         let name = |map: MapIndex| {
@@ -186,11 +195,19 @@ impl Comparison<'_, '_> {
                 found: name(found),
                 expected: expected.map_or_else(|| "none".to_owned(), name),
             }),
-            StorageRelation::Missing if !other.has_tail_calls() => Relation::Same,
-            StorageRelation::Missing => {
-                let question = "whether the kernel lets a program without cgroup storage follow one with it";
-                Relation::Undecided(question.to_owned())
-            }
+            StorageRelation::Missing { .. } if !other.has_tail_calls() => Relation::Same,
+            StorageRelation::Missing { expected } => match self.answers.facts.accepts_missing_storage() {
+                Answer::Present(_) => Relation::Same,
+                Answer::Absent(evidence) => {
+                    let difference = OwnerDifference {
+                        noun: "cgroup storage",
+                        found: "none, although the program does tail calls".to_owned(),
+                        expected: name(expected),
+                    };
+                    Relation::DiffersWith(difference, evidence)
+                }
+                Answer::Unknown(question) => Relation::Undecided(question),
+            },
         }
     }
 

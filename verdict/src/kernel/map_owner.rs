@@ -9,7 +9,7 @@ use super::{
         Mark::{self, InnerMember, Member},
     },
 };
-use core_relo_object::{map_owner::OwnerRule, object::MapType};
+use core_relo_object::{KernelVersion, map_owner::OwnerRule, object::MapType};
 
 /// The rules of maps of devices and CPUs, which have owners since this release.
 const OWNER: Change = Change::new(5, 18, &[Member("bpf_map", "owner")]);
@@ -31,7 +31,37 @@ fn change(rule: OwnerRule) -> Option<Change> {
     rule.since().map(|release| Change::new(release.major, release.minor, marks))
 }
 
+/// The releases that were observed to refuse a program without cgroup storage that does tail calls after one with it. Later releases of
+/// their series refuse it, too, and so do later series than the last.
+const REFUSE_MISSING_STORAGE: [KernelVersion; 3] = [
+    KernelVersion { major: 6, minor: 12, patch: 117 },
+    KernelVersion { major: 6, minor: 18, patch: 44 },
+    KernelVersion { major: 7, minor: 2, patch: 13 },
+];
+
+/// The release that was observed to accept it. Earlier releases of its series accept it, too.
+const ACCEPTS_MISSING_STORAGE: KernelVersion = KernelVersion { major: 6, minor: 1, patch: 176 };
+
 impl KernelFacts<'_> {
+    /// Answers whether the kernel lets a program without cgroup storage that does tail calls use a program array of one with it. The mark of
+    /// [`OwnerRule::CgroupStorage`] does not tell, because point releases changed the rule.
+    pub(crate) fn accepts_missing_storage(&self) -> Answer {
+        let question = "whether the kernel lets a program without cgroup storage follow one with it";
+        let Some((version, evidence)) = self.version() else { return Answer::Unknown(question.to_owned()) };
+        let is_of_series =
+            |other: &KernelVersion| (other.major, other.minor) == (version.major, version.minor);
+        let is_later = |other: &KernelVersion| version.patch >= other.patch;
+        let [.., last] = REFUSE_MISSING_STORAGE;
+        let mut refusing = REFUSE_MISSING_STORAGE.iter();
+        if version >= last || refusing.any(|other| is_of_series(other) && is_later(other)) {
+            return Answer::Absent(evidence);
+        }
+        if is_of_series(&ACCEPTS_MISSING_STORAGE) && version <= ACCEPTS_MISSING_STORAGE {
+            return Answer::Present(evidence);
+        }
+        Answer::Unknown(question.to_owned())
+    }
+
     /// Answers whether the kernel compares a property of the programs of a map.
     pub(crate) fn owner_rule(&self, rule: OwnerRule, map_type: MapType) -> Answer {
         if !rule.applies_to(map_type) {

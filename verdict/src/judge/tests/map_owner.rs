@@ -252,10 +252,11 @@ fn programs_with_other_cgroup_storage_cannot_share_a_map() {
     assert_eq!(judge_storage(&[0, 1], &[0]), [""; 0], "b does no tail calls");
 }
 
-/// Linux 6.17 accepts the second program. Later point releases refuse it if it does tail calls.
+/// Linux 6.17 accepts the second program. Later point releases refuse it if it does tail calls: 6.12.117, 6.18.44 and 7.2.13, and not
+/// 6.1.176.
 #[test]
 fn a_program_without_cgroup_storage_follows_one_with_it_if_it_does_no_tail_calls() {
-    let judge_calls = |calls: &[Insn]| {
+    let judge_calls = |calls: &[Insn], version: Option<[u16; 3]>| {
         let mut m = TestObject::new();
         let (_, jumps) = m.map("jumps", &[("type", PROG_ARRAY), ("max_entries", 1), ("key_size", 4)], None);
         let (_, storage) =
@@ -265,13 +266,27 @@ fn a_program_without_cgroup_storage_follows_one_with_it_if_it_does_no_tail_calls
         m.refer(first, 2, storage, false);
         let second = m.program("b", "tc", &[&load(1, 0)[..], calls, &returns(0)].concat());
         m.refer(second, 0, jumps, false);
-        let verdict = judge_owner(m, &LINUX_6_18);
+        let version = version.map(|[major, minor, patch]| {
+            let release = KernelVersion::release(major.try_into().unwrap(), minor.try_into().unwrap());
+            KernelVersion { patch, ..release }
+        });
+        let inputs = KernelInputs { version, ..KernelInputs::default() };
+        let verdict = judge_on(m, |b| add_owner(b, &LINUX_6_18), &inputs);
         let texts = verdict.reasons.iter().map(|reason| reason.text.clone());
         texts.filter(|text| text.contains("cgroup storage")).collect::<Vec<_>>()
     };
-    assert_eq!(judge_calls(&[]), Vec::<String>::new());
+    assert_eq!(judge_calls(&[], None), Vec::<String>::new());
+    assert_eq!(judge_calls(&[], Some([7, 2, 13])), Vec::<String>::new());
     let question = "map jumps: programs a and b may not be able to share it: whether the kernel lets a program without cgroup storage follow one with it";
-    assert_eq!(judge_calls(&[helper(12)]), [question]);
+    let calls = [helper(12)];
+    for version in [None, Some([6, 12, 50]), Some([6, 17, 3]), Some([7, 2, 0]), Some([6, 1, 200])] {
+        assert_eq!(judge_calls(&calls, version), [question], "{version:?}");
+    }
+    let text = "map jumps: programs a and b cannot share it: cgroup storage of b: none, although the program does tail calls, expected storage";
+    for version in [[6, 12, 117], [6, 18, 44], [6, 18, 50], [7, 2, 13], [7, 3, 0]] {
+        assert_eq!(judge_calls(&calls, Some(version)), [text], "{version:?}");
+    }
+    assert_eq!(judge_calls(&calls, Some([6, 1, 176])), Vec::<String>::new());
 }
 
 #[test]
