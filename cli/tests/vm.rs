@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{prebuilt, run, schema, text};
+use common::{prebuilt, run, run_in, schema, text};
 use serde_json::json;
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -240,5 +240,46 @@ fn an_object_is_loaded_as_a_whole_beside_its_programs() {
         assert_eq!((ran.exit, outcomes), (1, (&json!("refused"), &json!("refused"), &json!(true))));
         let ran = run(["check", text(&object), "--boot", text(&kernel)]);
         assert!(ran.out.contains("all programs together: refused"), "{ran:?}");
+    }
+}
+
+/// A program whose map has no size, so that no kernel loads it without settings.
+const UNSIZED: &str = r#"
+#define SEC(name) __attribute__((section(name), used))
+struct array { int (*type)[2]; int *key; long *value; };
+static void *(*const lookup)(void *, void *) = (void *)1;
+char LICENSE[] SEC("license") = "GPL";
+struct array counts SEC(".maps");
+SEC("xdp") int count(void *ctx) { int key = 0; return lookup(&counts, &key) ? 2 : 1; }
+"#;
+
+/// The verdict and the guest have the settings of the file.
+#[test]
+fn a_guest_loads_with_the_settings_of_the_project() {
+    let test = "a_guest_loads_with_the_settings_of_the_project";
+    let kernels = kernels(test);
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("counts.bpf.c"), UNSIZED).unwrap();
+    let args = ["-O2", "-g", "-target", "bpf", "-c", "counts.bpf.c", "-o", "counts.bpf.o"];
+    let Ok(compiled) = Command::new("clang").args(args).current_dir(dir.path()).status() else {
+        println!("SKIP {test}: no clang");
+        return;
+    };
+    assert!(compiled.success());
+    let config = "[[settings]]\nobject = \"counts*.o\"\nmax-entries = { counts = 4 }\n";
+    fs::write(dir.path().join("core-relo.toml"), config).unwrap();
+    for kernel in kernels {
+        let load = |args: &[&str]| {
+            let vm = ["vm", "counts.bpf.o", "--kernel", text(&kernel), "--format", "json"];
+            let ran = run_in(dir.path(), [&vm[..], args].concat());
+            let line = ran.lines().first().unwrap_or_else(|| panic!("{ran:?}")).clone();
+            (ran.exit, line["verdict"].clone(), line["reality"].clone())
+        };
+        assert_eq!(load(&[]), (0, json!("loads"), json!("loaded")));
+        assert_eq!(load(&["--no-config"]), (1, json!("needs_input"), json!("refused")));
+        let option = ["--no-config", "--max-entries", "counts=4"];
+        assert_eq!(load(&option), (0, json!("loads"), json!("loaded")));
+        // An option counts beside the file.
+        assert_eq!(load(&["--key-size", "counts=8"]), (1, json!("refused"), json!("refused")));
     }
 }
