@@ -127,13 +127,13 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             Need::FunctionRule { rule, .. } => format!("{}: {rule}", need.text()),
             Need::ContextArgument(argument) => argument.to_string(),
             Need::MapField { place: FieldPlace::LocalStorage, field, .. } => {
-                format!("local storage does not accept values with {}", field.name())
+                format!("local storage does not accept values with {}", field.field.name())
             }
             Need::MapField { place: FieldPlace::InnerMap, field, .. } => {
-                format!("maps of maps hold no maps of values with {}", field.name())
+                format!("maps of maps hold no maps of values with {}", field.field.name())
             }
             Need::MapField { place: FieldPlace::MappedSection, field, .. } => {
-                format!("the kernel maps no data with {} into memory", field.name())
+                format!("the kernel maps no data with {} into memory", field.field.name())
             }
             Need::Kconfig(name) if self.facts.unreadable_option(name).is_some() => {
                 format!("{} is unknown: the kernel's configuration cannot be read", need.text())
@@ -218,10 +218,10 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
             "programs of perf events cannot use maps with BPF_F_NO_PREALLOC".to_owned()
         }
         MapUse::Field { field, program_type: Some(program_type), .. } => {
-            format!("programs of type {program_type} cannot use maps with {}", field.name())
+            format!("programs of type {program_type} cannot use maps with {}", field.field.name())
         }
         MapUse::Field { field, program_type: None, .. } => {
-            format!("programs that may sleep cannot use maps with {}", field.name())
+            format!("programs that may sleep cannot use maps with {}", field.field.name())
         }
         MapUse::MissingField(FieldFunction { callee, field }) => format!(
             "{} takes a value with {}, which the kernel does not find in the types of the map",
@@ -234,6 +234,8 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
             field.name(),
             match form {
                 FieldForm::Nested => "in a struct or an array within the value".to_owned(),
+                FieldForm::Variable => "among variables".to_owned(),
+                FieldForm::ReloadedVariable => "behind an address that is loaded again".to_owned(),
                 FieldForm::KptrTag => "by the tag kptr".to_owned(),
                 FieldForm::KptrRefTag => "by the tag kptr_ref".to_owned(),
                 FieldForm::BesideRefused { other, .. } => format!("beside {}", other.name()),
@@ -281,20 +283,23 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
             "remove BPF_F_NO_PREALLOC from map_flags".to_owned()
         }
         MapUse::Field { field, .. } => {
-            format!("use {map} in programs of other types, or a map without {}", field.name())
+            format!("use {map} in programs of other types, or a map without {}", field.field.name())
         }
         MapUse::FormedField { form, .. } => match form {
             FieldForm::Nested => "make the field a member of the struct of the values".to_owned(),
+            FieldForm::Variable | FieldForm::ReloadedVariable => {
+                "a map with the lock in its values, for kernels before 6.2".to_owned()
+            }
             FieldForm::KptrTag => {
                 "the tag kptr_ref, which kernels before 6.4 have in place of kptr".to_owned()
             }
             FieldForm::KptrRefTag => {
                 "the tag kptr, which kernels since 6.4 have in place of kptr_ref".to_owned()
             }
-            FieldForm::BesideRefused { other, is_repeated: true } => {
+            FieldForm::BesideRefused { other, is_repeated: true, .. } => {
                 format!("one {} in the values", other.name())
             }
-            FieldForm::BesideRefused { other, is_repeated: false } => {
+            FieldForm::BesideRefused { other, is_repeated: false, .. } => {
                 format!("values without {}, or a hash or an array", other.name())
             }
         },
@@ -372,9 +377,7 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
         Need::InsnRule(rule) => facts.insn_rule(*rule),
         Need::FunctionRule { rule, .. } => facts.function_rule(*rule),
         Need::ContextArgument(_) => ContextArgument::answer(),
-        Need::MapField { place, field, is_found } => {
-            facts.map_field(*place, *field).for_field_found(*is_found)
-        }
+        Need::MapField { place, field } => facts.map_field(*place, *field),
         Need::Kconfig(name) => match facts.loaded_kconfig(name) {
             KconfigAnswer::Value(_, evidence) => Answer::Present(evidence),
             KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),

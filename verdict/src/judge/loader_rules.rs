@@ -24,7 +24,8 @@ pub fn loader_reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
 /// Returns the reasons why the loader's load of the object fails on the kernel, one for each rule.
 pub(super) fn kernel_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let worst = |found: &RuleUse| {
-        let reasons = found.variables.iter().filter_map(|variable| {
+        // Of equal verdicts, the last one counts.
+        let reasons = found.variables.iter().rev().filter_map(|variable| {
             let found = RuleUse { what: variable.section_text(), ..found.clone() };
             mapping_reason(needs, &found, answers.facts.map_field(FieldPlace::MappedSection, variable.field))
         });

@@ -7,10 +7,11 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
+    field_places::{FieldForm, FieldHolder, ValueField},
     mark::{Mark, MarkPresence},
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
-    special_fields::{FieldForm, FieldFunction, FieldHolder, SpecialField},
+    special_fields::{FieldFunction, SpecialField},
 };
 use core_relo_object::object::{MapType, ProgramType};
 
@@ -34,13 +35,11 @@ pub enum MapUse {
     /// A program uses a map whose values have a special field.
     Field {
         /// The field.
-        field: SpecialField,
+        field: ValueField,
         /// The program's type. `None` for any program that may sleep.
         program_type: Option<ProgramType>,
         /// What has the field.
         holder: FieldHolder,
-        /// Whether each kernel that knows the field finds it, whatever else is in the values.
-        is_found: bool,
     },
     /// A function takes a special field of a map's value, and the kernel finds none in the type of the values.
     MissingField(FieldFunction),
@@ -132,7 +131,9 @@ impl MapUse {
             }
             Self::Sleepable(map_type) => sleepable_row(map_type)?,
             Self::SleepableAllocation | Self::PerfEventAllocation => [NO, YES, YES, YES],
-            Self::Field { field, program_type, holder, .. } => holder.apply(field_row(field, program_type)?),
+            Self::Field { field, program_type, holder } => {
+                field.apply(holder.apply(field_row(field.field, program_type)?))
+            }
             // Stable kernels have the check of 6.10, too, from 2024 on.
             Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
             Self::FormedField { form, .. } => form.row(),
@@ -247,10 +248,10 @@ impl KernelFacts<'_> {
                 "let programs of perf events use maps with BPF_F_NO_PREALLOC".to_owned()
             }
             MapUse::Field { field, program_type: Some(program_type), .. } => {
-                format!("let programs of type {program_type} use maps with {}", field.name())
+                format!("let programs of type {program_type} use maps with {}", field.field.name())
             }
             MapUse::Field { field, program_type: None, .. } => {
-                format!("let programs that may sleep use maps with {}", field.name())
+                format!("let programs that may sleep use maps with {}", field.field.name())
             }
             MapUse::Sockets { helper: MapUse::DELETE, program_type } => {
                 format!("let programs of type {program_type} take sockets out of maps")
@@ -263,6 +264,12 @@ impl KernelFacts<'_> {
             }
             MapUse::FormedField { function, form: FieldForm::BesideRefused { other, .. } } => {
                 format!("find {} beside {}", function.field.name(), other.name())
+            }
+            MapUse::FormedField { function, form: FieldForm::Variable } => {
+                format!("find {} among variables", function.field.name())
+            }
+            MapUse::FormedField { form: FieldForm::ReloadedVariable, .. } => {
+                "know the lock by another load of its address".to_owned()
             }
             MapUse::FormedField { form: FieldForm::KptrTag, .. } => "know the tag kptr for it".to_owned(),
             MapUse::FormedField { form: FieldForm::KptrRefTag, .. } => {
@@ -285,12 +292,16 @@ impl KernelFacts<'_> {
         };
         match map_use.row() {
             Some(mut row) => {
-                if let MapUse::Field { field: SpecialField::ResilientSpinLock, .. } = map_use
+                let used = match map_use {
+                    MapUse::Field { field, .. } => Some(field.field),
+                    _ => None,
+                };
+                if used == Some(SpecialField::ResilientSpinLock)
                     && self.find_mark(RESILIENT_LOCKS) == MarkPresence::Found
                 {
                     row = NEVER;
                 }
-                if let MapUse::Field { field: SpecialField::Timer | SpecialField::WorkQueue, .. } = map_use {
+                if let Some(SpecialField::Timer | SpecialField::WorkQueue) = used {
                     match self.find_mark(ANY_CONTEXT) {
                         MarkPresence::Found => {
                             return Answer::from_btf(true, ANY_CONTEXT.to_string());
@@ -312,7 +323,9 @@ impl KernelFacts<'_> {
                         ))
                     }
                     answer => match map_use {
-                        MapUse::Field { is_found, .. } => answer.for_field_found(is_found),
+                        MapUse::Field { field, holder, .. } => {
+                            self.if_found(answer, field, holder == FieldHolder::Variable)
+                        }
                         _ => answer,
                     },
                 }

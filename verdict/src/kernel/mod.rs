@@ -19,7 +19,7 @@
 //! | `map_owner` | the properties that the programs of a program array have in common |
 //! | `insn_rules` | the encodings that no known kernel accepts |
 //! | `jit` | what needs the JIT compiler, and what the compilers of some architectures lack |
-//! | `map_limits`, `map_uses`, `special_fields` | the maps that only some kernels create, or let programs use |
+//! | `map_limits`, `map_uses`, `special_fields`, `field_places` | the maps that only some kernels create, or let programs use |
 //! | `function_rules` | the prototypes of global functions that kernels accept |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
@@ -42,6 +42,7 @@ mod enumeration;
 mod error_injection;
 mod facts;
 mod features;
+mod field_places;
 mod first_observed;
 mod function_rules;
 mod helper_call;
@@ -77,6 +78,7 @@ pub(crate) use context_parts::{ContextPart, LOAD_ACQUIRE, STORE_RELEASE};
 pub use core_relo_object::{KernelVersion, KernelVersionError};
 pub use facts::KernelFacts;
 pub use features::feature_release;
+pub use field_places::{FieldForm, FieldHolder, FieldPlace, ValueField};
 pub use first_observed::KernelNumber;
 pub use function_rules::FunctionRule;
 pub(crate) use helper_call::needs_device;
@@ -92,4 +94,4 @@ pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub use report::Fact;
 pub use restrictions::{D_PATH, is_d_path_function};
-pub use special_fields::{FieldCallee, FieldForm, FieldFunction, FieldHolder, FieldPlace, SpecialField};
+pub use special_fields::{FieldCallee, FieldFunction, SpecialField};

@@ -1,10 +1,5 @@
 //! The special fields of map values, and the maps that may have them, observed on real kernels.
 
-use super::{
-    answer::{Answer, Evidence, EvidenceSource},
-    facts::KernelFacts,
-    observed::Observations,
-};
 use core_relo_object::object::MapType;
 
 /// A field of map values that the kernel manages.
@@ -108,36 +103,12 @@ impl SpecialField {
     }
 
     /// Returns whether each observed kernel knows the field. Linux 6.18 knows all.
-    const fn known_row(self) -> [bool; 4] {
+    pub(super) const fn known_row(self) -> [bool; 4] {
         match self {
             Self::SpinLock => [true; 4],
             Self::Timer | Self::KernelPointer => [false, true, true, true],
             Self::WorkQueue | Self::ListHead | Self::TreeRoot => [false, false, true, true],
             Self::ResilientSpinLock | Self::TaskWork => [false, false, false, true],
-        }
-    }
-
-    /// Returns whether all observed kernels accept the field at a place.
-    pub(crate) fn always_fits_place(self, place: FieldPlace) -> bool {
-        self.place_row(place) == [YES; 4]
-    }
-
-    /// Returns whether each observed kernel accepts the field at a place. Older kernels do not know the field.
-    const fn place_row(self, place: FieldPlace) -> [Option<bool>; 4] {
-        match (place, self) {
-            // Lists and trees need a lock.
-            (FieldPlace::InnerMap, Self::SpinLock) => [NO, NO, YES, YES],
-            (FieldPlace::InnerMap, _)
-            | (FieldPlace::LocalStorage, Self::SpinLock | Self::ResilientSpinLock) => [YES; 4],
-            // Variables are searched for fields since 5.15. Kernels without the field map the section.
-            (FieldPlace::LocalStorage, Self::Timer)
-            | (FieldPlace::MappedSection, Self::SpinLock | Self::Timer) => [YES, NO, NO, NO],
-            (FieldPlace::LocalStorage, Self::WorkQueue | Self::ListHead | Self::TreeRoot)
-            | (FieldPlace::MappedSection, Self::WorkQueue) => [YES, YES, NO, NO],
-            (FieldPlace::LocalStorage, Self::TaskWork) | (FieldPlace::MappedSection, _) => {
-                [YES, YES, YES, NO]
-            }
-            (FieldPlace::LocalStorage, Self::KernelPointer) => [YES, NO, YES, YES],
         }
     }
 }
@@ -220,114 +191,6 @@ impl FieldFunction {
         match self.field {
             SpecialField::TaskWork => 2,
             _ => 1,
-        }
-    }
-}
-
-/// A form of a special field that only some kernels find in the values of maps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "reasons name each")]
-pub enum FieldForm {
-    /// A field in a struct, or in an array, within the struct of the values (6.11).
-    Nested,
-    /// A pointer with the tag `kptr` (6.4).
-    KptrTag,
-    /// A pointer with the tag `kptr_ref`, as the tag `kptr` was before 6.4.
-    KptrRefTag,
-    /// A field beside another that the kernel does not accept in such values.
-    BesideRefused {
-        /// The other field.
-        other: SpecialField,
-        /// Whether values have the other field several times. Otherwise, maps of the type may not have it.
-        is_repeated: bool,
-    },
-}
-
-/// What has a special field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the tables have rows for each")]
-pub enum FieldHolder {
-    /// The values of a map.
-    Value,
-    /// The values of a map that programs only write to. The kernel takes no types of such values from 6.2 on.
-    WriteOnlyValue,
-    /// A data section. Linux 5.10 does not look for fields among variables.
-    Variable,
-}
-
-impl FieldHolder {
-    /// Returns what the observed kernels do, where `row` is what they do about members of values.
-    pub(super) const fn apply(self, [oldest, older, newer, newest]: [Option<bool>; 4]) -> [Option<bool>; 4] {
-        match self {
-            Self::Value => [oldest, older, newer, newest],
-            Self::WriteOnlyValue => [oldest, older, YES, YES],
-            Self::Variable => [YES, older, newer, newest],
-        }
-    }
-}
-
-impl FieldForm {
-    /// Returns whether each observed kernel finds fields of the form.
-    pub(super) fn row(self) -> [Option<bool>; 4] {
-        match self {
-            // Before 6.2, a kernel looks for fields of each kind apart.
-            Self::BesideRefused { other, is_repeated } => {
-                let [oldest, older, newer, newest] = other.known_row();
-                let refuses = [oldest && !is_repeated, older && !is_repeated, newer, newest];
-                refuses.map(|refuses| Some(!refuses))
-            }
-            Self::Nested => [NO, NO, YES, YES],
-            Self::KptrTag => [None, NO, YES, YES],
-            Self::KptrRefTag => [None, YES, NO, NO],
-        }
-    }
-}
-
-/// A place of values with a special field where some kernels create no map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the judge has a message for each")]
-pub enum FieldPlace {
-    /// Local storage, which no loader creates without types.
-    LocalStorage,
-    /// The inner maps of a map of maps.
-    InnerMap,
-    /// A data section that a loader maps into memory.
-    MappedSection,
-}
-
-const YES: Option<bool> = Some(true);
-const NO: Option<bool> = Some(false);
-
-impl KernelFacts<'_> {
-    /// Answers whether the kernel creates maps whose values have a special field at a place.
-    pub(crate) fn map_field(&self, place: FieldPlace, field: SpecialField) -> Answer {
-        let row = field.place_row(place);
-        let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
-        // What Linux 6.18 does, where 6.12 and 7.2 differ.
-        let is_late = match place {
-            FieldPlace::MappedSection => true,
-            FieldPlace::LocalStorage => field == SpecialField::TaskWork,
-            FieldPlace::InnerMap => false,
-        };
-        let observations = observations.with_late(is_late.then_some(false));
-        let what = match place {
-            FieldPlace::MappedSection => "map such sections into memory",
-            FieldPlace::LocalStorage | FieldPlace::InnerMap => "create such maps",
-        };
-        let text = format!("kernels like this one {what}");
-        let exists = Answer::Present(Evidence { source: EvidenceSource::Version, text });
-        self.answer_observed(observations, what, exists)
-    }
-}
-
-impl Answer {
-    /// Returns the answer about a special field, if other parts of the values decide on whether the kernel finds the field.
-    pub(crate) fn for_field_found(self, is_found: bool) -> Self {
-        match self {
-            Self::Absent(_) if !is_found => Self::Unknown(
-                "a kernel that refuses another part of the value does not find the field".into(),
-            ),
-            answer => answer,
         }
     }
 }

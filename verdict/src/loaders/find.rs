@@ -2,8 +2,8 @@
 
 use super::{aya, map_fields, rules::LoaderRule};
 use crate::{
-    kernel::SpecialField,
-    requirements::{ArrayProgram, MappedSection, ProgramNeeds, mapped_sections},
+    kernel::ValueField,
+    requirements::{ArrayProgram, MappedSection, ProgramNeeds},
 };
 use core_relo::{Name, Relocs, explain::text, ext::RelocKind, insn::INSN_BYTES};
 use core_relo_object::{
@@ -42,14 +42,14 @@ pub struct RuleUse {
 pub struct ManagedVariable {
     /// The name of the section's map.
     pub map: String,
-    /// The kind of the variable.
-    pub field: SpecialField,
+    /// The variable, or the member of the variable.
+    pub field: ValueField,
 }
 
 impl ManagedVariable {
     /// Returns the section with the variable as text.
     pub(crate) fn section_text(&self) -> String {
-        format!("map {}: has a {}, and a variable that user space sees", self.map, self.field.name())
+        format!("map {}: has a {}, and a variable that user space sees", self.map, self.field.field.name())
     }
 }
 
@@ -58,14 +58,16 @@ impl ManagedVariable {
 pub(super) struct RuleUses(Vec<RuleUse>);
 
 impl RuleUses {
-    /// Adds the use of a rule that depends on a variable.
-    fn add_variable(&mut self, rule: LoaderRule, variable: ManagedVariable) {
-        self.add(rule, || variable.section_text());
-        let known = self.0.iter_mut().find(|known| known.rule == rule);
-        if let Some(known) =
-            known.filter(|known| known.variables.iter().all(|other| other.field != variable.field))
-        {
-            known.variables.push(variable);
+    /// Adds the use of a rule that depends on the variables of a section.
+    fn add_section(&mut self, rule: LoaderRule, section: &MappedSection<'_>) {
+        let variable = |field: &ValueField| ManagedVariable { map: name(section.map), field: *field };
+        let mut variables = section.fields.iter().map(variable).peekable();
+        self.add(rule, || variables.peek().map_or_else(String::new, ManagedVariable::section_text));
+        let Some(known) = self.0.iter_mut().find(|known| known.rule == rule) else { return };
+        for variable in variables {
+            if known.variables.iter().all(|other| other.field != variable.field) {
+                known.variables.push(variable);
+            }
         }
     }
 
@@ -83,6 +85,7 @@ pub(crate) fn find_rule_uses(
     linker: &ProgramLinker<'_, '_>,
     relocs: Option<&Relocs<'_>>,
     programs: &[ProgramNeeds],
+    mapped_sections: &[MappedSection<'_>],
 ) -> Vec<RuleUse> {
     let (object, mut uses) = (linker.object(), RuleUses::default());
     let used_maps = used_maps(programs);
@@ -91,8 +94,8 @@ pub(crate) fn find_rule_uses(
             add_map_uses(object, map, used_maps.contains(&index), &mut uses);
         }
     }
-    for MappedSection { map, field } in mapped_sections(linker) {
-        uses.add_variable(LoaderRule::MappedField, ManagedVariable { map: name(map), field });
+    for section in mapped_sections {
+        uses.add_section(LoaderRule::MappedField, section);
     }
     if let Some(btf) = object.btf().filter(|_| object.maps().iter().any(|map| !map.is_legacy)) {
         map_fields::find(btf, &mut uses);

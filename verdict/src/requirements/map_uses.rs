@@ -1,32 +1,37 @@
 //! The uses of maps by a program that some kernels refuse.
 
 use super::{
+    data_fields::DataFields,
+    field_search::FieldParts,
     instructions::usize_of,
     need::{Need, NeedTable},
+    outside_uses::outside_uses,
     program::Site,
-    value_fields::{Part, PossibleFields, are_found, is_aligned, own_field, parts_of},
+    value_fields::PossibleFields,
 };
 use crate::{
-    kernel::{FieldForm, FieldHolder, FieldPlace, MapUse, SpecialField},
+    kernel::{FieldCallee, FieldForm, FieldFunction, FieldHolder, MapUse, SpecialField, ValueField},
     reads::{MapAccess, TracedMapUse},
 };
-use core_relo::{
-    BitOffset, Name, TypeId,
-    btf::{Btf, Kind, SecInfo, Type},
-    insn::Class,
-};
+use core_relo::{Name, TypeId, btf::Btf, insn::Class};
 use core_relo_object::{
     MapIndex,
     link::{LinkedProgram, MapEntry, MapSource, ProgramLinker, RefTarget},
     load_plan::{MapSettings, Settings},
     object::{AttachType, DataKind, MapDef, MapType, ProgramType, SecDef},
 };
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 /// `BPF_F_NO_PREALLOC`, `BPF_F_RDONLY_PROG`, and `BPF_F_WRONLY_PROG`.
 const NO_PREALLOC: u32 = 1 << 0;
 const READ_ONLY_PROG: u32 = 1 << 7;
-const WRITE_ONLY_PROG: u32 = 1 << 8;
+pub(super) const WRITE_ONLY_PROG: u32 = 1 << 8;
+
+/// The number of `bpf_spin_unlock`.
+const SPIN_UNLOCK: u32 = 94;
+
+/// The instructions before a call among which the load of its argument is searched for.
+const LOADS_BEFORE_CALL: usize = 16;
 
 /// What the uses of a map depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +44,7 @@ pub(super) struct UsedMap {
     /// Whether programs only write to the map.
     is_write_only: bool,
     /// The size of the values, if the settings of a load change that of a data section.
-    data_bytes: Option<u32>,
+    pub(super) data_bytes: Option<u32>,
     /// Whether the map is a hash that allocates its elements later.
     allocates_later: bool,
     /// The special fields of the values, if the kernel creates the map with them.
@@ -53,14 +58,12 @@ pub(super) struct UsedMap {
 /// The special fields of a map's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ValueFields {
-    fields: Vec<SpecialField>,
+    fields: Vec<ValueField>,
     holder: FieldHolder,
-    /// Whether each kernel that knows a field finds it, whatever else is in the values.
-    are_found: bool,
 }
 
 impl ValueFields {
-    const NONE: Self = Self { fields: Vec::new(), holder: FieldHolder::Value, are_found: true };
+    const NONE: Self = Self { fields: Vec::new(), holder: FieldHolder::Value };
 }
 
 impl UsedMap {
@@ -72,7 +75,12 @@ impl UsedMap {
             let mut map = Self::new(entry, settings, btf);
             if let (MapSource::Data(section), Some(data), Some(_)) = (entry.source, &mut data, map.map_type) {
                 // The kernel refuses the types of a read-only map with fields. A loader creates it without types.
-                map.fields = if map.is_read_only { ValueFields::NONE } else { data.of_section(section.name) };
+                if !map.is_read_only {
+                    let fields = data.of_section(section.name).to_vec();
+                    let nested = fields.iter().filter(|field| field.is_nested);
+                    map.formed_fields = nested.map(|nested| (nested.field, FieldForm::Nested)).collect();
+                    map.fields = ValueFields { fields, holder: FieldHolder::Variable };
+                }
             }
             map
         });
@@ -123,6 +131,14 @@ impl UsedMap {
         self.is_read_only || self.is_write_only
     }
 
+    /// Returns the variables of a data section that the kernel manages.
+    pub(super) fn managed_variables(&self) -> &[ValueField] {
+        match self.fields.holder {
+            FieldHolder::Variable => &self.fields.fields,
+            FieldHolder::Value | FieldHolder::WriteOnlyValue => &[],
+        }
+    }
+
     fn define(&mut self, def: &MapDef, btf: Option<&Btf<'_>>) {
         self.map_type = def.known_type();
         self.is_read_only = def.map_flags & READ_ONLY_PROG != 0;
@@ -135,55 +151,53 @@ impl UsedMap {
             (self.map_type, btf, def.key_type, def.value_type)
             && !loses_types(def, map_type, key, btf)
         {
-            self.find_missing_fields(btf, value, map_type);
+            let Ok(value) = btf.strip(value) else { return };
+            let possible = PossibleFields::of_value(btf, value);
+            let parts =
+                if possible.is_empty() { FieldParts::default() } else { FieldParts::of_value(btf, value) };
+            self.find_missing_fields(&possible, &parts, map_type);
             // Some kernels find no field beside one that they refuse.
-            let is_beside =
-                |(_, form): &(SpecialField, FieldForm)| matches!(form, FieldForm::BesideRefused { .. });
+            let is_beside = |(_, form): &(SpecialField, FieldForm)| {
+                matches!(form, FieldForm::BesideRefused { is_nested: false, .. })
+            };
             if self.formed_fields.iter().any(is_beside) {
                 return;
             }
-            let is_missing = |field: &SpecialField| self.missing_fields.contains(field);
-            let fits = |field: &SpecialField| field.fits(map_type) && has_field(btf, value, *field);
-            let fields = SpecialField::ALL.into_iter().filter(|field| !is_missing(field) && fits(field));
-            let fields: Vec<_> = fields.collect();
-            let are_found = fields.is_empty() || are_members_found(btf, value, Some(map_type));
+            let mut fields = parts.fields(Some(map_type));
+            fields.retain(|ValueField { field, .. }| {
+                field.fits(map_type) && !self.missing_fields.contains(field)
+            });
             let holder = if self.is_write_only { FieldHolder::WriteOnlyValue } else { FieldHolder::Value };
-            self.fields = ValueFields { fields, holder, are_found };
+            self.fields = ValueFields { fields, holder };
         } else {
             self.missing_fields = SpecialField::ALL.to_vec();
         }
     }
 
-    /// Finds the special fields that no kernel, or only some, find in values of a type in a map of a type.
-    fn find_missing_fields(&mut self, btf: &Btf<'_>, value: TypeId, map_type: MapType) {
-        let Ok(value) = btf.strip(value) else { return };
-        let possible = PossibleFields::of_value(btf, value);
-        // Kernels that know such a field refuse the types of the values, or find no field in them.
-        let refused = |field: SpecialField| {
-            let offsets = field_offsets(value, btf, field);
-            let is_repeated = offsets.len() > 1;
-            let is_aligned = offsets.first().is_some_and(|offset| is_aligned(*offset, field));
-            let is_refused = is_repeated || (is_aligned && field.never_fits(map_type));
-            is_refused.then_some(FieldForm::BesideRefused { other: field, is_repeated })
+    /// Finds the special fields that no kernel, or only some, find in values with some parts in a map of a type.
+    fn find_missing_fields(&mut self, possible: &PossibleFields, parts: &FieldParts, map_type: MapType) {
+        let refused = parts.refused(map_type);
+        // No kernel finds one of several members, or one that maps of the type may not have.
+        let is_refused = |field: &SpecialField| {
+            refused.iter().any(|form| match form {
+                FieldForm::BesideRefused { other, is_nested: false, .. } => other == field,
+                _ => false,
+            })
         };
-        let single = possible.iter().filter(|field| value.kind() == Kind::Struct && field.is_single());
-        let refused: Vec<_> = single.filter_map(|field| Some((field, refused(field)?))).collect();
         let is_missing = |field: &SpecialField| {
-            !possible.contains(*field)
-                || field.never_fits(map_type)
-                || refused.iter().any(|(refused, _)| refused == field)
+            !possible.contains(*field) || field.never_fits(map_type) || is_refused(field)
         };
         self.missing_fields = SpecialField::ALL.into_iter().filter(is_missing).collect();
         for field in SpecialField::ALL.into_iter().filter(|field| !self.missing_fields.contains(field)) {
             self.formed_fields.extend(possible.form(field).map(|form| (field, form)));
-            self.formed_fields.extend(refused.iter().map(|(_, form)| (field, *form)));
+            self.formed_fields.extend(refused.iter().map(|form| (field, *form)));
         }
     }
 }
 
 /// Returns whether no kernel creates a map with the types of its keys and values, if the values have a special field. A loader then creates
 /// the map without types (kernel: `map_check_btf`, `array_map_check_btf`).
-fn loses_types(def: &MapDef, map_type: MapType, key: TypeId, btf: &Btf<'_>) -> bool {
+pub(super) fn loses_types(def: &MapDef, map_type: MapType, key: TypeId, btf: &Btf<'_>) -> bool {
     let is_array = matches!(map_type, MapType::Array | MapType::PercpuArray);
     def.map_flags & READ_ONLY_PROG != 0 || (is_array && !may_be_index(btf, key))
 }
@@ -197,118 +211,6 @@ fn may_be_index(btf: &Btf<'_>, key: TypeId) -> bool {
 /// Returns a map's name as reasons have it.
 pub(super) fn map_name(name: &[u8]) -> String {
     core_relo::explain::text(Name::new(name).shortened())
-}
-
-/// A special field of a map's values at a place that some kernel does not accept.
-pub(super) struct RestrictedField {
-    pub(super) place: FieldPlace,
-    pub(super) field: SpecialField,
-    /// Whether each kernel that knows the field finds it, whatever else is in the values.
-    pub(super) is_found: bool,
-}
-
-/// Returns the special fields of a map's values, and of its inner maps' values, at places that some kernel does not accept.
-pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<RestrictedField> {
-    use MapType as M;
-    let storage = |def: &&MapDef| {
-        let types = [M::SkStorage, M::InodeStorage, M::TaskStorage, M::CgrpStorage];
-        def.known_type().is_some_and(|map_type| types.contains(&map_type))
-    };
-    let keeps_types = |def: &&MapDef| match (def.known_type(), def.key_type) {
-        (Some(map_type), Some(key)) => {
-            def.map_flags & WRITE_ONLY_PROG == 0 && !loses_types(def, map_type, key, btf)
-        }
-        _ => false,
-    };
-    let maps = [
-        (FieldPlace::LocalStorage, Some(def).filter(storage)),
-        (FieldPlace::InnerMap, def.inner.as_deref().filter(keeps_types)),
-    ];
-    let mut found = Vec::new();
-    for (place, def) in maps {
-        let Some((def, value)) = def.and_then(|def| Some((def, def.value_type?))) else { continue };
-        // A loader creates inner maps of other types without the types of their values.
-        let is_kept = |field: SpecialField| {
-            place == FieldPlace::LocalStorage || def.known_type().is_some_and(|map_type| field.fits(map_type))
-        };
-        let fields = SpecialField::ALL.into_iter().filter(|field| !field.always_fits_place(place));
-        let fields: Vec<_> =
-            fields.filter(|field| is_kept(*field) && has_field(btf, value, *field)).collect();
-        if fields.is_empty() {
-            continue;
-        }
-        // No loader creates local storage without types.
-        let map_type = def.known_type().filter(|_| place != FieldPlace::LocalStorage);
-        let is_found = are_members_found(btf, value, map_type);
-        found.extend(fields.into_iter().map(|field| RestrictedField { place, field, is_found }));
-    }
-    found
-}
-
-/// Returns whether values of a type have one field of a kind, at a place that every kernel accepts.
-fn has_field(btf: &Btf<'_>, value: TypeId, field: SpecialField) -> bool {
-    let Some(value) = btf.strip(value).ok().filter(|ty| ty.kind() == Kind::Struct) else { return false };
-    if field == SpecialField::KernelPointer {
-        let is_named = |ty: Type<'_>| ty.name().as_bytes() == field.name().as_bytes();
-        let tag = |ty: TypeId| btf.ty(btf.ty(ty).filter(|ty| ty.kind() == Kind::Ptr)?.target()?);
-        let is_tagged = |ty: TypeId| tag(ty).is_some_and(|tag| tag.kind() == Kind::TypeTag && is_named(tag));
-        return value.members().any(|member| is_tagged(member.ty));
-    }
-    matches!(*field_offsets(value, btf, field), [offset] if is_aligned(offset, field))
-}
-
-/// Returns whether the kernel finds the fields among the members of a value, whatever the other members are.
-fn are_members_found(btf: &Btf<'_>, value: TypeId, map_type: Option<MapType>) -> bool {
-    let parts = btf.strip(value).ok().and_then(|value| parts_of(btf, value));
-    parts.is_some_and(|parts| are_found(btf, &parts, map_type))
-}
-
-/// Returns the special fields among the variables of a DATASEC, if the kernel takes its type for that of the map's value.
-fn data_fields(btf: &Btf<'_>, datasec: Type<'_>) -> ValueFields {
-    let offset = |bytes: u32| Some(BitOffset(bytes.checked_mul(8)?));
-    let part =
-        |info: &SecInfo| Some(Part { ty: btf.ty(btf.ty(info.ty)?.target()?)?, offset: offset(info.offset)? });
-    let Some(parts) = datasec.secinfos().map(|info| part(&info)).collect::<Option<Vec<_>>>() else {
-        return ValueFields::NONE;
-    };
-    let count = |field: SpecialField| parts.iter().filter(|part| own_field(part.ty) == Some(field)).count();
-    let fields = SpecialField::ALL.map(|field| (field, count(field)));
-    if fields.iter().any(|(field, count)| *count > 1 && field.is_single()) {
-        return ValueFields::NONE;
-    }
-    let fields: Vec<_> = fields.into_iter().filter(|(_, count)| *count > 0).map(|(field, _)| field).collect();
-    let are_found = fields.is_empty() || are_found(btf, &parts, None);
-    ValueFields { fields, holder: FieldHolder::Variable, are_found }
-}
-
-/// The special fields of the variables of data sections.
-struct DataFields<'o> {
-    btf: &'o Btf<'o>,
-    /// The DATASECs by name, the first of each. A hostile object has many sections of one name.
-    datasecs: HashMap<&'o [u8], Type<'o>>,
-    /// The fields of the sections that were asked for.
-    found: HashMap<TypeId, ValueFields>,
-}
-
-impl<'o> DataFields<'o> {
-    fn new(btf: &'o Btf<'o>, types: &[Type<'o>]) -> Self {
-        let mut datasecs = HashMap::new();
-        for ty in types {
-            datasecs.entry(ty.name().as_bytes()).or_insert(*ty);
-        }
-        Self { btf, datasecs, found: HashMap::new() }
-    }
-
-    fn of_section(&mut self, name: &[u8]) -> ValueFields {
-        let Some(datasec) = self.datasecs.get(name) else { return ValueFields::NONE };
-        self.found.entry(datasec.id()).or_insert_with(|| data_fields(self.btf, *datasec)).clone()
-    }
-}
-
-/// Returns the offsets of the members of a struct that are a special field.
-fn field_offsets(value: Type<'_>, btf: &Btf<'_>, field: SpecialField) -> Vec<BitOffset> {
-    let is_field = |ty: TypeId| btf.ty(ty).and_then(own_field) == Some(field);
-    value.members().filter(|member| is_field(member.ty)).map(|member| member.bit_offset).collect()
 }
 
 /// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.
@@ -386,35 +288,47 @@ pub(super) fn map_use_sites(
                 for (_, form) in map.formed_fields.iter().filter(|(field, _)| *field == function.field) {
                     add(*insn, map, MapUse::FormedField { function: *function, form: *form });
                 }
+                if map.fields.holder == FieldHolder::Variable && function.field == SpecialField::SpinLock {
+                    let variable_use = |form| MapUse::FormedField { function: *function, form };
+                    add(*insn, map, variable_use(FieldForm::Variable));
+                    if let Some(load) = reloaded_lock(code, *insn, *function) {
+                        add(load, map, variable_use(FieldForm::ReloadedVariable));
+                    }
+                }
             }
         }
     }
     sites
 }
 
-/// Returns the uses of data sections beyond the sizes that the settings of a load give them: addresses, and accesses by the next
-/// instruction.
-fn outside_uses<'m>(code: &LinkedProgram, maps: &'m [UsedMap]) -> Vec<(u32, &'m UsedMap, MapUse)> {
-    let find = |(at, target): &(u32, RefTarget)| {
-        let RefTarget::Data { map, offset } = target else { return None };
-        let map = maps.get(map.0)?;
-        let value_bytes = map.data_bytes?;
-        let load = code.insns.get(usize_of(*at)).filter(|load| load.is_ld_imm64())?;
-        let offset = offset.checked_add_signed(load.imm.into())?;
-        if offset >= u64::from(value_bytes) {
-            return Some((*at, map, MapUse::OutsideAddress { offset, value_bytes }));
+/// Returns the load of the lock's address after which a program releases the lock: the last instruction that writes to the register of the
+/// argument, without a call or a jump in between. Kernels before 6.2 take each load for another lock (kernel: `process_spin_lock`).
+fn reloaded_lock(code: &LinkedProgram, call: u32, function: FieldFunction) -> Option<u32> {
+    if function.callee != FieldCallee::Helper(SPIN_UNLOCK) {
+        return None;
+    }
+    // The second half of a load has no opcode, and no register.
+    let before = (0..call).rev().map_while(|at| Some((at, code.insns.get(usize_of(at))?)));
+    for (at, insn) in before.take(LOADS_BEFORE_CALL) {
+        match insn.class() {
+            Class::Jmp | Class::Jmp32 => return None,
+            Class::Ld if insn.is_ld_imm64() => {
+                if insn.dst == function.register() {
+                    let found = code.refs.binary_search_by_key(&at, |(load, _)| *load).ok()?;
+                    return matches!(code.refs.get(found), Some((_, RefTarget::Data { .. }))).then_some(at);
+                }
+            }
+            Class::Ld if insn.code != 0 => return None,
+            Class::Ld | Class::St => {}
+            // Atomic instructions write to their source.
+            Class::Stx | Class::Ldx | Class::Alu | Class::Alu64 => {
+                if [insn.dst, insn.src].contains(&function.register()) {
+                    return None;
+                }
+            }
         }
-        let next = code.insns.get(usize_of(at.checked_add(2)?))?;
-        let address = match next.class() {
-            Class::Ldx => next.src,
-            Class::St | Class::Stx => next.dst,
-            _ => return None,
-        };
-        let end = offset.checked_add_signed(next.off.into())?.checked_add(next.access_bytes().into())?;
-        let is_outside = address == load.dst && end > u64::from(value_bytes);
-        is_outside.then_some((*at, map, MapUse::OutsideAccess { end, value_bytes }))
-    };
-    code.refs.iter().filter_map(find).collect()
+    }
+    None
 }
 
 /// Returns whether every kernel writes to the buffer of `bpf_get_stack` in programs of a section. Those of raw tracepoints and fentry take
@@ -440,14 +354,13 @@ fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
         uses.extend(is_sleepable.then_some(MapUse::SleepableAllocation));
         uses.extend((def.program_type == ProgramType::PerfEvent).then_some(MapUse::PerfEventAllocation));
     }
-    let ValueFields { fields, holder, are_found } = &map.fields;
+    let ValueFields { fields, holder } = &map.fields;
     for field in fields {
         let program_types = [Some(Some(def.program_type)), is_sleepable.then_some(None)];
         uses.extend(program_types.into_iter().flatten().map(|program_type| MapUse::Field {
             field: *field,
             program_type,
             holder: *holder,
-            is_found: *are_found,
         }));
     }
     uses

@@ -1,8 +1,8 @@
 //! The maps of an object: their types, and what only user space can set.
 
 use super::{
-    map_uses::{RestrictedField, restricted_fields},
     need::{Need, NeedId, NeedTable},
+    restricted_fields::{RestrictedField, restricted_fields},
 };
 use crate::kernel::ProgramFeature;
 use core_relo::{
@@ -158,7 +158,7 @@ fn key_type_error(def: &MapDef, btf: &Btf<'_>) -> Option<MapDefError> {
 /// Returns the special fields of the values, and of inner maps' values, at places that some kernel does not accept.
 fn find_field_needs(def: &MapDef, btf: Option<&Btf<'_>>, table: &mut NeedTable) -> Vec<NeedId> {
     let fields = btf.map_or_else(Vec::new, |btf| restricted_fields(def, btf)).into_iter();
-    let need = |RestrictedField { place, field, is_found }| Need::MapField { place, field, is_found };
+    let need = |RestrictedField { place, field }| Need::MapField { place, field };
     fields.map(|restricted| table.add(need(restricted))).collect()
 }
 

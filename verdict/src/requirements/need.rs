@@ -3,7 +3,7 @@
 use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{
     ContextArgument, FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, MapUse, ProgramFeature,
-    SleepableCode, SpecialField,
+    SleepableCode, ValueField,
 };
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
@@ -87,9 +87,7 @@ pub enum Need {
         /// The place.
         place: FieldPlace,
         /// The field.
-        field: SpecialField,
-        /// Whether each kernel that knows the field finds it, whatever else is in the values.
-        is_found: bool,
+        field: ValueField,
     },
     /// Instructions that only newer kernels know.
     Instruction(InsnFeature),
@@ -169,13 +167,13 @@ impl Need {
             }
             Self::MapUse { map, map_use } => format!("map {map} {}", map_use_text(*map_use)),
             Self::MapField { place: FieldPlace::LocalStorage, field, .. } => {
-                format!("local storage of values with {}", field.name())
+                format!("local storage of values with {}", field.field.name())
             }
             Self::MapField { place: FieldPlace::InnerMap, field, .. } => {
-                format!("inner maps of values with {}", field.name())
+                format!("inner maps of values with {}", field.field.name())
             }
             Self::MapField { place: FieldPlace::MappedSection, field, .. } => {
-                format!("mapped data with {}", field.name())
+                format!("mapped data with {}", field.field.name())
             }
             Self::Instruction(feature) => feature.name().to_owned(),
             Self::InsnRule(rule) => rule.to_string(),
@@ -194,10 +192,10 @@ fn map_use_text(map_use: MapUse) -> String {
         MapUse::SleepableAllocation => "with BPF_F_NO_PREALLOC in programs that may sleep".to_owned(),
         MapUse::PerfEventAllocation => "with BPF_F_NO_PREALLOC in programs of perf events".to_owned(),
         MapUse::Field { field, program_type: Some(program_type), .. } => {
-            format!("with {} in programs of type {program_type}", field.name())
+            format!("with {} in programs of type {program_type}", field.field.name())
         }
         MapUse::Field { field, program_type: None, .. } => {
-            format!("with {} in programs that may sleep", field.name())
+            format!("with {} in programs that may sleep", field.field.name())
         }
         MapUse::MissingField(function) | MapUse::FormedField { function, .. } => {
             format!("as the map of a value for {}", field_callee_text(function.callee))

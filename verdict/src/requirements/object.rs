@@ -5,6 +5,7 @@ use super::{
     extern_need::ExternNeed,
     global_functions::ParameterTags,
     map_uses::UsedMap,
+    mapped_sections::mapped_sections,
     maps::MapNeed,
     need::NeedTable,
     owned_maps::OwnedMaps,
@@ -154,7 +155,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             .collect();
         set_struct_ops_members(&linker, &mut programs, table);
         let owned_maps = OwnedMaps::collect(&linker, &programs);
-        let mut rule_uses = find_rule_uses(&linker, relocs, &programs);
+        let mut rule_uses = find_rule_uses(&linker, relocs, &programs, &mapped_sections(&linker, &used_maps));
         let mut contents_error = None;
         let settings = Settings::default();
         let array_programs = array_programs(&linker, &settings).unwrap_or_else(|error| {

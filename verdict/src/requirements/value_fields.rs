@@ -8,7 +8,6 @@ use core_relo::{
     BitOffset, ByteSize, TypeId,
     btf::{Btf, Kind, Type},
 };
-use core_relo_object::object::MapType;
 use hashbrown::HashSet;
 
 /// The special fields that kernels may find in the values of a map.
@@ -93,14 +92,14 @@ impl PossibleFields {
         forms.next().is_none().then_some(first.form)
     }
 
+    /// Returns whether no kernel finds a field.
+    pub(super) fn is_empty(&self) -> bool {
+        self.any.is_empty() && self.formed.is_empty()
+    }
+
     /// Returns whether some kernel finds a field.
     pub(super) fn contains(&self, field: SpecialField) -> bool {
         self.any.contains(&field) || self.formed.iter().any(|formed| formed.field == field)
-    }
-
-    /// Returns the fields that some kernel finds.
-    pub(super) fn iter(&self) -> impl Iterator<Item = SpecialField> {
-        SpecialField::ALL.into_iter().filter(|field| self.contains(*field))
     }
 }
 
@@ -115,7 +114,7 @@ pub(super) fn mentions_field(btf: &Btf<'_>, ty: Type<'_>) -> bool {
             continue;
         }
         match ty.kind() {
-            Kind::Struct if FIELD_STRUCTS.contains(&ty.name().as_bytes()) => return true,
+            Kind::Struct if is_field_struct(ty) => return true,
             Kind::Struct | Kind::Union => pending.extend(ty.members().map(|member| member.ty)),
             Kind::Ptr => {
                 let target = ty.target().and_then(|target| btf.ty(target));
@@ -135,26 +134,8 @@ pub(super) fn mentions_field(btf: &Btf<'_>, ty: Type<'_>) -> bool {
 pub(super) struct Part<'b> {
     pub(super) ty: Type<'b>,
     pub(super) offset: BitOffset,
-}
-
-/// Returns the members of a struct. Returns `None` if one has no type.
-pub(super) fn parts_of<'b>(btf: &'b Btf<'b>, value: Type<'b>) -> Option<Vec<Part<'b>>> {
-    value.members().map(|member| Some(Part { ty: btf.ty(member.ty)?, offset: member.bit_offset })).collect()
-}
-
-/// Returns whether a kernel that knows one of the fields in a value finds it, whatever the other parts of the value are. From 6.2 on, a kernel
-/// that refuses a part of the value finds no field in it, and creates the map all the same (kernel: `btf_parse_fields`). A kernel that does not
-/// accept a field in maps of the type, `map_type`, creates the map without types.
-pub(super) fn are_found(btf: &Btf<'_>, parts: &[Part<'_>], map_type: Option<MapType>) -> bool {
-    let mut found = Vec::new();
-    parts.iter().all(|part| match own_field(part.ty) {
-        Some(field) if field.is_single() && is_aligned(part.offset, field) && !found.contains(&field) => {
-            found.push(field);
-            map_type.is_none_or(|map_type| field.fits(map_type))
-        }
-        Some(_) => false,
-        None => !mentions_field(btf, part.ty),
-    })
+    /// The size of a variable in its section.
+    pub(super) bytes: Option<ByteSize>,
 }
 
 /// Returns the special field that a type is the struct of.
@@ -169,6 +150,11 @@ pub(super) fn own_field(ty: Type<'_>) -> Option<SpecialField> {
 /// Returns whether the kernel finds a special field at an offset. It skips fields that are not aligned.
 pub(super) const fn is_aligned(offset: BitOffset, field: SpecialField) -> bool {
     offset.0.is_multiple_of(if field.bytes() < 8 { 32 } else { 64 })
+}
+
+/// Returns whether a struct has the name of one that the kernel manages.
+pub(super) fn is_field_struct(ty: Type<'_>) -> bool {
+    FIELD_STRUCTS.contains(&ty.name().as_bytes())
 }
 
 /// The names of the structs that the kernel manages.
@@ -195,30 +181,33 @@ struct MemberPlace {
 }
 
 /// A type, or the elements of an array in all its dimensions.
-struct Element<'b> {
-    ty: Type<'b>,
-    is_array: bool,
+pub(super) struct Element<'b> {
+    pub(super) ty: Type<'b>,
+    pub(super) is_array: bool,
     /// Whether the array has another number of elements than one.
-    is_repeated: bool,
+    pub(super) is_repeated: bool,
+    /// Whether the array has no elements.
+    pub(super) is_empty: bool,
 }
 
 impl<'b> Element<'b> {
     /// Fails for a type that is missing or in itself.
-    fn new(btf: &'b Btf<'b>, ty: TypeId) -> Result<Self, NoType> {
+    pub(super) fn new(btf: &'b Btf<'b>, ty: TypeId) -> Result<Self, NoType> {
         let ty = btf.ty(ty).ok_or(NoType)?;
-        let mut element = Self { ty, is_array: false, is_repeated: false };
+        let mut element = Self { ty, is_array: false, is_repeated: false, is_empty: false };
         for _ in 0..limits::NESTED_STRUCTS {
             let Some(array) = element.ty.array() else { return Ok(element) };
             element.ty = btf.ty(array.element).ok_or(NoType)?;
             element.is_array = true;
             element.is_repeated |= array.nelems != 1;
+            element.is_empty |= array.nelems == 0;
         }
         Err(NoType)
     }
 }
 
 /// A type that cannot be followed.
-struct NoType;
+pub(super) struct NoType;
 
 /// The tag of a pointer, as far as helpers accept it for the address of a kernel object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

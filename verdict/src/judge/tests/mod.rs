@@ -23,6 +23,7 @@ mod map_limits;
 mod map_owner;
 mod map_rules;
 mod map_uses;
+mod placed_fields;
 mod planning_errors;
 mod returns;
 mod settings;
