@@ -160,7 +160,7 @@ pub enum VariantError {
         #[source]
         cause: KernelValueError,
     },
-    /// The value of a variable cannot be set.
+    /// The value of a variable cannot be set, or the initial contents of a map have an error.
     #[error(transparent)]
     Set(#[from] LoadPlanError),
     /// The object cannot be linked.

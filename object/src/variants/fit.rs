@@ -12,7 +12,7 @@ use crate::{
     elf::{key, text},
     index::ProgramIndex,
     link::{MapSource, ProgramLinker, RefTarget},
-    load_plan::{InitialValues, SlotPlan},
+    load_plan::{InitialValues, LoadPlanError, SlotPlan},
     object::Object,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ impl VariantTable {
             constants: Vec::new(),
             maps_of,
             data_maps_of,
-            held_maps: collect_held_maps(&linker),
+            held_maps: collect_held_maps(&linker)?,
             initial_programs: Vec::new(),
             programs: names.programs.clone(),
             table: self.clone(),
@@ -204,12 +204,11 @@ fn collect_maps(object: &Object<'_>, linker: &ProgramLinker<'_, '_>) -> (MapsOfP
     (maps_of, data_maps_of)
 }
 
-/// Returns the maps that other maps hold initially. Errors in the contents of maps are those of planning the load.
-fn collect_held_maps(linker: &ProgramLinker<'_, '_>) -> BTreeSet<String> {
-    let elements = linker.initial_elements().unwrap_or_default();
-    let held = elements.into_iter().filter_map(|element| match element.slot {
+/// Returns the maps that other maps hold initially.
+fn collect_held_maps(linker: &ProgramLinker<'_, '_>) -> Result<BTreeSet<String>, LoadPlanError> {
+    let held = linker.initial_elements()?.into_iter().filter_map(|element| match element.slot {
         SlotPlan::Map(map) => linker.maps().get(map.0).map(|map| key(map.name)),
         _ => None,
     });
-    collect_ordered(held)
+    Ok(collect_ordered(held))
 }

@@ -15,12 +15,12 @@ use crate::{
     object::Object,
 };
 
-/// Collects the programs that maps contain initially and that some selection does not load. Errors in the contents of maps are those
-/// of planning the load.
+/// Collects the programs that maps contain initially and that some selection does not load.
 ///
 /// # Errors
 ///
-/// The alternatives of a group have different numbers of programs, so that none stands for the program in the map.
+/// * The contents of maps have an error, with which planning the load fails, too.
+/// * The alternatives of a group have different numbers of programs, so that none stands for the program in the map.
 pub(super) fn collect_initial_programs(
     object: &Object<'_>,
     linker: &ProgramLinker<'_, '_>,
@@ -36,13 +36,13 @@ pub(super) fn collect_initial_programs(
             found.push(InitialProgram { map, position, program });
         }
     };
-    for element in linker.initial_elements().unwrap_or_default() {
+    for element in linker.initial_elements()? {
         if let SlotPlan::Program(program) = element.slot {
             add(map_name(element.map), MapPosition::Key(element.key), program);
         }
     }
     if let Some(btf) = object.btf() {
-        for (map, table) in linker.struct_ops_tables().unwrap_or_default() {
+        for (map, table) in linker.struct_ops_tables()? {
             for (member, program) in table.members(btf) {
                 add(map_name(map), MapPosition::Member(key(member)), program);
             }

@@ -7,7 +7,7 @@ use super::{
 use crate::{kernel::FunctionRule, limits};
 use core::cell::OnceCell;
 use core_relo::{
-    Name, TypeId,
+    TypeId,
     btf::{Btf, Kind, Type},
 };
 use core_relo_object::{
@@ -173,11 +173,9 @@ impl<'f> GlobalFunctions<'f> {
         let global = Self::new(code, btf, parts.tags, def);
         let mut sites = Vec::new();
         for copy in functions.iter().filter(|copy| parts.linker.is_global(code, **copy)) {
-            let Some(ty) = code.function_type(copy.start).map(TypeId) else { continue };
-            for rule in global.broken_rules(ty) {
-                let name = btf.ty(ty).map(|ty| ty.name().as_bytes());
-                let function =
-                    core_relo::explain::text(Name::new(name.unwrap_or_default()).shortened()).into();
+            let Some(ty) = code.function_type(copy.start).and_then(|ty| btf.ty(TypeId(ty))) else { continue };
+            for rule in global.broken_rules(ty.id()) {
+                let function = core_relo::explain::text(ty.name().shortened()).into();
                 sites.push(Site { insn: copy.start, need: table.add(Need::FunctionRule { function, rule }) });
             }
         }

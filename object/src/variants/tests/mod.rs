@@ -404,6 +404,21 @@ fn program_arrays_follow_the_choice() {
     assert!(fit("group step = two > three").is_ok());
 }
 
+/// An array whose contents have an error has no programs that follow the choice. The error is that of planning the load.
+#[test]
+fn an_error_in_the_contents_of_maps_is_an_error_of_the_table() {
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(TypeId::VOID, &[]);
+    let (maps, _) = m.map("steps", &[("type", 3), ("max_entries", 2), ("key_size", 4)], Some(proto));
+    let section = m.code("raw_tp/one", &returns(0));
+    m.function("one", section, 0, 2);
+    let data = m.section(".data", SectionKind::Data, &[0; 4]);
+    let number = m.symbol("number", SymbolKind::Data, data, 0, 4);
+    m.reloc(maps, 24, number, 2);
+    let error = message(VariantTable::parse("optional one").unwrap().fit(&parse(&m.bytes())));
+    assert_eq!(error, "map `steps`: its value `number` is not a program of the object");
+}
+
 #[test]
 fn elements_that_a_caller_sets_are_programs_of_the_object_and_decide_first() {
     let bytes = sample_with_program_array();
