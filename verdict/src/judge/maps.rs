@@ -5,8 +5,8 @@ use super::{
     model::{Reason, ReasonKind, Requirement, Verdict},
 };
 use crate::{
-    kernel::{Answer, Evidence, EvidenceSource},
-    requirements::{MapDefError, MapInput, MapNeed, MapRule, NeedId},
+    kernel::{Answer, Evidence, EvidenceSource, ProgramFeature},
+    requirements::{MapDefError, MapInput, MapNeed, MapRule, Need, NeedId},
 };
 use core_relo_object::{
     load_plan::inner_map_name,
@@ -17,6 +17,7 @@ use core_relo_object::{
 pub(super) fn reasons(index: usize, map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let mut reasons: Vec<_> =
         map.needs.iter().filter_map(|need| need_reason(index, map, *need, answers)).collect();
+    reasons.extend(token_reason(map, answers));
     reasons.extend(map.errors.iter().map(|error| definition_reason(&map.name, *error)));
     reasons.extend(map.limits.iter().filter_map(|limit| limit_reason(&map.name, *limit, answers)));
     reasons.extend(map.inputs.iter().map(|input| {
@@ -43,6 +44,23 @@ fn need_reason(index: usize, map: &MapNeed, need: NeedId, answers: &KernelAnswer
     let reason = answers.reason(need)?;
     let requirement = Some(Requirement::MapNeed { map: index, need });
     Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
+}
+
+/// Returns the reason of a map with the flag for BPF tokens on a kernel that knows it. The kernel refuses the flag without a token, and a load with
+/// all privileges has none (kernel: `bpf_token_create`).
+fn token_reason(map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
+    let is_token =
+        |need: &&NeedId| matches!(answers.need(**need), Some(Need::Feature(ProgramFeature::MapToken)));
+    let need = map.needs.iter().find(is_token)?;
+    if !answers.get(*need)?.is_present() {
+        return None;
+    }
+    let text = format!("map {}: BPF_F_TOKEN_FD demands a BPF token, which user space must give", map.name);
+    let evidence =
+        Evidence { source: EvidenceSource::Object, text: format!("the definition of {}", map.name) };
+    let fix =
+        "remove BPF_F_TOKEN_FD from map_flags: loaders set it in loads with a token, such as `load --token`";
+    Some(Reason::new(ReasonKind::MapFlag, Verdict::NeedsInput, text).with_evidence(evidence).with_fix(fix))
 }
 
 fn definition_reason(map: &str, error: MapDefError) -> Reason {

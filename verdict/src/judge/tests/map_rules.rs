@@ -56,10 +56,10 @@ fn maps_of_struct_ops_are_no_map_definitions() {
     assert_eq!(verdict.verdict, Verdict::Refused);
 }
 
-/// Kernels since 6.9 take the flag with a token, which a verdict does not know.
+/// Kernels since 6.9 take the flag with a token, which only user space can give.
 #[test]
-fn kernels_before_6_9_know_no_tokens() {
-    let texts = |commands: &[(&str, i64)]| {
+fn maps_with_the_flag_for_tokens_need_a_token() {
+    let found = |commands: &[(&str, i64)]| {
         let mut m = program("tc", &returns(0));
         let map =
             [("type", 2), ("key_size", 4), ("value_size", 8), ("max_entries", 1), ("map_flags", 1 << 16)];
@@ -69,12 +69,14 @@ fn kernels_before_6_9_know_no_tokens() {
             b.enumeration("bpf_cmd", 4, false, commands);
         };
         let verdict = judge_on(m, kernel, &KernelInputs::default());
-        let texts = verdict.programs[0].reasons.iter().map(|reason| reason.text.clone());
-        texts.filter(|text| text.contains("TOKEN")).collect::<Vec<_>>()
+        let reasons = verdict.programs[0].reasons.iter().map(|reason| (reason.verdict, reason.text.clone()));
+        reasons.filter(|(_, text)| text.contains("TOKEN")).collect::<Vec<_>>()
     };
     let old = ("BPF_MAP_CREATE", 0);
-    assert_eq!(texts(&[old]), ["map m: the kernel lacks maps with BPF_F_TOKEN_FD"]);
-    assert_eq!(texts(&[old, ("BPF_TOKEN_CREATE", 36)]), [""; 0]);
+    let lacks = "map m: the kernel lacks maps with BPF_F_TOKEN_FD".to_owned();
+    assert_eq!(found(&[old]), [(Verdict::Refused, lacks)]);
+    let demands = "map m: BPF_F_TOKEN_FD demands a BPF token, which user space must give".to_owned();
+    assert_eq!(found(&[old, ("BPF_TOKEN_CREATE", 36)]), [(Verdict::NeedsInput, demands)]);
 }
 
 #[test]
