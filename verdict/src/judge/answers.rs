@@ -252,6 +252,14 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
                 "read it, and programs only write to the map"
             }
         ),
+        MapUse::KfuncArgument { is_read_only } => format!(
+            "the program passes the address of a value to a kfunc, which may {}",
+            if is_read_only {
+                "write to it, and programs only read the map"
+            } else {
+                "read it, and programs only write to the map"
+            }
+        ),
         MapUse::ContextArgument => {
             "the program passes the address of a value to a global function, which takes the context"
                 .to_owned()
@@ -311,6 +319,7 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
         MapUse::FunctionArgument { .. } => {
             "pass a copy of the value on the stack, or declare the function as `static`".to_owned()
         }
+        MapUse::KfuncArgument { .. } => "pass a copy of the value on the stack".to_owned(),
         MapUse::ContextArgument => "pass the context, or declare the function as `static`".to_owned(),
         MapUse::OutsideAddress { .. } | MapUse::OutsideAccess { .. } => {
             format!("--value-size {map}=N, or bpf_map__set_value_size(), with a size that has all variables")

@@ -58,6 +58,12 @@ pub enum MapUse {
         /// Whether programs only read values.
         is_read_only: bool,
     },
+    /// A program passes the address of a value to a kfunc, for memory that the kernel checks for reads and writes. Programs only read values
+    /// of the map, or only write to them.
+    KfuncArgument {
+        /// Whether programs only read values.
+        is_read_only: bool,
+    },
     /// A program passes the address of a value to a global function that takes the context.
     ContextArgument,
     /// A program has an address behind the end of a data section, which a load makes shorter (kernel: `array_map_direct_value_addr`).
@@ -135,7 +141,8 @@ impl MapUse {
                 field.apply(holder.apply(field_row(field.field, program_type)?))
             }
             // Stable kernels have the check of 6.10, too, from 2024 on.
-            Self::Sockets { helper: Self::DELETE, .. } => [YES, YES, NO, NO],
+            // Kernels before 6.12 were not observed with these kfuncs.
+            Self::Sockets { helper: Self::DELETE, .. } | Self::KfuncArgument { .. } => [YES, YES, NO, NO],
             Self::FormedField { form, .. } => form.row(),
             // Linux 5.10 refuses such functions by another rule. From 5.12 to 5.17, the kernel does not ask whether the program may write.
             Self::FunctionArgument { is_read_only: true } => [YES, NO, NO, NO],
@@ -275,7 +282,9 @@ impl KernelFacts<'_> {
             MapUse::FormedField { form: FieldForm::KptrRefTag, .. } => {
                 "know the tag kptr_ref for it".to_owned()
             }
-            MapUse::FunctionArgument { .. } => "accept the argument".to_owned(),
+            MapUse::FunctionArgument { .. } | MapUse::KfuncArgument { .. } => {
+                "accept the argument".to_owned()
+            }
             MapUse::MissingField(function) => {
                 let text = format!("every kernel finds {} by the types of the map", function.field.name());
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });

@@ -66,10 +66,7 @@ impl<O: TracedObject> Trace<'_, O> {
             _ => Value::Unknown,
         };
         if let Some(called) = self.called_extern(at, insn) {
-            if let Some(function) = self.object.field_kfunc(called) {
-                self.use_element(at, state.get(function.register()), MapAccess::CallWithField(function));
-            }
-            self.pass_value(at, ContextCallee::Kfunc(called), state.get(1));
+            self.call_kfunc(at, called, state);
         }
         state.call();
         state.set(0, result);
@@ -77,6 +74,17 @@ impl<O: TracedObject> Trace<'_, O> {
             self.add(at, ReadKind::ProbeRead { record, bytes });
             state.store(offset, bytes, Value::Field(record));
         }
+    }
+
+    /// Adds the uses of maps by the call of a kfunc, and what it gets as its context.
+    fn call_kfunc(&mut self, at: u32, called: ExternIndex, state: &State) {
+        if let Some(function) = self.object.field_kfunc(called) {
+            self.use_element(at, state.get(function.register()), MapAccess::CallWithField(function));
+        }
+        for register in self.object.kfunc_memory(called) {
+            self.use_element(at, state.get(*register), MapAccess::PassToKfunc);
+        }
+        self.pass_value(at, ContextCallee::Kfunc(called), state.get(1));
     }
 
     /// Adds an argument that the trace knows on every path.

@@ -28,6 +28,8 @@ pub(crate) enum MapAccess {
         /// The index of the parameter.
         parameter: u32,
     },
+    /// It passes the address of a value of the map to a kfunc, which may read and write the value.
+    PassToKfunc,
     /// It passes the address of a value of the map to a global function, for the context.
     PassAsContext,
     /// It reads a value of the map.

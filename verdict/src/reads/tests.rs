@@ -14,6 +14,10 @@ use core_relo_object::{
 struct Plain;
 
 impl TracedObject for Plain {
+    fn kfunc_memory(&self, _index: ExternIndex) -> &'static [u8] {
+        &[]
+    }
+
     fn kconfig_map(&self) -> Option<MapIndex> {
         None
     }

@@ -276,6 +276,11 @@ pub(super) fn map_use_sites(
                     add(*insn, map, MapUse::FunctionArgument { is_read_only: map.is_read_only });
                 }
             }
+            MapAccess::PassToKfunc => {
+                if has_plain_values(map_type) && map.restricts_access() {
+                    add(*insn, map, MapUse::KfuncArgument { is_read_only: map.is_read_only });
+                }
+            }
             MapAccess::PassAsContext => {
                 if has_plain_values(map_type) {
                     add(*insn, map, MapUse::ContextArgument);

@@ -202,6 +202,7 @@ fn map_use_text(map_use: MapUse) -> String {
         }
         MapUse::SecondStorage(map_type) => format!("as another map of {map_type} in a program"),
         MapUse::FunctionArgument { .. } => "as the map of a value for a global function".to_owned(),
+        MapUse::KfuncArgument { .. } => "as the map of a value for a kfunc".to_owned(),
         MapUse::ContextArgument => "as the map of a value for the context".to_owned(),
         MapUse::OutsideAddress { .. } | MapUse::OutsideAccess { .. } => {
             "as a map of the size that is set".to_owned()

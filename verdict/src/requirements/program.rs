@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     SourceLine,
-    kernel::{FieldFunction, InsnFeature, SleepableCode},
+    kernel::{FieldFunction, InsnFeature, SleepableCode, kfunc_memory},
     reads::{ContextAccess, MapAccess, Read, Returns, Traced, TracedObject, VariableAccess, trace},
     source_line::source_line,
 };
@@ -126,6 +126,13 @@ impl TracedObject for ProgramObject<'_, '_, '_> {
         match self.table.get(self.parts.externs.get(index.0)?.id)? {
             Need::Kfunc(name) => FieldFunction::of_kfunc(name),
             _ => None,
+        }
+    }
+
+    fn kfunc_memory(&self, index: ExternIndex) -> &'static [u8] {
+        match self.parts.externs.get(index.0).and_then(|needed| self.table.get(needed.id)) {
+            Some(Need::Kfunc(name)) => kfunc_memory(name),
+            _ => &[],
         }
     }
 }

@@ -53,6 +53,36 @@ fn global_functions_take_no_values_of_maps_that_programs_only_read_or_write() {
     assert_eq!(tagged("arg:untrusted"), [""; 0], "no memory that the function writes to");
 }
 
+/// The kernel checks memory whose size another argument tells for reads and writes, whatever the kfunc does.
+#[test]
+fn kfuncs_take_no_values_of_maps_that_programs_only_read_or_write() {
+    let found = |kfunc: &str, register: u8, flags: u32, age: Age| {
+        let mut m = TestObject::new();
+        // r0 = lookup; if r0 == 0 goto +2; register = r0; call.
+        let argument = insn(0xbf, register, 0, 0, 0);
+        let call = [helper(LOOKUP), insn(0x15, 0, 0, 2, 0), argument, call(-1)];
+        let id = m.program("main", "xdp", &[&load(1, 0)[..], &call, &returns(0)].concat());
+        let func = m.func_type(kfunc, 2);
+        m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
+        let symbol = m.undefined(kfunc, true);
+        let (_, map) = m.map("m", &[&sized(HASH)[..], &[("map_flags", flags)]].concat(), None);
+        m.refer(id, 0, map, false);
+        m.refer(id, 5, symbol, true);
+        reasons(m, age, None).into_iter().map(|(verdict, _, text)| (verdict, text)).collect::<Vec<_>>()
+    };
+    let text = |what: &str| {
+        let text = format!("map m: the program passes the address of a value to a kfunc, which may {what}");
+        [(Verdict::Refused, text)]
+    };
+    let slice = |flags: u32| found("bpf_dynptr_slice", 3, flags, Age::Newest);
+    assert_eq!(slice(1 << 7), text("write to it, and programs only read the map"));
+    assert_eq!(slice(1 << 8), text("read it, and programs only write to the map"));
+    assert_eq!(slice(0), []);
+    assert_eq!(found("bpf_dynptr_slice", 1, 1 << 7, Age::Newest), [], "another argument");
+    assert_eq!(found("bpf_skb_ct_lookup", 4, 1 << 7, Age::Newest).len(), 1);
+    assert_eq!(found("bpf_skb_ct_lookup", 4, 1 << 7, Age::Oldest), [], "not observed");
+}
+
 /// A function that a program calls, by the types that its prototype has.
 #[derive(Clone, Copy)]
 struct Called {
