@@ -16,6 +16,7 @@ mod live {
     mod lifetime;
     mod loader_programs;
     mod lwt;
+    mod managed_fields;
     mod map_definitions;
     mod messages;
     mod network;

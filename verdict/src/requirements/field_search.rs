@@ -96,7 +96,11 @@ impl FieldParts {
         let fits = |part: &&FieldPart| {
             part.field.is_single() && map_type.is_none_or(|map_type| part.field.fits(map_type))
         };
-        let is_found = !self.has_others && parts.len() == self.found.len() && parts.iter().all(fits);
+        // Kernels with both kinds of locks accept one of them in a value.
+        let locks = [SpecialField::SpinLock, SpecialField::ResilientSpinLock];
+        let has_both_locks = locks.into_iter().all(|lock| self.of_kind(lock).next().is_some());
+        let is_found =
+            !self.has_others && !has_both_locks && parts.len() == self.found.len() && parts.iter().all(fits);
         parts
             .into_iter()
             .map(|FieldPart { field, is_nested, .. }| ValueField {

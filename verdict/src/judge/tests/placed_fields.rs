@@ -64,6 +64,7 @@ fn add_part(b: &mut Builder, int: TypeId, part: &str) -> (TypeId, u32) {
             let lock = lock(b);
             (b.structure("outer", 8, &[("n", int, 0), ("lock", lock, 32)]), 8)
         }
+        "resilient lock" => field(b, "bpf_res_spin_lock", 4),
         "timer in struct" => {
             let timer = b.structure("bpf_timer", 16, &[]);
             (b.structure("outer", 16, &[("timer", timer, 0)]), 16)
@@ -183,6 +184,8 @@ fn tracing_programs_may_not_use_maps_with_a_field_in_a_struct_since_6_11() {
     assert_eq!(on_values("tc", HASH, None, &["int", "lock in struct"]), [L; 4]);
     let beside = on_values("kprobe/x", HASH, None, &["lock in struct", "two timers in array"]);
     assert_eq!(beside, [L, L, U, U], "no kernel finds the lock beside two timers");
+    let two_locks = on_values("kprobe/x", HASH, None, &["lock in struct", "resilient lock"]);
+    assert_eq!(two_locks[3], U, "kernels with resilient locks find neither");
 }
 
 #[test]
