@@ -2,7 +2,7 @@
 
 use crate::{
     args::format::Format,
-    error::BadInput,
+    error::{BadInput, CommandError},
     json::error::Failure,
     text::{line::Line, printer::Printer, style},
 };
@@ -75,6 +75,14 @@ impl Console<'_> {
             self.out.json(&Failure::new(bad, self.batch_line))?;
         }
         self.report_error_on_stderr(bad)
+    }
+
+    /// Reports the error of a command, or of a part of it. An output that cannot be written ends the command.
+    pub(crate) fn report(&mut self, error: CommandError) -> io::Result<()> {
+        match error {
+            CommandError::BadInput(bad) => self.report_error(&bad),
+            CommandError::Output(e) => Err(e),
+        }
     }
 
     /// Reports bad input as [`Self::report_error`] does, of a command that loads an object.

@@ -4,6 +4,7 @@ use crate::{
     args::{Args, Command, format::Color, gen_object::GenCommand},
     cmd,
     console::{Console, ExitStatus},
+    error::CommandResult,
     output::{self, Stream},
     text::printer::Printer,
 };
@@ -22,48 +23,48 @@ pub(crate) fn run(args: &Args, batch_line: Option<u32>) -> io::Result<ExitStatus
         exit: ExitStatus::Success,
         batch_line,
     };
-    if let Err(bad) = output::check_outputs(&args.files) {
-        console.report_error(&bad)?;
-        console.out.flush()?;
-        return Ok(console.exit);
-    }
-    let result = match &args.command {
-        Command::Check(c) => cmd::check::run(&mut console, c),
-        Command::Plan(c) => cmd::plan::run(&mut console, c),
-        Command::Explain(c) => cmd::explain::run(&mut console, c),
-        Command::Patch(c) => cmd::patch::run(&mut console, c),
-        Command::Inspect(c) => cmd::inspect::run(&mut console, c),
-        Command::Requires(c) => cmd::requires::run(&mut console, c),
-        Command::Load(c) => cmd::load::run(&mut console, c),
-        Command::Run(c) => cmd::run::run(&mut console, c),
-        Command::Vm(c) => cmd::vm::run(&mut console, c),
-        Command::Feature(c) => cmd::feature::run(&mut console, c),
-        Command::Btf(c) => cmd::btf::run(&mut console, c),
-        Command::Prog(c) => cmd::prog::run(&mut console, c),
-        Command::Map(c) => cmd::map::run(&mut console, c),
-        Command::Link(c) => cmd::link::run(&mut console, c),
-        Command::Net(c) => cmd::net::run(&mut console, c),
-        Command::Cgroup(c) => cmd::cgroup::run(&mut console, c),
-        Command::Perf(c) => cmd::perf::run(&mut console, c),
-        Command::StructOps(c) => cmd::struct_ops::run(&mut console, c),
-        Command::Iter(c) => cmd::iter::run(&mut console, c),
-        Command::Token(c) => cmd::token::run(&mut console, c),
-        Command::Gen(GenCommand::Object(c)) => cmd::gen_object::run(&mut console, c),
-        Command::Gen(GenCommand::Rust(c)) => cmd::gen_rust::run(&mut console, c),
-        Command::Gen(GenCommand::Loader(c)) => cmd::gen_loader::run(&mut console, c),
-        Command::Gen(GenCommand::Vmlinux(c)) => cmd::gen_vmlinux::run(&mut console, c),
-        Command::Gen(GenCommand::Header(c)) => cmd::gen_header::run(&mut console, c),
-        Command::Batch(c) => cmd::batch::run(&mut console, c, args.color),
-        Command::Demo(_) => cmd::demo::run(&mut console),
-        #[cfg(feature = "completions")]
-        Command::Completions { shell } => cmd::completions::run(&mut console, *shell),
-        #[cfg(feature = "man")]
-        Command::Man { command } => cmd::man::run(&mut console, command),
-    };
+    let result = run_command(&mut console, args).or_else(|error| console.report(error));
     match result.and_then(|()| console.out.flush()) {
         // The reader of the output, for example `head`, stopped reading. The exit status is that of the results so far.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(console.exit),
         result => result.map(|()| console.exit),
+    }
+}
+
+fn run_command(console: &mut Console<'_>, args: &Args) -> CommandResult {
+    output::check_outputs(&args.files)?;
+    match &args.command {
+        Command::Check(c) => cmd::check::run(console, c),
+        Command::Plan(c) => cmd::plan::run(console, c),
+        Command::Explain(c) => cmd::explain::run(console, c),
+        Command::Patch(c) => cmd::patch::run(console, c),
+        Command::Inspect(c) => cmd::inspect::run(console, c),
+        Command::Requires(c) => cmd::requires::run(console, c),
+        Command::Load(c) => cmd::load::run(console, c),
+        Command::Run(c) => cmd::run::run(console, c),
+        Command::Vm(c) => cmd::vm::run(console, c),
+        Command::Feature(c) => cmd::feature::run(console, c),
+        Command::Btf(c) => cmd::btf::run(console, c),
+        Command::Prog(c) => cmd::prog::run(console, c),
+        Command::Map(c) => cmd::map::run(console, c),
+        Command::Link(c) => cmd::link::run(console, c),
+        Command::Net(c) => cmd::net::run(console, c),
+        Command::Cgroup(c) => cmd::cgroup::run(console, c),
+        Command::Perf(c) => cmd::perf::run(console, c),
+        Command::StructOps(c) => cmd::struct_ops::run(console, c),
+        Command::Iter(c) => cmd::iter::run(console, c),
+        Command::Token(c) => cmd::token::run(console, c),
+        Command::Gen(GenCommand::Object(c)) => cmd::gen_object::run(console, c),
+        Command::Gen(GenCommand::Rust(c)) => cmd::gen_rust::run(console, c),
+        Command::Gen(GenCommand::Loader(c)) => cmd::gen_loader::run(console, c),
+        Command::Gen(GenCommand::Vmlinux(c)) => cmd::gen_vmlinux::run(console, c),
+        Command::Gen(GenCommand::Header(c)) => cmd::gen_header::run(console, c),
+        Command::Batch(c) => cmd::batch::run(console, c, args.color),
+        Command::Demo(_) => cmd::demo::run(console),
+        #[cfg(feature = "completions")]
+        Command::Completions { shell } => cmd::completions::run(console, *shell),
+        #[cfg(feature = "man")]
+        Command::Man { command } => cmd::man::run(console, command),
     }
 }
 

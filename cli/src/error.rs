@@ -1,7 +1,27 @@
-//! Bad input: the file, its defect, and a remedy.
+//! The errors of commands: bad input, with the file, its defect, and a remedy; and an output that cannot be written.
 
 use core_relo::{Escaped, Name};
-use std::{fmt, path::Path};
+use std::{fmt, io, path::Path};
+
+/// The error that ends a command, or a part of it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum CommandError {
+    #[error("{0}")]
+    BadInput(BadInput),
+    /// An output stream cannot be written.
+    #[error("{0}")]
+    Output(#[from] io::Error),
+}
+
+/// The result of a command, or of a part of it.
+pub(crate) type CommandResult<T = ()> = Result<T, CommandError>;
+
+impl<B: Into<BadInput>> From<B> for CommandError {
+    fn from(bad: B) -> Self {
+        Self::BadInput(bad.into())
+    }
+}
 
 /// An input that could not be read or understood. It prints as one line; the details are further lines.
 #[derive(Clone, Debug, PartialEq, Eq)]

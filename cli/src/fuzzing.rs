@@ -69,7 +69,7 @@ pub fn show_loader_file(path: &Path, is_json: bool) -> io::Result<Result<String,
         exit: ExitStatus::Success,
         batch_line: None,
     };
-    gen_loader::run(&mut console, &args)?;
+    gen_loader::run(&mut console, &args).or_else(|error| console.report(error))?;
     let exit = console.exit;
     let text = |bytes| String::from_utf8(bytes).map_err(io::Error::other);
     Ok(if exit == ExitStatus::Success { Ok(text(out)?) } else { Err(text(err)?) })

@@ -2,7 +2,7 @@
 
 use super::stats::ProgramStats;
 use crate::{
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{file, limits::MAX_BUDGET_BYTES},
     json::writer::JsonLines,
     output::{self, OutputPath},
@@ -10,7 +10,6 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    io,
     path::Path,
 };
 
@@ -84,7 +83,7 @@ pub(super) fn read(path: &Path) -> Result<Budget, BadInput> {
 }
 
 /// Replaces a budget file atomically.
-pub(super) fn write(path: &OutputPath, budget: &Budget) -> io::Result<Result<(), BadInput>> {
+pub(super) fn write(path: &OutputPath, budget: &Budget) -> CommandResult {
     let mut lines = JsonLines::default();
     lines.push(&Header { core_relo_budget: VERSION })?;
     for (key, usage) in budget {
@@ -100,7 +99,7 @@ pub(super) fn write(path: &OutputPath, budget: &Budget) -> io::Result<Result<(),
             stack_depth,
         })?;
     }
-    Ok(output::write(path, lines.as_bytes()))
+    Ok(output::write(path, lines.as_bytes())?)
 }
 
 /// The defect of a budget file.
@@ -181,7 +180,7 @@ mod tests {
             Budget::from([(key("6.1", "q"), usage), (key("6.1", "p"), usage), (key("5.10", "r"), usage)]);
         let dir = tempfile::tempdir().unwrap();
         let path = OutputPath::new(dir.path().join("budget.jsonl"), OutputKind::Budget);
-        write(&path, &budget).unwrap().unwrap();
+        write(&path, &budget).unwrap();
         assert_eq!(read(&path).unwrap(), budget);
         let text = fs::read_to_string(&*path).unwrap();
         let programs: Vec<_> = text.lines().skip(1).map(|line| line.contains("\"program\":\"r\"")).collect();

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     args::{format::Format, stats::StatsArgs},
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandError, escape_path},
     json::budget::FindingJson,
     output::OutputPath,
     text::{
@@ -96,12 +96,13 @@ impl BudgetGate {
             let bad = BadInput::for_path(path, format_args!("was not written: {reason}"));
             return console.report_error_on_stderr(&bad);
         }
-        match file::write(path, &self.run.programs)? {
+        match file::write(path, &self.run.programs) {
             Ok(()) => {
                 let count = self.run.programs.len();
                 console.note(&format!("{}: budget of {count} programs written", escape_path(path)))
             }
-            Err(bad) => console.report_error_on_stderr(&bad),
+            Err(CommandError::BadInput(bad)) => console.report_error_on_stderr(&bad),
+            Err(CommandError::Output(e)) => Err(e),
         }
     }
 }

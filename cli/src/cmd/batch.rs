@@ -8,7 +8,7 @@ use crate::{
     },
     console::{Console, ExitStatus},
     dispatch,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{
         file,
         limits::{MAX_BATCH_BYTES, MAX_BATCH_ERROR_CHARS},
@@ -17,20 +17,14 @@ use crate::{
     process::signals,
 };
 use clap::error::ErrorKind;
-use std::io;
 
-pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) -> CommandResult {
     let name = escape_path(&batch.file);
-    let text = file::read(&batch.file, MAX_BATCH_BYTES).and_then(|bytes| {
-        str::from_utf8(&bytes).map(str::to_owned).map_err(|e| {
-            let lines_before = bytes.iter().take(e.valid_up_to()).filter(|byte| **byte == b'\n').count();
-            BadInput::new(format!("{name}:{}", lines_before + 1), "the line is no UTF-8 text")
-        })
-    });
-    let text = match text {
-        Ok(text) => text,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let bytes = file::read(&batch.file, MAX_BATCH_BYTES)?;
+    let text = str::from_utf8(&bytes).map_err(|e| {
+        let lines_before = bytes.iter().take(e.valid_up_to()).filter(|byte| **byte == b'\n').count();
+        BadInput::new(format!("{name}:{}", lines_before + 1), "the line is no UTF-8 text")
+    })?;
     let mut command = Args::full_command();
     let mut lines = (1u32..).zip(text.lines());
     while let Some((number, line)) = lines.next() {
@@ -61,16 +55,13 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
             (false, Some(signal), _) => {
                 console
                     .note(&format!("{place}: a signal arrived during this command, which ends the batch"))?;
-                return match signals::end_process(signal) {
-                    Ok(()) => Ok(()),
-                    Err(e) => console.report_error(&e.into()),
-                };
+                return Ok(signals::end_process(signal)?);
             }
             (false, None, true) => {
                 // The commands of the other lines are missing.
                 console.raise_exit(ExitStatus::Error);
-                return console
-                    .note(&format!("{place}: the reader of the output is gone, which ends the batch"));
+                return Ok(console
+                    .note(&format!("{place}: the reader of the output is gone, which ends the batch"))?);
             }
             _ => {}
         }

@@ -1,11 +1,10 @@
 //! `completions`: shell completion scripts.
 
-use crate::{args::completion::write_script, console::Console};
+use crate::{args::completion::write_script, console::Console, error::CommandResult};
 use clap_complete::Shell;
-use std::io;
 
-pub(crate) fn run(console: &mut Console<'_>, shell: Shell) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, shell: Shell) -> CommandResult {
     let mut script = Vec::new();
     write_script(&shell.to_string(), &mut script)?;
-    console.out.unescaped(&script)
+    Ok(console.out.unescaped(&script)?)
 }

@@ -6,6 +6,7 @@ use super::{check, explain};
 use crate::{
     args::format::Format,
     console::{Console, ExitStatus},
+    error::CommandResult,
     input::{
         kernel::{selection::Selection, source::KernelSource},
         object::ObjectFile,
@@ -15,7 +16,7 @@ use crate::{
         style::{BOLD, DIM},
     },
 };
-use std::{io, slice};
+use std::io;
 
 const OBJECT: (&str, &[u8]) = ("exec.bpf.o", include_bytes!("../../demo/exec.bpf.o"));
 
@@ -27,7 +28,7 @@ const KERNELS: [(&str, &[u8]); 4] = [
     ("linux-7.2", include_bytes!("../../demo/linux-7.2.btf.xz")),
 ];
 
-pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>) -> CommandResult {
     let shown = show(console);
     // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either. An error of the output has its own
     // exit status.
@@ -35,8 +36,8 @@ pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {
     shown
 }
 
-fn show(console: &mut Console<'_>) -> io::Result<()> {
-    let file = ObjectFile::embedded(OBJECT.0, OBJECT.1);
+fn show(console: &mut Console<'_>) -> CommandResult {
+    let object = || vec![ObjectFile::embedded(OBJECT.0, OBJECT.1)];
     let kernels = KERNELS.map(|(name, bytes)| KernelSource::Embedded { name, bytes });
     let select = |sources: &[KernelSource]| Selection { sources: sources.to_vec(), ..Selection::default() };
     print(console, "An object for process monitoring, against four kernels and the one running here:")?;
@@ -45,10 +46,10 @@ fn show(console: &mut Console<'_>) -> io::Result<()> {
         console,
         "check exec.bpf.o --btf linux-5.10 --btf linux-6.1 --btf linux-6.12 --btf linux-7.2",
     )?;
-    check::check(console, slice::from_ref(&file), &select(&kernels))?;
+    check::check(console, object(), &select(&kernels))?;
     print(console, "")?;
     print_command(console, "check exec.bpf.o")?;
-    check::check(console, slice::from_ref(&file), &select(&[KernelSource::Running]))?;
+    check::check(console, object(), &select(&[KernelSource::Running]))?;
     print(console, "")?;
     print(console, "Why it does not fit the oldest and the newest:")?;
     print(console, "")?;
@@ -56,9 +57,9 @@ fn show(console: &mut Console<'_>) -> io::Result<()> {
     for (name, bytes) in [oldest, newest] {
         print_command(console, &format!("explain exec.bpf.o --btf {name}"))?;
         let kernel = KernelSource::Embedded { name, bytes };
-        explain::explain(console, slice::from_ref(&file), &select(&[kernel]))?;
+        explain::explain(console, object(), &select(&[kernel]))?;
     }
-    print(console, "Now yours: core-relo check YOUR.bpf.o [--btf DIR_OF_KERNELS]")
+    Ok(print(console, "Now yours: core-relo check YOUR.bpf.o [--btf DIR_OF_KERNELS]")?)
 }
 
 fn print(console: &mut Console<'_>, text: &str) -> io::Result<()> {

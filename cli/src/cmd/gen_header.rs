@@ -3,21 +3,18 @@
 use crate::{
     args::gen_header::GenHeaderArgs,
     console::Console,
-    error::escape_path,
+    error::{CommandResult, escape_path},
     output,
     text::{line::Line, style},
 };
 use core_relo_build::CORE_RELO_H;
-use std::io;
 
-pub(crate) fn run(console: &mut Console<'_>, args: &GenHeaderArgs) -> io::Result<()> {
-    if let Err(bad) = output::write(&args.output, CORE_RELO_H.as_bytes()) {
-        return console.report_error(&bad);
-    }
+pub(crate) fn run(console: &mut Console<'_>, args: &GenHeaderArgs) -> CommandResult {
+    output::write(&args.output, CORE_RELO_H.as_bytes())?;
     if args.output.as_os_str() == "-" {
         return Ok(());
     }
-    console.out.line(
+    Ok(console.out.line(
         Line::new().styled(style::GOOD, "written").text(format_args!(": {}", escape_path(&args.output))),
-    )
+    )?)
 }

@@ -4,7 +4,7 @@ use crate::{
     args::{format::Format, gen_object::GenObjectArgs},
     console::Console,
     describe,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::object::{ObjectBudget, ObjectFile},
     output,
     text::{line::Line, style},
@@ -29,11 +29,9 @@ struct LinkReport {
     unresolved: Vec<String>,
 }
 
-pub(crate) fn run(console: &mut Console<'_>, args: &GenObjectArgs) -> io::Result<()> {
-    match link(args) {
-        Ok(report) => print_report(console, &report),
-        Err(bad) => console.report_error(&bad),
-    }
+pub(crate) fn run(console: &mut Console<'_>, args: &GenObjectArgs) -> CommandResult {
+    let report = link(args)?;
+    Ok(print_report(console, &report)?)
 }
 
 fn link(args: &GenObjectArgs) -> Result<LinkReport, BadInput> {

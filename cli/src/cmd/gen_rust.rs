@@ -3,7 +3,7 @@
 use crate::{
     args::gen_rust::GenRustArgs,
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::object::ObjectFile,
     output,
     text::{line::Line, style},
@@ -11,20 +11,17 @@ use crate::{
 use core_relo_build::skeleton::{Options, SkeletonError, generate};
 use core_relo_loader::object::Object;
 use std::{
-    fs, io,
+    fs,
     path::{Component, Path, PathBuf},
 };
 
-pub(crate) fn run(console: &mut Console<'_>, args: &GenRustArgs) -> io::Result<()> {
-    match write_skeleton(args) {
-        Ok(_) if args.output.as_os_str() == "-" => Ok(()),
-        Ok(lines) => console.out.line(
-            Line::new()
-                .styled(style::GOOD, "written")
-                .text(format_args!(": {}: {lines} lines", escape_path(&args.output))),
-        ),
-        Err(bad) => console.report_error(&bad),
+pub(crate) fn run(console: &mut Console<'_>, args: &GenRustArgs) -> CommandResult {
+    let lines = write_skeleton(args)?;
+    if args.output.as_os_str() == "-" {
+        return Ok(());
     }
+    let text = format_args!(": {}: {lines} lines", escape_path(&args.output));
+    Ok(console.out.line(Line::new().styled(style::GOOD, "written").text(text))?)
 }
 
 /// Writes the skeleton, and returns its number of lines.

@@ -8,7 +8,7 @@ use crate::{
     args::kernel_services::{IterCommand, IterPinArgs, IterReadArgs},
     cmd::object_change::ObjectChange,
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::object::ObjectFile,
     kernel_objects::{
         error::{hint, object_name as kernel_object_name},
@@ -36,21 +36,18 @@ const ITER_LINK: u32 = 4;
 /// The bound on the length of a line that is printed at once, in bytes.
 const LINE_BYTES: u64 = 1 << 16;
 
-pub(crate) fn run(console: &mut Console<'_>, command: &IterCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &IterCommand) -> CommandResult {
     match command {
         IterCommand::Pin(args) => pin(console, args),
         IterCommand::Read(args) => read(console, args),
     }
 }
 
-fn pin(console: &mut Console<'_>, args: &IterPinArgs) -> io::Result<()> {
-    let file = match ObjectFile::read(&args.object) {
-        Ok(file) => file,
-        Err(bad) => return console.report_error(&bad),
-    };
+fn pin(console: &mut Console<'_>, args: &IterPinArgs) -> CommandResult {
+    let file = ObjectFile::read(&args.object)?;
     match pin_iterator(&file, args) {
-        Ok(change) => change.write(console, args.format),
-        Err(e) => e.report(console, &file.name),
+        Ok(change) => Ok(change.write(console, args.format)?),
+        Err(e) => Ok(e.report(console, &file.name)?),
     }
 }
 
@@ -110,21 +107,11 @@ fn find_iterator(file: &str, plan: &LoadPlan, name: Option<&str>) -> Result<Stri
     }
 }
 
-fn read(console: &mut Console<'_>, args: &IterReadArgs) -> io::Result<()> {
-    let reader = match open_reader(args) {
-        Ok(reader) => reader,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let copied = match args.raw {
+fn read(console: &mut Console<'_>, args: &IterReadArgs) -> CommandResult {
+    let reader = open_reader(args)?;
+    match args.raw {
         true => copy_bytes(console, reader),
         false => copy_lines(console, reader),
-    };
-    match copied {
-        Err(CopyError::Write(e)) => Err(e),
-        Err(CopyError::Read(e)) => {
-            console.report_error(&BadInput::new("iterator", format_args!("its output cannot be read: {e}")))
-        }
-        Ok(()) => Ok(()),
     }
 }
 
@@ -146,31 +133,30 @@ fn open_reader(args: &IterReadArgs) -> Result<IterReader, BadInput> {
     reader
 }
 
-/// The reason why the output of an iterator is not copied.
-enum CopyError {
-    Read(io::Error),
-    Write(io::Error),
+/// Returns the error of an iterator that cannot be read.
+fn unreadable(e: io::Error) -> BadInput {
+    BadInput::new("iterator", format_args!("its output cannot be read: {e}"))
 }
 
-fn copy_bytes(console: &mut Console<'_>, mut reader: IterReader) -> Result<(), CopyError> {
+fn copy_bytes(console: &mut Console<'_>, mut reader: IterReader) -> CommandResult {
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let len = reader.read(&mut buffer).map_err(CopyError::Read)?;
+        let len = reader.read(&mut buffer).map_err(unreadable)?;
         let Some(bytes) = buffer.get(..len).filter(|bytes| !bytes.is_empty()) else { return Ok(()) };
-        console.out.unescaped(bytes).map_err(CopyError::Write)?;
+        console.out.unescaped(bytes)?;
     }
 }
 
-fn copy_lines(console: &mut Console<'_>, reader: IterReader) -> Result<(), CopyError> {
+fn copy_lines(console: &mut Console<'_>, reader: IterReader) -> CommandResult {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     loop {
         line.clear();
-        let len = reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line).map_err(CopyError::Read)?;
+        let len = reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line).map_err(unreadable)?;
         if len == 0 {
             return Ok(());
         }
         let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
-        console.out.line(Line::new().formatted(&text)).map_err(CopyError::Write)?;
+        console.out.line(Line::new().formatted(&text))?;
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     args::format::Format,
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         btf_cache::BtfCache,
         error::unreadable,
@@ -59,20 +59,17 @@ impl HoldersAndTypes {
 }
 
 /// Prints every object, one per line.
-pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) -> io::Result<()> {
-    let all: Vec<F> = match read_all(console, object::list(F::KIND))? {
-        Ok(all) => all,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) -> CommandResult {
+    let all: Vec<F> = read_all(console, object::list(F::KIND)?)?;
     if format == Format::Json {
-        return all.iter().try_for_each(|facts| console.out.json(facts));
+        return Ok(all.iter().try_for_each(|facts| console.out.json(facts))?);
     }
     let mut table = AlignedTable::new();
     text::header(&mut table, F::COLUMNS);
     for facts in &all {
         table.row(facts.cells()?);
     }
-    text::write_table(&mut console.out, &mut table, all.len(), F::NO_OBJECTS)
+    Ok(text::write_table(&mut console.out, &mut table, all.len(), F::NO_OBJECTS)?)
 }
 
 /// Prints all facts of the selected objects, or of all objects.
@@ -80,40 +77,26 @@ pub(super) fn show<F: KernelFacts>(
     console: &mut Console<'_>,
     selector: &dyn Selector,
     format: Format,
-) -> io::Result<()> {
-    let selected: Vec<F> = match read_all(console, select_or_all(F::KIND, selector))? {
-        Ok(selected) => selected,
-        Err(bad) => return console.report_error(&bad),
-    };
-    selected.iter().try_for_each(|facts| match format {
+) -> CommandResult {
+    let selected: Vec<F> = read_all(console, select_or_all(F::KIND, selector)?)?;
+    Ok(selected.iter().try_for_each(|facts| match format {
         Format::Json => console.out.json(facts),
         Format::Text => facts.write(&mut console.out),
-    })
+    })?)
 }
 
-/// Reads the facts of each object. Skips objects that no longer exist, and reports those whose facts cannot be read.
-///
-/// The outer result is an error of the output. The inner result is that of `objects` or of the context, or the error of an object
-/// that cannot be opened: other objects would fail for the same reason.
-fn read_all<F: KernelFacts>(
-    console: &mut Console<'_>,
-    objects: Result<Vec<KernelObject>, BadInput>,
-) -> io::Result<Result<Vec<F>, BadInput>> {
-    let (objects, mut context) = match objects.and_then(|objects| Ok((objects, F::read_context()?))) {
-        Ok(objects_and_context) => objects_and_context,
-        Err(bad) => return Ok(Err(bad)),
-    };
+/// Reads the facts of each object. Skips objects that no longer exist, and reports those whose facts cannot be read. An object that cannot
+/// be opened is an error: other objects would fail for the same reason.
+fn read_all<F: KernelFacts>(console: &mut Console<'_>, objects: Vec<KernelObject>) -> CommandResult<Vec<F>> {
+    let mut context = F::read_context()?;
     let mut all = Vec::new();
     for object in objects {
         let (kind, id) = (object.kind, object.id);
-        match object.open() {
-            Ok(None) => {}
-            Ok(Some(fd)) => match F::read(&fd, &mut context) {
-                Ok(facts) => all.push(facts),
-                Err(e) => console.report_error(&unreadable(kind, id, "its info", e))?,
-            },
-            Err(bad) => return Ok(Err(bad)),
+        let Some(fd) = object.open()? else { continue };
+        match F::read(&fd, &mut context) {
+            Ok(facts) => all.push(facts),
+            Err(e) => console.report_error(&unreadable(kind, id, "its info", e))?,
         }
     }
-    Ok(Ok(all))
+    Ok(all)
 }

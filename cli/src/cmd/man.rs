@@ -1,19 +1,17 @@
 //! `man`: the manual pages of the commands.
 
-use crate::{args::Args, console::Console, error::BadInput};
+use crate::{args::Args, console::Console, error::BadInput, error::CommandResult};
 use clap::Command;
 use std::io;
 
 /// The source of the pages, in their footer.
 const SOURCE: &str = concat!("core-relo ", env!("CARGO_PKG_VERSION"));
 
-pub(crate) fn run(console: &mut Console<'_>, names: &[String]) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, names: &[String]) -> CommandResult {
     let mut root = Args::full_command();
     root.build();
-    match find(&root, names) {
-        Ok(command) => console.out.unescaped(&page(command)?),
-        Err(bad) => console.report_error(&bad),
-    }
+    let command = find(&root, names)?;
+    Ok(console.out.unescaped(&page(command)?)?)
 }
 
 /// Returns the page of a command.

@@ -17,6 +17,7 @@ pub(crate) mod gen_vmlinux;
 pub(crate) mod inspect;
 pub(crate) mod iter;
 mod kernel_facts;
+mod kernel_visits;
 pub(crate) mod link;
 pub(crate) mod load;
 #[cfg(feature = "man")]

@@ -3,7 +3,7 @@
 use crate::{
     args::format::Format,
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     kernel_objects::{
         error::object_name,
         kind::Kind,
@@ -98,15 +98,10 @@ pub(super) fn open_and_change(
     selected: Result<(impl Selector, &[String]), BadInput>,
     format: Format,
     change: impl FnOnce(u32, &OwnedFd, &[String]) -> Result<ObjectChange, BadInput>,
-) -> io::Result<()> {
-    let changed = selected.and_then(|(selector, words)| {
-        let (id, fd) = select_one(kind, &selector)?;
-        change(id, &fd, words)
-    });
-    match changed {
-        Ok(change) => change.write(console, format),
-        Err(bad) => console.report_error(&bad),
-    }
+) -> CommandResult {
+    let (selector, words) = selected?;
+    let (id, fd) = select_one(kind, &selector)?;
+    Ok(change(id, &fd, words)?.write(console, format)?)
 }
 
 /// `prog pin`, `map pin` and `link pin`.
@@ -115,7 +110,7 @@ pub(super) fn pin(
     kind: Kind,
     selected: Result<(impl Selector, &[String]), BadInput>,
     format: Format,
-) -> io::Result<()> {
+) -> CommandResult {
     open_and_change(console, kind, selected, format, |id, fd, words| {
         let [path] = words else {
             let bad = BadInput::new(object_name(kind, id, ""), "expected one path for the pin");

@@ -2,10 +2,13 @@
 
 use crate::{
     args::{format::Format, relocate::PatchArgs},
-    cmd::verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
+    cmd::{
+        kernel_visits::report_selection,
+        verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
+    },
     console::{Console, ExitStatus},
     describe,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{
         kernel::{image::read_kernel, parsed::Kernel, selection::Selection},
         object::ObjectFile,
@@ -39,52 +42,36 @@ struct PatchLine<'a> {
     relocations: Vec<Unresolved>,
 }
 
-pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> CommandResult {
     let Some(kernel) = read_selected_kernel(console, args)? else { return Ok(()) };
-    let patched = (|| {
-        let file = ObjectFile::read(&args.object)?;
-        let object = file.parse()?;
-        kernel.check_byte_order(object.endian())?;
-        let mut settings = Settings::default();
-        let ProjectLoad { loader, user } = Config::load_of_project(&args.config, None, &args.settings)?;
-        let warnings = user.apply_to_object(&file, &object, &mut settings)?;
-        let note = user.file_note(&file, &object);
-        let noted = note.iter().try_for_each(|note| console.note(note));
-        match noted.and_then(|()| warnings.iter().try_for_each(|warning| console.warn(warning))) {
-            Ok(()) => {
-                let selection = LoadSelection { loader, settings: &settings, program: None };
-                patch(console, args, PatchInput { file: &file, object: &object, kernel: &kernel, selection })
-            }
-            Err(error) => Ok(Err(error)),
-        }
-    })();
-    patched.unwrap_or_else(|bad| console.report_error(&bad))
+    let file = ObjectFile::read(&args.object)?;
+    let object = file.parse()?;
+    kernel.check_byte_order(object.endian())?;
+    let mut settings = Settings::default();
+    let ProjectLoad { loader, user } = Config::load_of_project(&args.config, None, &args.settings)?;
+    let warnings = user.apply_to_object(&file, &object, &mut settings)?;
+    user.file_note(&file, &object).iter().try_for_each(|note| console.note(note))?;
+    warnings.iter().try_for_each(|warning| console.warn(warning))?;
+    let selection = LoadSelection { loader, settings: &settings, program: None };
+    patch(console, args, PatchInput { file: &file, object: &object, kernel: &kernel, selection })
 }
 
-/// Reads the kernel to patch for. Returns `None` after it has reported bad input.
-fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<Option<Kernel>> {
+/// Reads the kernel to patch for. Returns `None` if the sources are bad input that was reported.
+fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> CommandResult<Option<Kernel>> {
     let selection = Selection::new(&args.kernels);
-    selection.notes.iter().try_for_each(|note| console.note(note))?;
-    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    report_selection(console, &selection)?;
     let files = selection.files().chain(args.kernels.base.as_deref());
-    if let Err(bad) = output::refuse_inputs(files, &args.output, "give the object a name of its own with -o")
-    {
-        return console.report_error(&bad).map(|()| None);
-    }
-    let kernel = match &*selection.sources {
-        [] => return Ok(None),
-        [source] => read_kernel(source, &selection.modules, selection.limits),
+    output::refuse_inputs(files, &args.output, "give the object a name of its own with -o")?;
+    match &*selection.sources {
+        [] => Ok(None),
+        [source] => Ok(Some(read_kernel(source, &selection.modules, selection.limits)?)),
         sources => {
             let what = format!(
                 "an object is patched for one kernel: {} files are selected, expected 1",
                 sources.len()
             );
-            Err(BadInput::new("--btf", what))
+            Err(BadInput::new("--btf", what).into())
         }
-    };
-    match kernel {
-        Ok(kernel) => Ok(Some(kernel)),
-        Err(bad) => console.report_error(&bad).map(|()| None),
     }
 }
 
@@ -97,11 +84,7 @@ struct PatchInput<'a> {
 }
 
 /// Plans the relocations, writes the object unless one of them fails, and reports the result.
-fn patch(
-    console: &mut Console<'_>,
-    args: &PatchArgs,
-    input: PatchInput<'_>,
-) -> Result<io::Result<()>, BadInput> {
+fn patch(console: &mut Console<'_>, args: &PatchArgs, input: PatchInput<'_>) -> CommandResult {
     let PatchInput { file, object, kernel, selection } = input;
     let relocs = file.relocs(object)?;
     let options = relocation_options(selection.loader, args.relocation.zero_extend_enums);
@@ -126,7 +109,7 @@ fn patch(
             true
         }
     };
-    Ok(report(console, args, file, kernel, &plan, is_written))
+    Ok(report(console, args, file, kernel, &plan, is_written)?)
 }
 
 fn report(

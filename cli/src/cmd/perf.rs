@@ -7,7 +7,7 @@ use crate::{
     },
     console::Console,
     describe,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{error::with_hint, program_names::ProgramNames},
     text::{
         kernel_object as text,
@@ -94,24 +94,22 @@ impl PerfFd {
     }
 }
 
-pub(crate) fn run(console: &mut Console<'_>, command: &PerfCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &PerfCommand) -> CommandResult {
     let PerfCommand::List(args) = command;
     list(console, args)
 }
 
-fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
+fn list(console: &mut Console<'_>, args: &PerfListArgs) -> CommandResult {
     // A process that may not ask about itself may ask about none.
     if let Err(e) = query(process::id(), 0) {
         let bad =
             BadInput::new("running kernel", format_args!("cannot query the programs of processes: {e}"));
-        return console.report_error(&with_hint(bad, e));
+        return Err(with_hint(bad, e).into());
     }
     let mut unreadable = Vec::new();
     let mut found = Vec::new();
-    for pid in match numbers_in(Path::new("/proc")) {
-        Ok(pids) => pids,
-        Err(e) => return console.report_error(&BadInput::new("/proc", format_args!("cannot read it: {e}"))),
-    } {
+    let pids = numbers_in(Path::new("/proc"));
+    for pid in pids.map_err(|e| BadInput::new("/proc", format_args!("cannot read it: {e}")))? {
         match read_process(pid) {
             (descriptors, None) => found.extend(descriptors),
             (descriptors, Some(e)) => {
@@ -125,7 +123,7 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> io::Result<()> {
         line.name = names.get(line.prog_id).name;
     }
     print(console, args, &found)?;
-    unreadable_warning(&unreadable).map_or(Ok(()), |warning| console.warn(&warning))
+    unreadable_warning(&unreadable).map_or(Ok(()), |warning| Ok(console.warn(&warning)?))
 }
 
 /// Returns the warning about processes whose descriptors cannot be read, with the error of the first one. `None` if there are none.

@@ -5,6 +5,7 @@ use crate::{
     args::{format::Format, relocate::PlanArgs},
     console::Console,
     describe,
+    error::CommandResult,
     json::plan::PlannedRelocationJson,
     plan_error::ZERO_EXTEND_HELP,
     text::{
@@ -16,7 +17,7 @@ use crate::{
 use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::io;
 
-pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> CommandResult {
     let request = PlanRequest {
         objects: &args.objects,
         kernels: &args.kernels,
@@ -27,10 +28,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
         zero_extends_enums: args.relocation.zero_extend_enums,
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
-        if let Some(name) = &args.program
-            && let Err(bad) = check_program(file, plan.relocs().code(), name)
-        {
-            return console.report_error(&bad);
+        if let Some(name) = &args.program {
+            check_program(file, plan.relocs().code(), name)?;
         }
         let is_shown = |planned: &PlannedReloc<'_>| {
             args.program.as_ref().is_none_or(|wanted| is_of_program(planned, wanted))
@@ -38,10 +37,10 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
         match console.format {
             Format::Json => {
                 let mut explainer = Explainer::new(plan);
-                plan.iter().filter(is_shown).try_for_each(|planned| {
+                Ok(plan.iter().filter(is_shown).try_for_each(|planned| {
                     let line = PlannedRelocationJson::new(&file.name, &kernel.name, &planned, &mut explainer);
                     console.out.json(&line)
-                })
+                })?)
             }
             Format::Text => {
                 let summary = shown_summary(plan, args.program.as_deref());
@@ -52,7 +51,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
                 let fails = |planned: PlannedReloc<'_>| {
                     is_shown(&planned) && planned.decision().is_err_and(|e| e.is_sign_extension())
                 };
-                if plan.iter().any(fails) { console.note(ZERO_EXTEND_HELP) } else { Ok(()) }
+                if plan.iter().any(fails) { Ok(console.note(ZERO_EXTEND_HELP)?) } else { Ok(()) }
             }
         }
     })

@@ -1,14 +1,15 @@
 //! The plans of objects on several kernels, for `plan` and `explain --relocation`.
 
+use super::kernel_visits::{report_selection, visit_kernels};
 use crate::{
     args::{config::ConfigArgs, relocate::KernelArgs, settings::SettingsArgs},
     cmd::verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
     console::{Console, ExitStatus},
     describe,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{
         directory,
-        kernel::{parsed::Kernel, selection::Selection},
+        kernel::{image::KernelImage, parsed::Kernel, selection::Selection},
         object::{ObjectBudget, ObjectFile},
     },
     policy::{Config, ProjectLoad},
@@ -20,10 +21,10 @@ use core_relo::{
 };
 use core_relo_loader::object::Object;
 use core_relo_verdict::loaders::Loader;
-use std::{io, iter, ops::ControlFlow, path::PathBuf};
+use std::{iter, path::PathBuf};
 
 /// A function that prints a plan.
-type PlanWriter<'f> = &'f mut dyn FnMut(&mut Console<'_>, &ObjectFile, &Kernel, &Plan<'_>) -> io::Result<()>;
+type PlanWriter<'f> = &'f mut dyn FnMut(&mut Console<'_>, &ObjectFile, &Kernel, &Plan<'_>) -> CommandResult;
 
 /// The objects to plan, the kernels, and the load that the plans are for.
 #[derive(Clone, Copy)]
@@ -45,12 +46,9 @@ pub(crate) fn for_each_kernel(
     console: &mut Console<'_>,
     request: PlanRequest<'_>,
     write: PlanWriter<'_>,
-) -> io::Result<()> {
-    let load = Config::load_of_project(request.config, request.loader, request.settings);
-    let ProjectLoad { loader, user } = match load {
-        Ok(load) => load,
-        Err(bad) => return console.report_error(&bad),
-    };
+) -> CommandResult {
+    let ProjectLoad { loader, user } =
+        Config::load_of_project(request.config, request.loader, request.settings)?;
     let options = relocation_options(loader, request.zero_extends_enums);
     let (mut files, budget) = (Vec::new(), ObjectBudget::default());
     for path in directory::find_objects(request.objects) {
@@ -66,10 +64,7 @@ pub(crate) fn for_each_kernel(
             Err(bad) => console.report_error(&bad)?,
         }
     }
-    let settings = match applied_settings(&user, &parsed) {
-        Ok(settings) => settings,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let settings = applied_settings(&user, &parsed)?;
     let warnings = settings.iter().flat_map(|applied| &applied.warnings);
     warnings.into_iter().try_for_each(|warning| console.warn(warning))?;
     let mut objects = Vec::new();
@@ -85,7 +80,16 @@ pub(crate) fn for_each_kernel(
     if objects.is_empty() {
         return Ok(());
     }
-    plan_on_kernels(console, &objects, &Selection::new(request.kernels), write)
+    let selection = Selection::new(request.kernels);
+    report_selection(console, &selection)?;
+    visit_kernels(console, &selection, &mut |console, _, image| {
+        let kernel = image.and_then(KernelImage::parse)?;
+        for object in &objects {
+            object.plan(console, &kernel, write).or_else(|error| console.report(error))?;
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Returns the settings that apply to each object.
@@ -102,30 +106,6 @@ fn applied_settings(
     names.iter().map(|(file, names)| user.applied(file, names)).collect()
 }
 
-/// Plans objects on each kernel of a selection.
-fn plan_on_kernels(
-    console: &mut Console<'_>,
-    objects: &[PlannedObject<'_>],
-    selection: &Selection,
-    write: PlanWriter<'_>,
-) -> io::Result<()> {
-    selection.notes.iter().try_for_each(|note| console.note(note))?;
-    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
-    for source in &selection.sources {
-        let mut written = Ok(());
-        let note = selection.visit_kernels(source, &mut |kernel| {
-            written = match kernel {
-                Ok(kernel) => objects.iter().try_for_each(|object| object.plan(console, &kernel, write)),
-                Err(bad) => console.report_error(&bad),
-            };
-            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        written?;
-        note.iter().try_for_each(|note| console.note(note))?;
-    }
-    Ok(())
-}
-
 /// An object to plan.
 struct PlannedObject<'o> {
     file: &'o ObjectFile,
@@ -139,7 +119,7 @@ impl PlannedObject<'_> {
     /// Plans the object on a kernel, and passes the plan to `write`.
     ///
     /// A kernel of the other byte order is reported and planned: the object does not load there, but each relocation has a result.
-    fn plan(&self, console: &mut Console<'_>, kernel: &Kernel, write: PlanWriter<'_>) -> io::Result<()> {
+    fn plan(&self, console: &mut Console<'_>, kernel: &Kernel, write: PlanWriter<'_>) -> CommandResult {
         if let Err(bad) = kernel.check_byte_order(self.object.endian()) {
             console.report_error_on_stderr(&bad)?;
         }
@@ -151,10 +131,8 @@ impl PlannedObject<'_> {
             }
             None => (kernel, plan),
         };
-        let plan = match plan_by_load(self.object, &self.relocs, self.selection, plan) {
-            Ok(plan) => plan,
-            Err(error) => return console.report_error(&BadInput::new(&*self.file.name, error)),
-        };
+        let plan = plan_by_load(self.object, &self.relocs, self.selection, plan)
+            .map_err(|error| BadInput::new(&*self.file.name, error))?;
         console.raise_exit(exit_status(shown_summary(&plan, self.selection.program)));
         write(console, self.file, kernel, &plan)
     }

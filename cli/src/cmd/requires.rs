@@ -5,7 +5,7 @@ use crate::{
     cmd::verdicts::objects::with_needs,
     console::Console,
     describe::short_type_name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{directory, object::ObjectFile},
     json::{
         record::SourceLine,
@@ -28,17 +28,12 @@ use core_relo_loader::load_plan::Settings;
 use core_relo_verdict::loaders::Loader;
 use std::{io, path::PathBuf};
 
-pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> CommandResult {
     let paths = directory::find_objects(&args.objects);
     let readable: Vec<_> = paths.iter().filter_map(|path| path.as_ref().ok().cloned()).collect();
-    let load = Config::load_of_project(&args.config, args.loader.loader, &args.settings).and_then(|load| {
-        let user = if readable.len() == 1 { load.user } else { load.user.check_files(&readable)? };
-        Ok(ProjectLoad { user, ..load })
-    });
-    let ProjectLoad { loader, user: settings } = match load {
-        Ok(load) => load,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let ProjectLoad { loader, user } =
+        Config::load_of_project(&args.config, args.loader.loader, &args.settings)?;
+    let settings = if readable.len() == 1 { user } else { user.check_files(&readable)? };
     let (mut is_first, mut warnings) = (true, Vec::new());
     for path in paths {
         let collected = path.and_then(|path| collect(path, loader, &settings, &mut warnings));

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     args::{format::Format, load::RunArgs},
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandError, CommandResult, escape_path},
     events::{EventLimits, EventReaders, find_sources, print_events},
     input::object::ObjectFile,
     json::load as json,
@@ -22,11 +22,8 @@ use crate::{
 use core_relo_loader::{Loader, load::LoadError};
 use std::{io, os::fd::AsFd as _, time::Duration};
 
-pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
-    let mut termination = match TerminationSignals::catch() {
-        Ok(termination) => termination,
-        Err(e) => return console.report_error(&e.into()),
-    };
+pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> CommandResult {
+    let mut termination = TerminationSignals::catch()?;
     let mut has_arrived = || termination.has_arrived();
     let kernel = InterruptibleKernel::new(&mut has_arrived);
     let result = test_run(console, args, &kernel);
@@ -34,19 +31,19 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
         return end_by_signal(console, termination);
     }
     // Nothing is loaded any more. A signal may end the process, for example while an output waits for its reader.
-    if let Err(e) = termination.release() {
-        return console.report_error(&e.into());
-    }
+    termination.release()?;
     match result {
-        Ok(Ok(None)) => Ok(()),
-        Ok(Ok(Some(FinishedRun { object, btf_refusal, output }))) => {
+        Ok(None) => Ok(()),
+        Ok(Some(FinishedRun { object, btf_refusal, output })) => {
             let btf_refusal = btf_refusal.as_deref();
             let program =
                 RunProgram { object: Some(&object), prog_id: None, name: &args.program, btf_refusal };
-            output.report(console, &program, &args.test)
+            Ok(output.report(console, &program, &args.test)?)
         }
-        Ok(Err(e)) => Err(e),
-        Err(bad) => console.report_load_error(&escape_path(&args.object), &bad.for_program(&args.program)),
+        Err(CommandError::BadInput(bad)) => {
+            Ok(console.report_load_error(&escape_path(&args.object), &bad.for_program(&args.program))?)
+        }
+        Err(e) => Err(e),
     }
 }
 
@@ -59,13 +56,11 @@ pub(super) struct FinishedRun {
 }
 
 /// Loads the program and runs it. Returns `None` if a signal arrived, or after the report that the kernel refused the program.
-///
-/// The outer error is bad input. The inner error is that of writing the report.
 pub(super) fn test_run(
     console: &mut Console<'_>,
     args: &RunArgs,
     kernel: &InterruptibleKernel<'_>,
-) -> Result<io::Result<Option<FinishedRun>>, BadInput> {
+) -> CommandResult<Option<FinishedRun>> {
     let file = ObjectFile::read(&args.object)?;
     let object = file.parse()?;
     let target = running_target(args.relocate_against.as_deref())?;
@@ -73,29 +68,28 @@ pub(super) fn test_run(
     loader.settings_mut().core_options = args.relocation.options();
     let settings = UserSettings::new(&args.setup.settings)?;
     let warnings = set_up(&mut loader, &file, args.setup.kconfig.as_deref(), &settings)?;
-    if let Err(e) = warnings.iter().try_for_each(|warning| console.warn(warning)) {
-        return Ok(Err(e));
-    }
+    warnings.iter().try_for_each(|warning| console.warn(warning))?;
     set_up_loading(&mut loader, &args.loading)?;
     let events = find_sources(&file.name, &object, &args.events.print)?;
     let input = TestRunInput::read(&args.test)?;
     loader.select_programs([args.program.as_str()]);
     let loaded = match loader.plan().and_then(|plan| loader.execute_unpinned(&plan, kernel)) {
-        _ if kernel.check_interrupted() => return Ok(Ok(None)),
+        _ if kernel.check_interrupted() => return Ok(None),
         Ok(loaded) => loaded,
-        Err(e) => {
-            return match unknown_name(&file.name, &e) {
-                Some(bad) => Err(bad),
-                None => Ok(report_refusal(console, args, &file.name, &e).map(|()| None)),
-            };
-        }
+        Err(e) => match unknown_name(&file.name, &e) {
+            Some(bad) => return Err(bad.into()),
+            None => {
+                report_refusal(console, args, &file.name, &e)?;
+                return Ok(None);
+            }
+        },
     };
     let mut events = match &*events {
         [] => None,
         sources => Some(EventReaders::open(&loaded, sources)?),
     };
     let Some(program) = loaded.program(&args.program) else {
-        return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)));
+        return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)).into());
     };
     let program_type = program.plan.program_type();
     match input.run(program.as_fd(), Some(program_type), &args.test) {
@@ -103,16 +97,13 @@ pub(super) fn test_run(
             if let Some(readers) = &mut events {
                 let limits =
                     EventLimits::new(args.events.count, args.events.timeout.or(Some(Duration::ZERO)));
-                let printed = print_events(console, readers, limits, &mut || kernel.check_interrupted());
-                if let Err(e) = printed {
-                    return Ok(Err(e));
-                }
+                print_events(console, readers, limits, &mut || kernel.check_interrupted())?;
             }
             let btf_refusal = loaded.btf_refusal().map(str::to_owned);
-            Ok(Ok(Some(FinishedRun { object: file.name.clone(), btf_refusal, output })))
+            Ok(Some(FinishedRun { object: file.name.clone(), btf_refusal, output }))
         }
         // A signal stops a test run with many repetitions.
-        Err(_) if kernel.check_interrupted() => Ok(Ok(None)),
+        Err(_) if kernel.check_interrupted() => Ok(None),
         Err(errno) => {
             let refused = RefusedRun {
                 program_type: program_type.number(),
@@ -122,7 +113,7 @@ pub(super) fn test_run(
             };
             let help = refusal_help(errno, refused, &input, &args.test);
             let what = format!("program `{}`: cannot be run: {errno}", args.program);
-            Err(BadInput::new(&*file.name, what).help(help))
+            Err(BadInput::new(&*file.name, what).help(help).into())
         }
     }
 }

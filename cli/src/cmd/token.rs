@@ -7,7 +7,7 @@ use crate::{
     },
     console::Console,
     describe,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     kernel_objects::mounts::{Mount, mounts},
     text::{
         line::Line,
@@ -58,12 +58,10 @@ impl Delegation {
     }
 }
 
-pub(crate) fn run(console: &mut Console<'_>, command: &TokenCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &TokenCommand) -> CommandResult {
     let TokenCommand::List(args) = command;
-    match delegations(args) {
-        Ok(delegations) => print(console, args, &delegations),
-        Err(bad) => console.report_error(&bad),
-    }
+    let delegations = delegations(args)?;
+    Ok(print(console, args, &delegations)?)
 }
 
 fn delegations(args: &TokenListArgs) -> Result<Vec<Delegation>, BadInput> {

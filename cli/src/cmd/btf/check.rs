@@ -3,7 +3,7 @@
 use crate::{
     args::{btf_check::BtfCheckArgs, format::Format},
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{
         btf_file::read_unpacked,
         file_kind::{btf_endian, is_elf},
@@ -45,36 +45,24 @@ struct ViolationJson<'v> {
     kernel_message: Option<&'v str>,
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfCheckArgs) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, args: &BtfCheckArgs) -> CommandResult {
     let rules = args.kernel_version.map_or_else(KernelBtfRules::newest, |version| {
         KernelBtfRules::of_release(version.major, version.minor)
     });
-    let bytes = match read_unpacked(&args.path, Limits::default().bytes) {
-        Ok(bytes) => bytes,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let bytes = read_unpacked(&args.path, Limits::default().bytes)?;
     let mut report = Report { console, format: args.format, is_empty: true };
     if is_elf(&bytes) {
-        let object = match Object::parse(&bytes) {
-            Ok(object) => object,
-            Err(cause) => return report.console.report_error(&BadInput::for_path(&args.path, cause)),
-        };
-        let checked = match CheckedObject::new(&object, &args.path) {
-            Ok(checked) => checked,
-            Err(bad) => return report.console.report_error(&bad),
-        };
-        match checked.sent.bytes(&rules) {
-            Ok(sent) => report.add_types(&kernel_violations(&sent, &rules))?,
-            Err(cause) => return report.console.report_error(&BadInput::for_path(&args.path, cause)),
-        }
+        let object = Object::parse(&bytes).map_err(|cause| BadInput::for_path(&args.path, cause))?;
+        let checked = CheckedObject::new(&object, &args.path)?;
+        let sent = checked.sent.bytes(&rules).map_err(|cause| BadInput::for_path(&args.path, cause))?;
+        report.add_types(&kernel_violations(&sent, &rules))?;
         checked.check_programs(&rules, &mut report)?;
     } else if btf_endian(&bytes).is_some() {
         report.add_types(&kernel_violations(&bytes, &rules))?;
     } else {
-        let bad = BadInput::for_path(&args.path, "expected a BPF object or raw BTF");
-        return report.console.report_error(&bad);
+        return Err(BadInput::for_path(&args.path, "expected a BPF object or raw BTF").into());
     }
-    report.finish()
+    Ok(report.finish()?)
 }
 
 /// An object, linked and with the BTF that a loader sends.

@@ -5,7 +5,7 @@ use crate::{
     args::{btf::BtfDiffArgs, format::Format},
     cmd::verdicts::objects::with_needs,
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::object::ObjectFile,
     json::btf_diff::ChangeJson,
     text::{
@@ -20,16 +20,9 @@ use core_relo_verdict::btf_diff::{
 use core_relo_verdict::loaders::Loader;
 use std::{io, path::Path};
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfDiffArgs) -> io::Result<()> {
-    let input = read_file(&args.old, None).and_then(|old| Ok((old, read_file(&args.new, None)?)));
-    let (old, new) = match input {
-        Ok(input) => input,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let uses = match collect_uses(&args.objects) {
-        Ok(uses) => uses,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &BtfDiffArgs) -> CommandResult {
+    let (old, new) = (read_file(&args.old, None)?, read_file(&args.new, None)?);
+    let uses = collect_uses(&args.objects)?;
     let is_wanted = |kind: ItemKind, name: &[u8]| {
         let has_kind = args.kind.is_empty() || args.kind.iter().any(|wanted| wanted.0 == kind);
         let name = String::from_utf8_lossy(name);
@@ -40,8 +33,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDiffArgs) -> io::Result<(
         console.raise_exit(ExitStatus::Incompatible);
     }
     match args.format {
-        Format::Json => changes.iter().try_for_each(|change| console.out.json(&ChangeJson::new(change))),
-        Format::Text => write_changes(&changes, &mut console.out),
+        Format::Json => {
+            Ok(changes.iter().try_for_each(|change| console.out.json(&ChangeJson::new(change)))?)
+        }
+        Format::Text => Ok(write_changes(&changes, &mut console.out)?),
     }
 }
 

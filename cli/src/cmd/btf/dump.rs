@@ -7,7 +7,7 @@ use super::{
 use crate::{
     args::{btf::BtfDumpArgs, format::BtfDumpFormat},
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     json::btf_type::TypeJson,
     kernel_objects::{
         btf_cache::BtfCache,
@@ -20,20 +20,16 @@ use core_relo::{
     TypeId,
     btf::{Btf, Type},
 };
-use std::{io, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> CommandResult {
     let (btf, name) = match (args.kernel_id, &args.path) {
-        (Some(id), _) => (read_from_kernel(id), format!("BTF {id}")),
+        (Some(id), _) => (read_from_kernel(id)?, format!("BTF {id}")),
         (None, Some(path)) => {
             let read = read_file(path, args.base.as_deref()).map_err(|bad| with_kernel_id_help(path, bad));
-            (read.map(Arc::new), escape_path(path))
+            (Arc::new(read?), escape_path(path))
         }
-        (None, None) => (Err(BadInput::new("btf dump", "expected a path or --kernel-id")), String::new()),
-    };
-    let btf = match btf {
-        Ok(btf) => btf,
-        Err(bad) => return console.report_error(&bad),
+        (None, None) => return Err(BadInput::new("btf dump", "expected a path or --kernel-id").into()),
     };
     if args.format == BtfDumpFormat::C {
         return header::run(console, args, &btf, &name);
@@ -52,16 +48,16 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
     }
     match (args.type_id, &args.type_name) {
         _ if !is_empty => Ok(()),
-        (Some(id), Some(ty)) if btf.ty(TypeId(id)).is_some() => console
-            .report_error(&BadInput::new(name, format_args!("type [{id}] does not have the name `{ty}`"))),
+        (Some(id), Some(ty)) if btf.ty(TypeId(id)).is_some() => {
+            Err(BadInput::new(name, format_args!("type [{id}] does not have the name `{ty}`")).into())
+        }
         (Some(id), _) => {
             let last = btf.end_id().0.saturating_sub(1);
-            console
-                .report_error(&BadInput::new(name, format_args!("no type [{id}], expected [1] to [{last}]")))
+            Err(BadInput::new(name, format_args!("no type [{id}], expected [1] to [{last}]")).into())
         }
         (None, Some(ty)) => {
             let bad = BadInput::new(name, format_args!("no type `{ty}`"));
-            console.report_error(&suggest_type(&btf, ty, |_| true, bad))
+            Err(suggest_type(&btf, ty, |_| true, bad).into())
         }
         (None, None) => Ok(()),
     }

@@ -4,7 +4,7 @@ use super::read::read_file;
 use crate::{
     args::{btf_write::BtfEncodeArgs, format::Format},
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::file::InputFile,
     output,
     text::{line::Line, style},
@@ -31,11 +31,9 @@ struct EncodeReport {
     bytes: usize,
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfEncodeArgs) -> io::Result<()> {
-    match encode(args) {
-        Ok(report) => print_report(console, report),
-        Err(bad) => console.report_error(&bad),
-    }
+pub(super) fn run(console: &mut Console<'_>, args: &BtfEncodeArgs) -> CommandResult {
+    let report = encode(args)?;
+    Ok(print_report(console, report)?)
 }
 
 fn encode(args: &BtfEncodeArgs) -> Result<EncodeReport, BadInput> {

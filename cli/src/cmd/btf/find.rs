@@ -7,7 +7,7 @@ use super::{
 use crate::{
     args::{btf_query::BtfFindArgs, format::Format},
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     text::{line::Line, style::DIM},
 };
 use core_relo::{
@@ -35,14 +35,11 @@ struct FoundJson {
 /// The number of files in which a name that is similar to an unknown one is searched.
 const COMPARED_FILES: usize = 8;
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> CommandResult {
     let mut is_found = false;
     // Whether a file has the type of `--users`, and the most similar name in the files that do not.
     let (mut knows_type, mut nearest) = (args.users.is_none(), None::<(f64, String)>);
-    let files = match files(&args.paths) {
-        Ok(files) => files,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let files = files(&args.paths)?;
     for (index, path) in files.into_iter().enumerate() {
         let btf = match read_file(&path, None) {
             Ok(btf) => btf,

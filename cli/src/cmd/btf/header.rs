@@ -1,6 +1,12 @@
 //! `btf dump --format c`: a C header.
 
-use crate::{args::btf::BtfDumpArgs, console::Console, error::BadInput, glob::Glob, text::printer::Printer};
+use crate::{
+    args::btf::BtfDumpArgs,
+    console::Console,
+    error::{BadInput, CommandResult},
+    glob::Glob,
+    text::printer::Printer,
+};
 use core_relo::{
     TypeId,
     btf::{Btf, CHeader, Kind, Type},
@@ -11,21 +17,13 @@ use std::{
 };
 
 /// Prints the header of the selected types, or of all types.
-pub(super) fn run(
-    console: &mut Console<'_>,
-    args: &BtfDumpArgs,
-    btf: &Btf<'_>,
-    name: &str,
-) -> io::Result<()> {
-    let header = match roots(args, btf, name) {
-        Ok(Some(roots)) => CHeader::with_roots(btf, roots),
-        Ok(None) => CHeader::new(btf),
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs, btf: &Btf<'_>, name: &str) -> CommandResult {
+    let roots = roots(args, btf, name)?;
+    let header = roots.map_or_else(|| CHeader::new(btf), |roots| CHeader::with_roots(btf, roots));
     let mut out = Adapter { out: &mut console.out, result: Ok(()) };
     match write!(out, "{}", header.assertions(args.assertions)) {
         Ok(()) => Ok(()),
-        Err(fmt::Error) => out.result.and(Err(io::Error::other("the header cannot be formatted"))),
+        Err(fmt::Error) => Ok(out.result.and(Err(io::Error::other("the header cannot be formatted")))?),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     args::{btf_ids::BtfIdsArgs, format::Format},
     console::{Console, ExitStatus},
     describe,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{
         btf_file,
         file::without_path,
@@ -53,20 +53,18 @@ struct WrittenJson {
     ambiguous: Vec<String>,
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfIdsArgs) -> io::Result<()> {
-    let done = btf_file::read_unpacked(&args.path, MAX_OBJECT_BYTES).and_then(|bytes| {
-        let ids = BtfIds::parse(&bytes).map_err(|e| BadInput::for_path(&args.path, e))?;
-        let btf = read_btf(args, &bytes)?;
-        match (&args.output, btf) {
-            (Some(out), Some(btf)) => resolve(console, args, &ids, &btf, out),
-            (Some(_), None) => {
-                let bad = BadInput::for_path(&args.path, "no BTF to resolve ids with");
-                Err(bad.help("give the kernel with --btf PATH"))
-            }
-            (None, btf) => Ok(show(console, &ids, btf.as_ref())),
+pub(super) fn run(console: &mut Console<'_>, args: &BtfIdsArgs) -> CommandResult {
+    let bytes = btf_file::read_unpacked(&args.path, MAX_OBJECT_BYTES)?;
+    let ids = BtfIds::parse(&bytes).map_err(|e| BadInput::for_path(&args.path, e))?;
+    let btf = read_btf(args, &bytes)?;
+    match (&args.output, btf) {
+        (Some(out), Some(btf)) => resolve(console, args, &ids, &btf, out),
+        (Some(_), None) => {
+            let bad = BadInput::for_path(&args.path, "no BTF to resolve ids with");
+            Err(bad.help("give the kernel with --btf PATH").into())
         }
-    });
-    done.unwrap_or_else(|bad| console.report_error(&bad))
+        (None, btf) => Ok(show(console, &ids, btf.as_ref())?),
+    }
 }
 
 /// Returns the BTF of the file, or of `--btf` if the file has none. Returns `None` if there is neither, or no base.
@@ -178,7 +176,7 @@ fn resolve(
     ids: &BtfIds<'_>,
     btf: &Btf<'_>,
     out: &OutputPath,
-) -> Result<io::Result<()>, BadInput> {
+) -> CommandResult {
     let resolved = ids.resolve(btf).map_err(|e| BadInput::for_path(&args.path, e))?;
     let text = |names: &[core_relo_loader::btf_ids::UnresolvedName<'_>]| -> Vec<String> {
         names.iter().map(|name| format!("{} {}", name.kind, Name::new(name.name))).collect()
@@ -196,7 +194,7 @@ fn resolve(
         missing,
         ambiguous,
     };
-    Ok(print_written(console, &args.path, &report))
+    Ok(print_written(console, &args.path, &report)?)
 }
 
 fn print_written(console: &mut Console<'_>, path: &Path, report: &WrittenJson) -> io::Result<()> {

@@ -4,7 +4,7 @@ use super::read::{find_type, read_source};
 use crate::{
     args::{btf_query::BtfLayoutArgs, format::Format},
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     text::{
         line::Line,
         style::{BOLD, DIM, WARNING},
@@ -45,30 +45,16 @@ struct LayoutJson<'r> {
     parts: &'r [Row],
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfLayoutArgs) -> io::Result<()> {
-    let btf = match read_source(&args.source) {
-        Ok(btf) => btf,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let found = find_type(&btf, &args.ty)
-        .and_then(|ty| btf.strip(ty.id()).map_err(|cause| BadInput::new(&*args.ty, cause)))
-        .and_then(|ty| {
-            if ty.kind().is_composite() {
-                Ok(ty)
-            } else {
-                Err(BadInput::new(&*args.ty, "no struct or union"))
-            }
-        });
+pub(super) fn run(console: &mut Console<'_>, args: &BtfLayoutArgs) -> CommandResult {
+    let btf = read_source(&args.source)?;
+    let bad = |cause| BadInput::new(&*args.ty, cause);
+    let ty = btf.strip(find_type(&btf, &args.ty)?.id()).map_err(bad)?;
+    if !ty.kind().is_composite() {
+        return Err(BadInput::new(&*args.ty, "no struct or union").into());
+    }
+    let layout = Layout::new(ty).map_err(bad)?;
     let mut rows = Vec::new();
-    let done = found.and_then(|ty| {
-        let layout = Layout::new(ty).map_err(|cause| BadInput::new(&*args.ty, cause))?;
-        collect(ty, 0, 0, args.expand, &mut rows).map_err(|cause| BadInput::new(&*args.ty, cause))?;
-        Ok((ty, layout))
-    });
-    let (ty, layout) = match done {
-        Ok(done) => done,
-        Err(bad) => return console.report_error(&bad),
-    };
+    collect(ty, 0, 0, args.expand, &mut rows).map_err(bad)?;
     let size = layout.bits / 8;
     let summary = LayoutJson {
         r#type: CType::new(&btf, ty.id()).to_string(),
@@ -83,8 +69,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfLayoutArgs) -> io::Result
         parts: &rows,
     };
     match args.format {
-        Format::Json => console.out.json(&summary),
-        Format::Text => write_text(console, &summary, ty.kind(), args.cache_line.into()),
+        Format::Json => Ok(console.out.json(&summary)?),
+        Format::Text => Ok(write_text(console, &summary, ty.kind(), args.cache_line.into())?),
     }
 }
 

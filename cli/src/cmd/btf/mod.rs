@@ -18,14 +18,13 @@ mod which;
 mod write;
 
 use super::kernel_facts;
-use crate::{args::btf::BtfCommand, console::Console};
+use crate::{args::btf::BtfCommand, console::Console, error::CommandResult};
 use facts::BtfFacts;
-use std::io;
 
 /// The help of commands whose output is raw BTF.
 const HELP_RAW_BTF: &str = "the output is raw BTF: give it a name of its own with -o";
 
-pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> CommandResult {
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),
         BtfCommand::Print(args) => print::run(console, args),
@@ -38,7 +37,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result
         BtfCommand::Which(args) => which::run(console, args),
         BtfCommand::Write(command) => write::run(console, command),
         BtfCommand::Ids(args) => ids::run(console, args),
-        BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
+        BtfCommand::List(args) => Ok(kernel_facts::list::<BtfFacts>(console, args.format)?),
         BtfCommand::Show(args) => kernel_facts::show::<BtfFacts>(console, &args.selector, args.format),
     }
 }

@@ -4,12 +4,11 @@ use super::read::{read_source, similar, suggest_type};
 use crate::{
     args::{btf_query::BtfOffsetArgs, format::Format},
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     text::line::Line,
 };
 use core_relo::btf::{Btf, CType, FieldPathError, FieldStep, Kind, Type, field_path};
 use serde::Serialize;
-use std::io;
 
 /// A step of a path as JSON.
 #[derive(Debug, Serialize)]
@@ -21,15 +20,9 @@ struct StepJson<'s> {
     is_bitfield: bool,
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfOffsetArgs) -> io::Result<()> {
-    let btf = match read_source(&args.source) {
-        Ok(btf) => btf,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let steps = match field_path(&btf, &args.path) {
-        Ok(steps) => steps,
-        Err(error) => return console.report_error(&unknown_field(&btf, &args.path, &error)),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &BtfOffsetArgs) -> CommandResult {
+    let btf = read_source(&args.source)?;
+    let steps = field_path(&btf, &args.path).map_err(|error| unknown_field(&btf, &args.path, &error))?;
     let width = steps.iter().map(|step| step.path.chars().count()).max().unwrap_or_default();
     for FieldStep { path, ty, extent, .. } in steps {
         let c_type = CType::new(&btf, ty).to_string();

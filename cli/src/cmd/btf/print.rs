@@ -4,7 +4,7 @@ use super::read::{BtfOfFile, read_file_of_format};
 use crate::{
     args::{btf::BtfPrintArgs, format::Format},
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{file, limits::MAX_VALUE_BYTES},
     json::value::value_to_json,
     long_double,
@@ -31,24 +31,18 @@ struct ValueLine {
     missing_bytes: usize,
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfPrintArgs) -> io::Result<()> {
-    let input = read_file_of_format(&args.path, args.base.as_deref());
-    let input = input.and_then(|file| Ok((file, file::read(&args.data, MAX_VALUE_BYTES)?)));
-    let (BtfOfFile { btf, format }, data) = match input {
-        Ok(input) => input,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let ty = match find_type(&btf, &args.ty) {
-        Ok(ty) => ty,
-        Err(what) => return console.report_error(&BadInput::for_path(&args.path, what)),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &BtfPrintArgs) -> CommandResult {
+    let BtfOfFile { btf, format } = read_file_of_format(&args.path, args.base.as_deref())?;
+    let data = file::read(&args.data, MAX_VALUE_BYTES)?;
+    let bad = |what| BadInput::for_path(&args.path, what);
+    let ty = find_type(&btf, &args.ty).map_err(bad)?;
     let Some(size) = value_size(&btf, ty) else {
         let what = format!("a type of the kind {:?} has no values: `{}`", ty.kind(), args.ty);
-        return console.report_error(&BadInput::for_path(&args.path, what));
+        return Err(bad(what).into());
     };
     if args.array && size == 0 {
         let what = format!("a type of 0 bytes cannot be the element of --array: `{}`", args.ty);
-        return console.report_error(&BadInput::for_path(&args.path, what));
+        return Err(bad(what).into());
     }
     let values: Box<dyn Iterator<Item = &[u8]>> = match args.array {
         true => Box::new(data.chunks(size.max(1))),

@@ -3,7 +3,7 @@
 use crate::{
     args::{btf::BtfWhichArgs, format::Format},
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::file::InputFile,
     text::{line::Line, style},
 };
@@ -36,19 +36,11 @@ struct EntryJson<'a> {
 /// The largest archive in bytes: the limit on unpacked bytes.
 const ARCHIVE_BYTES: u64 = core_relo_loader::limits::ARCHIVE_BYTES;
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfWhichArgs) -> io::Result<()> {
-    let read = || -> Result<_, BadInput> {
-        let bytes = InputFile::open(&args.archive, ARCHIVE_BYTES)?.read_whole(ARCHIVE_BYTES, None)?;
-        Ok((bytes, kernel_identity(args)?))
-    };
-    let (bytes, kernel) = match read() {
-        Ok(read) => read,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let archive = match BtfArchive::parse(&bytes) {
-        Ok(archive) => archive,
-        Err(error) => return console.report_error(&BadInput::for_path(&args.archive, error)),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &BtfWhichArgs) -> CommandResult {
+    let bytes = InputFile::open(&args.archive, ARCHIVE_BYTES)?.read_whole(ARCHIVE_BYTES, None)?;
+    let kernel = kernel_identity(args)?;
+    let bad = |error: &ArchiveError| BadInput::for_path(&args.archive, error);
+    let archive = BtfArchive::parse(&bytes).map_err(|error| bad(&error))?;
     let choice = archive.choose(&kernel);
     let is_chosen =
         |candidate: &Candidate<'_>| choice.as_ref().is_ok_and(|choice| choice.entry == candidate.entry);
@@ -64,9 +56,9 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfWhichArgs) -> io::Result<
             let path = escape_path(&args.archive);
             let help = if args.all { "" } else { "; `--all` lists the entries of the archive" };
             let text = format_args!(": {path}: {error}{help}");
-            console.err.line(Line::new().styled(style::ERROR, "core-relo").text(text))
+            Ok(console.err.line(Line::new().styled(style::ERROR, "core-relo").text(text))?)
         }
-        Err(error) => console.report_error(&BadInput::for_path(&args.archive, error)),
+        Err(error) => Err(bad(error).into()),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
         format::Format,
     },
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{
         btf_file,
         kernel::module::{self, find_base},
@@ -60,24 +60,20 @@ struct Input {
     btf: Btf<'static>,
 }
 
-pub(super) fn run(console: &mut Console<'_>, command: &BtfWriteCommand) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, command: &BtfWriteCommand) -> CommandResult {
     let report = match command {
         BtfWriteCommand::Dedup(args) => {
-            Input::from_args(&args.input).and_then(|input| write_deduped(&[&input], &input.btf, &args.output))
+            let input = Input::from_args(&args.input)?;
+            write_deduped(&[&input], &input.btf, &args.output)
         }
         BtfWriteCommand::Merge(args) => merge(args),
-        BtfWriteCommand::Sort(args) => {
-            Input::from_args(&args.input).and_then(|input| write_sorted(&input, &args.output))
-        }
+        BtfWriteCommand::Sort(args) => write_sorted(&Input::from_args(&args.input)?, &args.output),
         BtfWriteCommand::Split(args) => split(args),
         BtfWriteCommand::Distil(args) => distil(args),
         BtfWriteCommand::Convert(args) => convert_file(args),
         BtfWriteCommand::Encode(args) => return encode::run(console, args),
     };
-    match report {
-        Ok(report) => print_report(console, &report),
-        Err(bad) => console.report_error(&bad),
-    }
+    Ok(print_report(console, &report?)?)
 }
 
 impl Input {

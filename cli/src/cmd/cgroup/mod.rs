@@ -9,7 +9,7 @@ use crate::{
     },
     console::Console,
     describe::short_type_name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::mounts::mounts,
     text::{
         line::Line,
@@ -23,20 +23,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) fn run(console: &mut Console<'_>, command: &CgroupCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &CgroupCommand) -> CommandResult {
     let (args, is_tree) = match command {
         CgroupCommand::List(args) => (args, false),
         CgroupCommand::Tree(args) => (args, true),
     };
-    let root = match args.path.clone().map_or_else(find_root, Ok) {
-        Ok(root) => root,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let root = args.path.clone().map_or_else(find_root, Ok)?;
     let mut query = CgroupQuery::new(args.effective);
-    let programs = match query.programs(&root) {
-        Ok(programs) => programs,
-        Err(e) => return console.report_error(&e.into_bad_input()),
-    };
+    let programs = query.programs(&root).map_err(CgroupError::into_bad_input)?;
     let mut printed = print(console, args, &programs)?;
     if is_tree {
         printed |= print_descendants(console, args, &mut query, &root)?;

@@ -5,9 +5,9 @@ use super::{
 };
 use crate::{
     args::{format::Format, guest::GuestArgs},
-    cmd::verdicts::objects::{BadObjectReporter, JudgedObject, read_objects, with_judged_objects},
+    cmd::verdicts::objects::{JudgedObject, ObjectFiles, REPORT_BAD, with_judged_objects},
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     guest::{
         load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
         setup::new_guest,
@@ -99,12 +99,11 @@ pub(crate) fn boot_kernels(
     settings: &BootSettings<'_>,
     user: &UserSettings,
     emit: &mut KernelVisitor<'_>,
-) -> io::Result<()> {
-    let report_bad: BadObjectReporter<'_> = &|console, bad| console.report_error(bad);
+) -> CommandResult {
     let (kernel_threads, no_threads) = (Threads::new(NonZeroUsize::new(jobs)), Threads::none());
-    let files = read_objects(console, objects, &no_threads, report_bad)?;
+    let files = ObjectFiles::read(console, objects, &no_threads, REPORT_BAD)?;
     let loader = settings.loader;
-    with_judged_objects(console, &files, loader, user, &no_threads, report_bad, |console, checked| {
+    with_judged_objects(console, &files, loader, user, &no_threads, |console, checked| {
         if checked.objects.is_empty() {
             return Ok(());
         }
@@ -126,9 +125,9 @@ pub(crate) fn boot_kernels(
             });
             note.into_iter().for_each(|note| log::warn!("{note}"));
         };
-        ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
+        Ok(ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {
             Some(booted) => emit(console, &names, &booted),
             None => Ok(()),
-        })
+        })?)
     })
 }

@@ -170,7 +170,10 @@ mod tests {
     use super::*;
     use crate::{
         args::format::Format,
-        cmd::{check::report_bad_object, verdicts::objects::with_judged_objects},
+        cmd::{
+            check::report_bad_object,
+            verdicts::objects::{ObjectFiles, with_judged_objects},
+        },
         console::{Console, ExitStatus},
         input::{
             kernel::{selection::Selection, source::KernelSource},
@@ -229,7 +232,8 @@ mod tests {
             exit: ExitStatus::Success,
             batch_line: None,
         };
-        let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
+        let files = vec![ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
+        let files = ObjectFiles::new(files, report_bad_object);
         let (threads, allow_list) = (Threads::none(), AllowList::default());
         let result = with_judged_objects(
             &mut console,
@@ -237,7 +241,6 @@ mod tests {
             Loader::default(),
             &UserSettings::default(),
             &threads,
-            &report_bad_object,
             |_, objects| {
                 let checker = || {
                     Checker::new(

@@ -18,11 +18,11 @@ use crate::{
     args::{format::Format, relocate::CheckArgs},
     budget::BudgetGate,
     cmd::verdicts::{
-        objects::{JudgedObjects, read_objects, with_judged_objects},
+        objects::{JudgedObjects, ObjectFiles, with_judged_objects},
         variants::check_single_object,
     },
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{
         kernel::{
             id::KernelId,
@@ -46,36 +46,26 @@ use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use settings::CheckSettings;
-use std::{cell::RefCell, collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow};
+use std::{collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow};
 use writer::{CheckOutput, CheckWriter};
 
 /// The minimum number of kernels for which a progress bar is shown.
 const PROGRESS_KERNELS: usize = 4;
 
-pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> CommandResult {
     if args.resume.is_some()
         && let Some(path) = args.kernels.btf.iter().find(|path| Descriptor::from_path(path).is_some())
     {
         let bad = BadInput::for_path(path, "is standard input or a pipe, expected a file with --resume");
-        return console.report_error(&bad.help("write its content to a file first"));
+        return Err(bad.help("write its content to a file first").into());
     }
-    let opened = CheckSettings::new(args).and_then(|settings| Ok((settings, BudgetGate::open(&args.stats)?)));
-    let (settings, budget) = match opened {
-        Ok(opened) => opened,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let (settings, budget) = (CheckSettings::new(args)?, BudgetGate::open(&args.stats)?);
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
-    // Reports name the objects that cannot be read.
-    let bad_objects = RefCell::new(Vec::new());
-    let report_bad = |console: &mut Console<'_>, bad: &BadInput| {
-        bad_objects.borrow_mut().push(bad.clone());
-        report_bad_object(console, bad)
-    };
-    let files = read_objects(console, &args.objects, &threads.objects, &report_bad)?;
+    let files = ObjectFiles::read(console, &args.objects, &threads.objects, report_bad_object)?;
     let (loader, user) = (settings.loader, &settings.user);
-    with_judged_objects(console, &files, loader, user, &threads.objects, &report_bad, |console, objects| {
-        let state = CheckState { resumed: None, budget, bad_objects: bad_objects.take() };
+    with_judged_objects(console, &files, loader, user, &threads.objects, |console, objects| {
+        let state = CheckState { resumed: None, budget };
         check_selection(console, args, objects, &threads, &settings, state)
     })
 }
@@ -88,10 +78,8 @@ fn check_selection(
     threads: &CheckThreads,
     settings: &CheckSettings<'_>,
     state: CheckState,
-) -> io::Result<()> {
-    if let Err(bad) = check_single_object(settings.variants.as_ref(), &objects.objects) {
-        return console.report_error(&bad);
-    }
+) -> CommandResult {
+    check_single_object(settings.variants.as_ref(), &objects.objects)?;
     let open_results = |path: &OutputPath| {
         let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
         let header = ResultsHeader::new(objects).with_allow(settings.allow_list.patterns());
@@ -102,7 +90,7 @@ fn check_selection(
     let results_path = args.resume.as_ref().filter(|_| !objects.objects.is_empty());
     let resumed = match results_path.map(open_results).transpose() {
         Ok(resumed) => resumed,
-        Err(bad) => return console.report_error_on_stderr(&bad),
+        Err(bad) => return Ok(console.report_error_on_stderr(&bad)?),
     };
     if let Some((results, previous)) = &resumed
         && previous.kernel_count() > 0
@@ -121,12 +109,12 @@ fn check_selection(
     if let Some((results, previous)) = &resumed
         && let Some(bad) = previous.changed_kernel(&selection, results.name())
     {
-        return console.report_error_on_stderr(&bad);
+        return Ok(console.report_error_on_stderr(&bad)?);
     }
     // An entry may be for a kernel of another shard or of an earlier run.
     let is_complete = args.shard.is_none() && resumed.is_none();
     check_kernels(console, objects, &selection, threads, settings, CheckState { resumed, ..state })?;
-    if is_complete { warn_of_unused_entries(console, &settings.allow_list) } else { Ok(()) }
+    if is_complete { Ok(warn_of_unused_entries(console, &settings.allow_list)?) } else { Ok(()) }
 }
 
 /// Warns of entries of the allow list that have accepted nothing.
@@ -139,15 +127,15 @@ fn warn_of_unused_entries(console: &mut Console<'_>, allow_list: &AllowList) -> 
 /// Checks objects on a selection of kernels. Reports bad input on the console.
 pub(crate) fn check(
     console: &mut Console<'_>,
-    files: &[ObjectFile],
+    files: Vec<ObjectFile>,
     selection: &Selection,
-) -> io::Result<()> {
+) -> CommandResult {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
     let (loader, user) = (Loader::default(), UserSettings::default());
-    let report_bad = &report_bad_object;
-    with_judged_objects(console, files, loader, &user, &threads.objects, report_bad, |console, objects| {
-        let state = CheckState { resumed: None, budget: BudgetGate::default(), bad_objects: Vec::new() };
-        check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)
+    let files = ObjectFiles::new(files, report_bad_object);
+    with_judged_objects(console, &files, loader, &user, &threads.objects, |console, objects| {
+        let state = CheckState { resumed: None, budget: BudgetGate::default() };
+        Ok(check_kernels(console, objects, selection, &threads, &CheckSettings::default(), state)?)
     })
 }
 
@@ -164,8 +152,6 @@ struct CheckState {
     /// The results file of an earlier run, and its results.
     resumed: Option<(ResultsFile, PreviousResults)>,
     budget: BudgetGate,
-    /// The objects that cannot be read or parsed, and tables of variants with errors.
-    bad_objects: Vec<BadInput>,
 }
 
 /// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.
@@ -180,7 +166,7 @@ fn check_kernels(
     selection: &Selection,
     threads: &CheckThreads,
     settings: &CheckSettings<'_>,
-    CheckState { resumed, mut budget, mut bad_objects }: CheckState,
+    CheckState { resumed, mut budget }: CheckState,
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     let (results, previous) = match resumed {
@@ -212,6 +198,8 @@ fn check_kernels(
     let checker =
         Checker::new(objects, settings.inputs.clone(), &settings.allow_list, object_threads, options)
             .with_variants(settings.variants.as_ref());
+    // Reports name the objects that cannot be read, and those with bad tables of variants.
+    let mut bad_objects = objects.bad.clone();
     for bad in checker.bad_variants() {
         budget.record_incomplete(bad.to_string());
         report_bad_object(console, bad)?;

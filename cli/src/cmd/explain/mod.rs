@@ -8,16 +8,16 @@ mod text;
 
 use crate::{
     args::{format::Format, relocate::ExplainArgs},
-    cmd::check::no_fitting_kernel,
     cmd::verdicts::{
         exit_status, kernel_inputs,
         kernel_judge::{KernelCase, KernelJudge},
-        objects::{JudgedObject, JudgedObjects, read_objects, with_judged_objects},
+        objects::{JudgedObject, JudgedObjects, ObjectFiles, REPORT_BAD, with_judged_objects},
         variants::{VariantChoice, VariantTables, check_single_object},
     },
+    cmd::{check::no_fitting_kernel, kernel_visits::visit_kernels},
     console::Console,
     describe,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{
         kernel::{parsed::Kernel, selection::Selection, source::KernelSource},
         object::ObjectFile,
@@ -31,30 +31,23 @@ use availability::{Availability, Neighbours};
 use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use explained::{ExplainOptions, ExplainedObject};
-use std::{io, ops::ControlFlow, slice};
+use std::{io, slice};
 
-pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResult {
     if args.relocation.is_some() {
         return relocations::run(console, args);
     }
-    let read = kernel_inputs(&args.evidence).and_then(|inputs| {
-        let given = args.variants.as_deref().map(read_variants).transpose()?;
-        let load = Config::load_of_project(&args.config, args.evidence.loader.loader, &args.settings)?;
-        Ok((inputs, given, load))
-    });
-    let (inputs, given, ProjectLoad { loader, user }) = match read {
-        Ok(read) => read,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let inputs = kernel_inputs(&args.evidence)?;
+    let given = args.variants.as_deref().map(read_variants).transpose()?;
+    let ProjectLoad { loader, user } =
+        Config::load_of_project(&args.config, args.evidence.loader.loader, &args.settings)?;
     let threads = Threads::none();
-    let files = read_objects(console, slice::from_ref(&args.object), &threads, &report_bad)?;
-    with_judged_objects(console, &files, loader, &user, &threads, &report_bad, |console, objects| {
+    let files = ObjectFiles::read(console, slice::from_ref(&args.object), &threads, REPORT_BAD)?;
+    with_judged_objects(console, &files, loader, &user, &threads, |console, objects| {
         if objects.objects.is_empty() {
             return Ok(());
         }
-        if let Err(bad) = check_single_object(given.as_ref(), &objects.objects) {
-            return console.report_error(&bad);
-        }
+        check_single_object(given.as_ref(), &objects.objects)?;
         // One program is judged as if it were loaded alone.
         let variants = match args.program {
             Some(_) => VariantTables::default(),
@@ -66,27 +59,24 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
             program: args.program.as_deref(),
             variants: &variants,
         };
-        explain_on(console, objects, &selection, inputs, options)
+        Ok(explain_on(console, objects, &selection, inputs, options)?)
     })
 }
 
 /// Explains objects on a selection of kernels, for `demo`.
 pub(crate) fn explain(
     console: &mut Console<'_>,
-    files: &[ObjectFile],
+    files: Vec<ObjectFile>,
     selection: &Selection,
-) -> io::Result<()> {
+) -> CommandResult {
     let (loader, user) = (Loader::default(), UserSettings::default());
-    with_judged_objects(console, files, loader, &user, &Threads::none(), &report_bad, |console, objects| {
+    let files = ObjectFiles::new(files, REPORT_BAD);
+    with_judged_objects(console, &files, loader, &user, &Threads::none(), |console, objects| {
         let is_json = console.format == Format::Json;
         let variants = &VariantTables::new(&objects.objects, None);
         let options = ExplainOptions { is_json, program: None, variants };
-        explain_on(console, objects, selection, KernelInputs::default(), options)
+        Ok(explain_on(console, objects, selection, KernelInputs::default(), options)?)
     })
-}
-
-fn report_bad(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
-    console.report_error(bad)
 }
 
 /// The explained objects on one kernel, and the kernel's index in the [`Availability`].
@@ -118,33 +108,22 @@ fn explain_on(
     let has_several = !matches!(&*selection.sources, [KernelSource::Running | KernelSource::File { .. }]);
     let (mut availability, mut explained) = (Availability::default(), Vec::new());
     let (mut has_skipped, mut has_kernel) = (false, false);
-    for source in &selection.sources {
-        let mut visited = Ok(());
-        let note = selection.visit_images(source, &|_| true, &mut |_, image| {
-            visited = match image.and_then(|image| image.parse_with_facts(judge.wanted_facts())) {
-                Ok(kernel) if source.is_listed() && !judge.fits(&kernel) => {
-                    has_skipped = true;
-                    let what = "the kernel has the other byte order than the object";
-                    console.note(&format!("{}: skipped: {what}", kernel.name))
-                }
-                Ok(kernel) => {
-                    has_kernel = true;
-                    explain_kernel(console, &judge, &kernel, &mut availability, options).and_then(|kernel| {
-                        // Other kernels may tell more about this one.
-                        if has_several {
-                            explained.push(kernel);
-                            return Ok(());
-                        }
-                        write_kernel(console, &kernel, &availability)
-                    })
-                }
-                Err(bad) => console.report_error(&bad),
-            };
-            if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        visited?;
-        note.iter().try_for_each(|note| console.note(note))?;
-    }
+    visit_kernels(console, selection, &mut |console, source, image| {
+        let kernel = image.and_then(|image| image.parse_with_facts(judge.wanted_facts()))?;
+        if source.is_listed() && !judge.fits(&kernel) {
+            has_skipped = true;
+            let what = "the kernel has the other byte order than the object";
+            return Ok(console.note(&format!("{}: skipped: {what}", kernel.name))?);
+        }
+        has_kernel = true;
+        let kernel = explain_kernel(console, &judge, &kernel, &mut availability, options)?;
+        // Other kernels may tell more about this one.
+        if has_several {
+            explained.push(kernel);
+            return Ok(());
+        }
+        Ok(write_kernel(console, &kernel, &availability)?)
+    })?;
     if has_skipped && !has_kernel {
         let help = "compile the objects for the kernels: --target=bpfel or --target=bpfeb";
         console.report_error(&no_fitting_kernel(Some(help.to_owned())))?;
@@ -166,9 +145,10 @@ fn explain_kernel(
         let mut objects = Vec::new();
         for (index, planned) in case.plans.iter().enumerate() {
             match planned {
-                Ok((object, plan)) => {
-                    objects.extend(explain_object(console, index, (object, plan), case, options)?);
-                }
+                Ok((object, plan)) => match explain_object(console, index, (object, plan), case, options) {
+                    Ok(explained) => objects.extend(explained),
+                    Err(error) => console.report(error)?,
+                },
                 Err(bad) => console.report_error(bad)?,
             }
         }
@@ -183,24 +163,17 @@ fn explain_object(
     (object, plan): (&JudgedObject<'_>, &PlanByLoad<'_, '_>),
     case: &KernelCase<'_, '_>,
     options: ExplainOptions<'_>,
-) -> io::Result<Option<ExplainedObject>> {
+) -> CommandResult<Option<ExplainedObject>> {
     if let Some(name) = options.program {
         let programs = object.object.programs().iter();
         let mut named = programs.filter(|program| program.name() == name.as_bytes());
-        let is_subprogram = match named.next() {
-            Some(program) => program.is_subprogram,
-            None => return console.report_error(&no_program(object, name)).map(|()| None),
-        };
-        if is_subprogram {
+        if named.next().ok_or_else(|| no_program(object, name))?.is_subprogram {
             relocations::explain_function(console, object.file, case.kernel, plan.plan(), name)?;
             return Ok(None);
         }
     }
     let choice = match options.variants.get(index) {
-        Some(Ok(table)) => match VariantChoice::new((object, table), plan, case) {
-            Ok(choice) => Some(choice),
-            Err(bad) => return console.report_error(&bad).map(|()| None),
-        },
+        Some(Ok(table)) => Some(VariantChoice::new((object, table), plan, case)?),
         // Reported once for all kernels.
         Some(Err(_)) => return Ok(None),
         None => None,

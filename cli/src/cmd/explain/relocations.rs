@@ -8,7 +8,7 @@ use crate::{
     },
     console::{Console, ExitStatus},
     describe,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{kernel::parsed::Kernel, object::ObjectFile},
     json::plan::ExplainedRelocationJson,
     text::{explanation, line::Line, style::GOOD},
@@ -16,7 +16,7 @@ use crate::{
 use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::{io, slice};
 
-pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResult {
     let request = PlanRequest {
         objects: slice::from_ref(&args.object),
         kernels: &args.kernels,
@@ -27,16 +27,14 @@ pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
         zero_extends_enums: false,
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
-        if let Some(name) = &args.program
-            && let Err(bad) = check_program(file, plan.relocs().code(), name)
-        {
-            return console.report_error(&bad);
+        if let Some(name) = &args.program {
+            check_program(file, plan.relocs().code(), name)?;
         }
         let shown: Vec<_> = plan.iter().filter(|planned| is_shown(planned, args)).collect();
         if let (Some(relocation), true) = (&args.relocation, shown.is_empty()) {
-            return console.report_error(&no_such_relocation(file, args, relocation));
+            return Err(no_such_relocation(file, args, relocation).into());
         }
-        write_explanations(console, file, kernel, plan, &shown)
+        Ok(write_explanations(console, file, kernel, plan, &shown)?)
     })
 }
 

@@ -16,14 +16,18 @@ mod source;
 mod system;
 mod text;
 
-use super::{load::setup::token_source, verdicts::kernel_inputs};
+use super::{
+    kernel_visits::{report_selection, visit_kernels},
+    load::setup::token_source,
+    verdicts::kernel_inputs,
+};
 use crate::{
     args::{
         feature::{FeatureArgs, Section},
         format::Format,
     },
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{
         image_facts::WantedFacts,
         kernel::{
@@ -42,7 +46,6 @@ use model::{AnsweredFeature, KernelFeatures, Method};
 pub(crate) use names::feature_names;
 use names::{NameFilter, check_words, find_program_type, nearest, unknown_name};
 use source::AnswerSource;
-use std::{io, ops::ControlFlow};
 
 /// The environment variable that names the bpffs of a token if the option does not.
 const TOKEN_VARIABLE: &str = "LIBBPF_BPF_TOKEN_PATH";
@@ -50,47 +53,31 @@ const TOKEN_VARIABLE: &str = "LIBBPF_BPF_TOKEN_PATH";
 /// The facts that answers need of a kernel besides its BTF.
 const WANTED: WantedFacts = WantedFacts { version_and_kconfig: true, symbols: true };
 
-pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<()> {
-    let prepared = FeatureQuery::new(args)
-        .and_then(|wanted_features| Ok((wanted_features, kernel_inputs(&args.evidence())?)));
-    let (wanted_features, inputs) = match prepared {
-        Ok(prepared) => prepared,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResult {
+    let wanted_features = FeatureQuery::new(args)?;
+    let inputs = kernel_inputs(&args.evidence())?;
     let selection = Selection::new(&args.kernels);
-    selection.notes.iter().try_for_each(|note| console.note(note))?;
-    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
-    if args.unprivileged
-        && let Err(error) = system::drop_capabilities()
-    {
-        return console.report_error(&BadInput::new("--unprivileged", error));
+    report_selection(console, &selection)?;
+    if args.unprivileged {
+        system::drop_capabilities().map_err(|error| BadInput::new("--unprivileged", error))?;
     }
-    let prober = match prober(args, &selection) {
-        Ok(prober) => prober,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let prober = prober(args, &selection)?;
     let mut answered = Vec::new();
-    for source in &selection.sources {
-        let mut reported = Ok(());
-        let note = selection.visit_images(source, &|_| true, &mut |_, image| {
-            let is_running = *source == KernelSource::Running;
-            match image.and_then(|image| image.parse_with_facts(WANTED)).and_then(fit_for_answers) {
-                Ok(kernel) => {
-                    let probing = prober.as_ref().filter(|_| is_running);
-                    answered.push(wanted_features.answer_for_kernel(&kernel, &inputs, probing));
-                }
-                Err(bad) if is_running => {
-                    reported = console.note(&bad.to_string());
-                    answered
-                        .extend(prober.as_ref().map(|probing| wanted_features.answer_without_btf(probing)));
-                }
-                Err(bad) => reported = console.report_error(&bad),
+    visit_kernels(console, &selection, &mut |console, source, image| {
+        let is_running = *source == KernelSource::Running;
+        match image.and_then(|image| image.parse_with_facts(WANTED)).and_then(fit_for_answers) {
+            Ok(kernel) => {
+                let probing = prober.as_ref().filter(|_| is_running);
+                answered.push(wanted_features.answer_for_kernel(&kernel, &inputs, probing));
             }
-            if reported.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        reported?;
-        note.iter().try_for_each(|note| console.note(note))?;
-    }
+            Err(bad) if is_running => {
+                console.note(&bad.to_string())?;
+                answered.extend(prober.as_ref().map(|probing| wanted_features.answer_without_btf(probing)));
+            }
+            Err(bad) => return Err(bad.into()),
+        }
+        Ok(())
+    })?;
     let unknown = wanted_features.take_unknown_names(&mut answered);
     unknown.iter().try_for_each(|bad| console.report_error(bad))?;
     if wanted_features.names.is_some() {
@@ -102,11 +89,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> io::Result<(
         });
     }
     match args.format {
-        Format::Json => answered.iter().try_for_each(|kernel| console.out.json(kernel)),
+        Format::Json => Ok(answered.iter().try_for_each(|kernel| console.out.json(kernel))?),
         Format::Text if !unknown.is_empty() && answered.iter().all(|kernel| kernel.features.is_empty()) => {
             Ok(())
         }
-        Format::Text => text::write(&mut console.out, &answered, wanted_features.names.is_some()),
+        Format::Text => Ok(text::write(&mut console.out, &answered, wanted_features.names.is_some())?),
     }
 }
 

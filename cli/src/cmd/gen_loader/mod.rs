@@ -7,7 +7,7 @@ use crate::{
     args::gen_loader::GenLoaderArgs,
     cmd::load::setup::{object_name, set_up},
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{loader_file, object::ObjectFile, variant_table::unchosen_note},
     output,
     plan_error::{RefusedExterns, group_externs, in_one_line, load_message, zero_extend_help},
@@ -23,7 +23,6 @@ use core_relo_loader::{
 };
 use core_relo_verdict::loaders::Loader as OpeningLoader;
 use report::report;
-use std::io;
 use target::LoaderTarget;
 
 /// A loader file that was written or read.
@@ -33,12 +32,10 @@ struct NamedLoaderFile {
     bytes: usize,
 }
 
-pub(crate) fn run(console: &mut Console<'_>, args: &GenLoaderArgs) -> io::Result<()> {
-    let result = if args.show { read(args) } else { generate(console, args)? };
-    match result {
-        Ok(NamedLoaderFile { path, file, bytes }) => report(console, args, path, &file, bytes),
-        Err(bad) => console.report_error(&bad),
-    }
+pub(crate) fn run(console: &mut Console<'_>, args: &GenLoaderArgs) -> CommandResult {
+    let NamedLoaderFile { path, file, bytes } =
+        if args.show { read(args)? } else { generate(console, args)? };
+    Ok(report(console, args, path, &file, bytes)?)
 }
 
 fn read(args: &GenLoaderArgs) -> Result<NamedLoaderFile, BadInput> {
@@ -48,23 +45,13 @@ fn read(args: &GenLoaderArgs) -> Result<NamedLoaderFile, BadInput> {
 }
 
 /// Writes a loader file, and prints what its user should know.
-fn generate(
-    console: &mut Console<'_>,
-    args: &GenLoaderArgs,
-) -> io::Result<Result<NamedLoaderFile, BadInput>> {
-    let target = match LoaderTarget::read(args) {
-        Ok(target) => target,
-        Err(bad) => return Ok(Err(bad)),
-    };
+fn generate(console: &mut Console<'_>, args: &GenLoaderArgs) -> CommandResult<NamedLoaderFile> {
+    let target = LoaderTarget::read(args)?;
     target.warning.iter().try_for_each(|warning| console.warn(&format!("{}: {warning}", target.name)))?;
-    match generate_for(target, args) {
-        Ok(Generated { file: written, notes, warnings }) => {
-            warnings.iter().try_for_each(|warning| console.warn(warning))?;
-            notes.iter().try_for_each(|note| console.note(note))?;
-            Ok(Ok(written))
-        }
-        Err(bad) => Ok(Err(bad)),
-    }
+    let Generated { file, notes, warnings } = generate_for(target, args)?;
+    warnings.iter().try_for_each(|warning| console.warn(warning))?;
+    notes.iter().try_for_each(|note| console.note(note))?;
+    Ok(file)
 }
 
 /// A generated loader file, and what its user should know.

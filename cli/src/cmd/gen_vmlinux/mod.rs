@@ -6,7 +6,7 @@ use crate::{
     args::gen_vmlinux::GenVmlinuxArgs,
     cmd::btf::{header::matching_types, read::read_file},
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::object::ObjectFile,
     output,
     text::{line::Line, style},
@@ -16,16 +16,11 @@ use core_relo::{
     ext::RelocKind,
 };
 use core_relo_dwarf::{EncodeError, EncodeSettings, encode};
-use std::{io, path::Path};
+use std::path::Path;
 
-pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Result<()> {
-    let (text, notes) = match generate(args) {
-        Ok(generated) => generated,
-        Err(bad) => return console.report_error(&bad),
-    };
-    if let Err(bad) = output::write(&args.output, text.as_bytes()) {
-        return console.report_error(&bad);
-    }
+pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> CommandResult {
+    let (text, notes) = generate(args)?;
+    output::write(&args.output, text.as_bytes())?;
     for note in notes {
         console.note(&note)?;
     }
@@ -33,11 +28,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> io::Resul
         return Ok(());
     }
     let lines = text.lines().count();
-    console.out.line(
+    Ok(console.out.line(
         Line::new()
             .styled(style::GOOD, "written")
             .text(format_args!(": {}: {lines} lines", escape_path(&args.output))),
-    )
+    )?)
 }
 
 /// Returns the header, and notes: what could not be read, names that the kernel does not have, and sources that do not compile with the header.

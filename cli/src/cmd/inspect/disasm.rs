@@ -4,7 +4,7 @@ use crate::{
     args::{InspectArgs, format::Format},
     cmd::plans::check_program,
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::object::ObjectFile,
     json::record::SourceLine,
     text::{
@@ -32,21 +32,15 @@ const TEXT_WIDTH: usize = 36;
 /// The width of the column of bytes: 16 bytes in hexadecimal.
 const BYTES_WIDTH: usize = 33;
 
-pub(super) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<()> {
-    let file = match ObjectFile::read(&args.object) {
-        Ok(file) => file,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let object = match parse(&file, args.program.as_deref()) {
-        Ok(object) => object,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &InspectArgs) -> CommandResult {
+    let file = ObjectFile::read(&args.object)?;
+    let object = parse(&file, args.program.as_deref())?;
     let disassembly = Disassembly::new(&object);
     if let Some(error) = disassembly.relocs_error() {
         console.warn(&format!("{}: no CO-RE relocations are shown: {error}", file.name))?;
     }
     if args.graph {
-        return write_graph(console, &disassembly, args.program.as_deref());
+        return Ok(write_graph(console, &disassembly, args.program.as_deref())?);
     }
     let mut is_first_section = true;
     for section in disassembly.sections() {

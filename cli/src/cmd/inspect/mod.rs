@@ -9,7 +9,7 @@ use crate::{
     args::{InspectArgs, format::Format},
     console::Console,
     describe::{byte_order, name, short_type_name},
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::object::ObjectFile,
     text::{
         line::Line,
@@ -27,22 +27,19 @@ use relocations::RelocationFacts;
 use serde::Serialize;
 use std::{collections::BTreeMap, io};
 
-pub(crate) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &InspectArgs) -> CommandResult {
     if args.disasm {
         return disasm::run(console, args);
     }
     if args.relocs {
         return relocations::run(console, args);
     }
-    let facts = ObjectFile::read(&args.object).and_then(|file| {
-        let object = file.parse()?;
-        ObjectFacts::new(&file, &object)
-    });
-    match (facts, console.format) {
-        (Err(bad), _) => console.report_error(&bad),
-        (Ok(facts), Format::Json) => console.out.json(&facts),
-        (Ok(facts), Format::Text) => facts.write(&mut console.out),
-    }
+    let file = ObjectFile::read(&args.object)?;
+    let facts = ObjectFacts::new(&file, &file.parse()?)?;
+    Ok(match console.format {
+        Format::Json => console.out.json(&facts),
+        Format::Text => facts.write(&mut console.out),
+    }?)
 }
 
 /// The facts that `inspect` prints about an object. They serialize to the JSON line.

@@ -5,7 +5,7 @@ use crate::{
     args::{InspectArgs, format::Format},
     console::Console,
     describe::name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::object::ObjectFile,
     text::{
         line::Line,
@@ -33,22 +33,13 @@ const TYPE_WIDTH: usize = 17;
 const SYMBOL_WIDTH: usize = 24;
 const PLACE_WIDTH: usize = 28;
 
-pub(super) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<()> {
-    let file = match ObjectFile::read(&args.object) {
-        Ok(file) => file,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let object = match file.parse() {
-        Ok(object) => object,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &InspectArgs) -> CommandResult {
+    let file = ObjectFile::read(&args.object)?;
+    let object = file.parse()?;
     let relocations = ElfRelocations::new(&object);
     let mut section = None;
     for relocation in relocations.iter() {
-        let relocation = match relocation {
-            Ok(relocation) => relocation,
-            Err(error) => return console.report_error(&BadInput::new(&file.name, error)),
-        };
+        let relocation = relocation.map_err(|error| BadInput::new(&file.name, error))?;
         if console.format == Format::Json {
             console.out.json(&RelocationLine::new(&relocation))?;
             continue;

@@ -4,16 +4,19 @@ mod facts;
 mod write;
 
 use super::{kernel_facts, object_change};
-use crate::{args::kernel_objects::LinkCommand, console::Console, kernel_objects::kind::Kind};
+use crate::{
+    args::kernel_objects::LinkCommand, console::Console, error::CommandResult, kernel_objects::kind::Kind,
+};
 use facts::LinkFacts;
-use std::io;
 
-pub(crate) fn run(console: &mut Console<'_>, command: &LinkCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &LinkCommand) -> CommandResult {
     match command {
-        LinkCommand::List(args) => kernel_facts::list::<LinkFacts>(console, args.format),
+        LinkCommand::List(args) => Ok(kernel_facts::list::<LinkFacts>(console, args.format)?),
         LinkCommand::Show(args) => kernel_facts::show::<LinkFacts>(console, &args.selector, args.format),
-        LinkCommand::Pin(args) => object_change::pin(console, Kind::Link, args.object.split(), args.format),
-        LinkCommand::Detach(args) => write::detach(console, args),
-        LinkCommand::Update(args) => write::update(console, args),
+        LinkCommand::Pin(args) => {
+            Ok(object_change::pin(console, Kind::Link, args.object.split(), args.format)?)
+        }
+        LinkCommand::Detach(args) => Ok(write::detach(console, args)?),
+        LinkCommand::Update(args) => Ok(write::update(console, args)?),
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     args::{object_selector::ObjectChangeArgs, object_words::LinkUpdateArgs},
     cmd::object_change::{ObjectChange, open_and_change},
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     kernel_objects::{
         btf_cache::BtfCache,
         error::{hint, object_name, unreadable},
@@ -19,7 +19,7 @@ use core_relo_loader::{
     object::LinkType,
     sys::{self, Errno, LinkInfo},
 };
-use std::{io, os::fd::AsFd as _, path::PathBuf};
+use std::{os::fd::AsFd as _, path::PathBuf};
 
 /// The types of links whose program or map the kernel replaces (the `update_prog` and `update_map` functions of `bpf_link_ops`).
 const REPLACEABLE: [LinkType; 8] = [
@@ -33,7 +33,7 @@ const REPLACEABLE: [LinkType; 8] = [
     LinkType::Sockmap,
 ];
 
-pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::Result<()> {
+pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> CommandResult {
     let selected = Ok((args.selector.clone(), &[][..]));
     open_and_change(console, Kind::Link, selected, args.format, |id, fd, _| {
         let info = read_info(id, fd)?;
@@ -65,7 +65,7 @@ fn still_pinned(info: &LinkInfo, pins: &[PathBuf]) -> Option<String> {
     })
 }
 
-pub(super) fn update(console: &mut Console<'_>, args: &LinkUpdateArgs) -> io::Result<()> {
+pub(super) fn update(console: &mut Console<'_>, args: &LinkUpdateArgs) -> CommandResult {
     open_and_change(console, Kind::Link, args.object.split(), args.format, |id, fd, words| {
         let info = read_info(id, fd)?;
         // A link of struct_ops has a map in place of a program.

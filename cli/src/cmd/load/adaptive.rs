@@ -9,7 +9,7 @@ use crate::{
     args::{format::Format, load::AttachRequest},
     cmd::verdicts::exit_status,
     console::ExitStatus,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{object::ObjectFile, variant_table},
     json::load as json,
     settings::Setting,
@@ -53,15 +53,10 @@ impl ObjectLoader<'_, '_, '_, '_> {
         loader: &Loader<'_, '_>,
         table: &VariantTable,
         kernel: Option<&DryRunKernel>,
-    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
-        let adaptive = match AdaptiveLoader::new(loader, table) {
-            Ok(adaptive) => adaptive,
-            Err(e) => return Ok(Err(BadInput::new(&*self.file.name, e))),
-        };
-        let checked = self.check_attach_requests(adaptive.variants());
-        if let Err(bad) = checked.and_then(|()| self.check_set_globals(loader, adaptive.variants())) {
-            return Ok(Err(bad));
-        }
+    ) -> CommandResult<Option<LoadedObject>> {
+        let adaptive = AdaptiveLoader::new(loader, table).map_err(|e| BadInput::new(&*self.file.name, e))?;
+        self.check_attach_requests(adaptive.variants())?;
+        self.check_set_globals(loader, adaptive.variants())?;
         match kernel {
             Some(kernel) => self.plan_adaptive(adaptive, kernel, loader),
             None => self.load_adaptive(&adaptive),
@@ -110,13 +105,10 @@ impl ObjectLoader<'_, '_, '_, '_> {
         adaptive: AdaptiveLoader<'_, '_, '_>,
         kernel: &DryRunKernel,
         loader: &Loader<'_, '_>,
-    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+    ) -> CommandResult<Option<LoadedObject>> {
         let judge =
             |settings: &_| kernel.judge(self.file, loader.object(), settings).map_err(|bad| bad.to_string());
-        let features = match kernel.features(self.file, loader.object(), loader.settings()) {
-            Ok(features) => features,
-            Err(bad) => return Ok(Err(bad)),
-        };
+        let features = kernel.features(self.file, loader.object(), loader.settings())?;
         let adaptive = adaptive.judged_by(judge).features(features).kernel(kernel_identity(kernel));
         let planned = adaptive.plan();
         match planned {
@@ -125,19 +117,17 @@ impl ObjectLoader<'_, '_, '_, '_> {
                 self.console.raise_exit(status);
                 if let Err(e) = check_reused_maps(&plan, self.kernel) {
                     self.report = Some(report);
-                    return self.report_refusal(None, &e).map(|()| Ok(None));
+                    self.report_refusal(None, &e)?;
+                } else {
+                    self.report_adaptive_plan(&plan, &report)?;
                 }
-                self.report_adaptive_plan(&plan, &report)?;
-                Ok(Ok(None))
+                Ok(None)
             }
             Err(e) => self.report_adaptive_error(e),
         }
     }
 
-    fn load_adaptive(
-        mut self,
-        adaptive: &AdaptiveLoader<'_, '_, '_>,
-    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+    fn load_adaptive(mut self, adaptive: &AdaptiveLoader<'_, '_, '_>) -> CommandResult<Option<LoadedObject>> {
         let requested = self.args.attach_to.iter().map(|request| &request.program);
         let left_out = requested.filter(|program| adaptive.variants().may_leave_out(program));
         self.left_out = left_out.cloned().collect();
@@ -155,7 +145,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         match loaded {
             Ok(AdaptiveLoad { value: (object, plan), report, .. }) => {
                 self.report = Some(report);
-                self.finish(&plan, object).map(Ok)
+                Ok(self.finish(&plan, object)?)
             }
             Err(e) => self.report_adaptive_error(e),
         }
@@ -165,11 +155,11 @@ impl ObjectLoader<'_, '_, '_, '_> {
     fn report_adaptive_error<E: Into<LoadFailure> + fmt::Display>(
         &mut self,
         error: AdaptiveError<E>,
-    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+    ) -> CommandResult<Option<LoadedObject>> {
         self.report = error.report().cloned();
         match error {
             AdaptiveError::Variants(e) if !is_about_kernel(&e) => {
-                return Ok(Err(BadInput::new(&*self.file.name, e)));
+                return Err(BadInput::new(&*self.file.name, e).into());
             }
             AdaptiveError::Load { cause, .. } => self.report_refusal(None, &cause)?,
             AdaptiveError::Attach { cause, .. } => {
@@ -180,12 +170,12 @@ impl ObjectLoader<'_, '_, '_, '_> {
                 LoadFailure::Attach { stage, cause } => {
                     self.report_attach_failure(stage, &cause)?;
                 }
-                LoadFailure::Events(bad) => return Ok(Err(bad)),
+                LoadFailure::Events(bad) => return Err(bad.into()),
                 LoadFailure::Interrupted => {}
             },
             other => self.report_unloadable(&other.to_string())?,
         }
-        Ok(Ok(None))
+        Ok(None)
     }
 
     /// Reports an object of which no alternative of a group works, or for which the kernel's types lack a name.

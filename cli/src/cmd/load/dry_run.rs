@@ -113,8 +113,13 @@ impl DryRunKernel {
             needs.judge_as_load();
         }
         let names = table.names();
-        let objects =
-            JudgedObjects { objects: vec![judged], needs: table, names, options: settings.core_options };
+        let objects = JudgedObjects {
+            objects: vec![judged],
+            bad: Vec::new(),
+            needs: table,
+            names,
+            options: settings.core_options,
+        };
         let threads = Threads::none();
         let judge = KernelJudge::new(&objects, self.inputs.clone(), &threads);
         judge.with_kernel(&self.kernel, self.relocated_against.as_ref(), |case| match case.plans.first() {

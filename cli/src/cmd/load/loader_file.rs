@@ -9,7 +9,7 @@ use crate::{
     args::{format::Format, load::LoadArgs},
     console::{Console, ExitStatus},
     describe::short_type_name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{loader_file, object::ObjectFile},
     json::load as json,
     text::{
@@ -32,14 +32,9 @@ impl LoadRequest<'_, '_> {
         &self,
         console: &mut Console<'_>,
         input: &ObjectFile,
-    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
-        if let Some(bad) = refuse_options(self.args, input) {
-            return Ok(Err(bad));
-        }
-        let file = match loader_file::parse(input) {
-            Ok(file) => file,
-            Err(bad) => return Ok(Err(bad)),
-        };
+    ) -> CommandResult<Option<LoadedObject>> {
+        refuse_options(self.args, input)?;
+        let file = loader_file::parse(input)?;
         let loaded = match self.args.keyring {
             Some(keyring) => execute_signed_loader_program(&file, keyring),
             None => {
@@ -55,9 +50,10 @@ impl LoadRequest<'_, '_> {
         let loaded = loaded.map_err(LoadFailure::Load);
         let object = match loaded.and_then(|loaded| self.attach_and_pin(LoadedObject::new(loaded))) {
             Ok(object) => object,
-            Err(_) if self.kernel.is_interrupted() => return Ok(Ok(None)),
+            Err(_) if self.kernel.is_interrupted() => return Ok(None),
             Err(LoadFailure::Load(e)) => {
-                return self.report_loader_refusal(console, input, &e).map(|()| Ok(None));
+                self.report_loader_refusal(console, input, &e)?;
+                return Ok(None);
             }
             Err(LoadFailure::Attach { stage, cause }) => {
                 console.raise_exit(ExitStatus::Incompatible);
@@ -67,12 +63,12 @@ impl LoadRequest<'_, '_> {
                     let line = Line::new().styled(ERROR, "refused");
                     console.out.line(line.text(format_args!("  {}: {cause}", input.name)))?;
                 }
-                return Ok(Ok(None));
+                return Ok(None);
             }
-            Err(LoadFailure::Events(bad)) => return Ok(Err(bad)),
-            Err(LoadFailure::Interrupted) => return Ok(Ok(None)),
+            Err(LoadFailure::Events(bad)) => return Err(bad.into()),
+            Err(LoadFailure::Interrupted) => return Ok(None),
         };
-        self.report_loaded_file(console, input, object).map(Ok)
+        Ok(self.report_loaded_file(console, input, object)?)
     }
 
     fn attach_and_pin(&self, mut object: LoadedObject) -> Result<LoadedObject, LoadFailure> {
@@ -167,7 +163,7 @@ fn id_text(id: Option<Result<u32, sys::Errno>>) -> String {
 }
 
 /// Returns an error for the first option that has no effect on a loader file, whose plan is made already.
-fn refuse_options(args: &LoadArgs, input: &ObjectFile) -> Option<BadInput> {
+fn refuse_options(args: &LoadArgs, input: &ObjectFile) -> Result<(), BadInput> {
     /// The remedy for options that `gen loader` has.
     const GENERATE: &str = "give the option to `core-relo gen loader`, or load the object itself";
     const LOAD: &str = "load the object itself";
@@ -192,6 +188,11 @@ fn refuse_options(args: &LoadArgs, input: &ObjectFile) -> Option<BadInput> {
             "give it once, for the log of a refused program",
         ),
     ];
-    let (option, _, help) = settings.into_iter().chain(refused).find(|(_, is_given, _)| *is_given)?;
-    Some(BadInput::new(option, format_args!("has no effect on the loader file {}", input.name)).help(help))
+    match settings.into_iter().chain(refused).find(|(_, is_given, _)| *is_given) {
+        Some((option, _, help)) => {
+            let what = format_args!("has no effect on the loader file {}", input.name);
+            Err(BadInput::new(option, what).help(help))
+        }
+        None => Ok(()),
+    }
 }

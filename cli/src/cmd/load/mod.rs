@@ -15,7 +15,7 @@ use crate::{
     attach_point,
     budget::BudgetGate,
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandError, CommandResult, escape_path},
     events::{EventLimits, find_sources, print_events},
     input::{kernel::parsed::Kernel, object::ObjectFile, variant_table::unchosen_note},
     output::is_ended_by_signal,
@@ -29,7 +29,7 @@ use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
 use report::end_by_signal;
 use setup::{object_name, pin_dirs, set_up, set_up_loading};
-use std::{io, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
 const LOG_STATS: u32 = 4;
@@ -37,15 +37,12 @@ const LOG_STATS: u32 = 4;
 /// The largest number of programs that are named with their places if nothing was attached.
 const NAMED_PROGRAMS: usize = 3;
 
-pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> CommandResult {
     if args.dry_run {
         // A dry run changes nothing that a signal would have to undo.
         return load_all(console, args, &InterruptibleKernel::new(&mut || false)).map(drop);
     }
-    let mut termination = match TerminationSignals::catch_all() {
-        Ok(termination) => termination,
-        Err(e) => return console.report_error(&e.into()),
-    };
+    let mut termination = TerminationSignals::catch_all()?;
     let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || termination.has_arrived()));
     let finished = match loaded {
         Ok(Some(loaded)) => keep_loaded(console, args, loaded, &mut termination),
@@ -53,7 +50,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
         Err(e) => Err(e),
     };
     match finished {
-        Err(e) if is_ended_by_signal(&e) => end_by_signal(console, termination),
+        Err(CommandError::Output(e)) if is_ended_by_signal(&e) => Ok(end_by_signal(console, termination)?),
         Err(e) => {
             if args.attaches() || args.pin.is_some() {
                 // The objects whose report was not delivered are unloaded again.
@@ -74,7 +71,7 @@ fn keep_loaded(
     args: &LoadArgs,
     mut loaded: Vec<LoadedObject>,
     termination: &mut TerminationSignals,
-) -> io::Result<()> {
+) -> CommandResult {
     if args.pin.is_some() {
         // Flushing is the last step that can fail or wait. If the report cannot be printed, dropping the objects undoes the load, except for the
         // pins of maps that the objects themselves name.
@@ -139,40 +136,27 @@ fn load_all(
     console: &mut Console<'_>,
     args: &LoadArgs,
     kernel: &InterruptibleKernel<'_>,
-) -> io::Result<Option<Vec<LoadedObject>>> {
+) -> CommandResult<Option<Vec<LoadedObject>>> {
     if !args.events.print.is_empty() && args.objects.len() > 1 {
-        let bad = BadInput::new("--print", format_args!("{} objects, expected one", args.objects.len()));
-        return console.report_error(&bad).map(|()| Some(Vec::new()));
+        let what = format_args!("{} objects, expected one", args.objects.len());
+        return Err(BadInput::new("--print", what).into());
     }
     if !args.attach_to.is_empty() && args.objects.len() > 1 {
-        let bad = BadInput::new("--attach-to", format_args!("{} objects, expected one", args.objects.len()));
-        return console.report_error(&bad).map(|()| Some(Vec::new()));
+        let what = format_args!("{} objects, expected one", args.objects.len());
+        return Err(BadInput::new("--attach-to", what).into());
     }
-    let (target, judged_kernel) = match target_kernel(args) {
-        Ok(kernels) => kernels,
-        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
-    };
+    let (target, judged_kernel) = target_kernel(args)?;
     if let (Some(version), Some(kernels)) = (args.kernel_version, &judged_kernel)
         && let Some(warning) = kernels.kernel.version_warning(version)
     {
         console.warn(&format!("{}: {warning}", kernels.kernel.name))?;
     }
-    let mut budget = match BudgetGate::open(&args.stats) {
-        Ok(budget) => budget,
-        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
-    };
-    let pin_dirs = match pin_dirs(args) {
-        Ok(pin_dirs) => pin_dirs,
-        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
-    };
-    let settings = UserSettings::new(&args.setup.settings).and_then(|settings| match args.objects.len() {
-        1 => Ok(settings),
-        _ => settings.check_files(&args.objects),
-    });
-    let settings = match settings {
-        Ok(settings) => settings,
-        Err(bad) => return console.report_error(&bad).map(|()| Some(Vec::new())),
-    };
+    let mut budget = BudgetGate::open(&args.stats)?;
+    let pin_dirs = pin_dirs(args)?;
+    let mut settings = UserSettings::new(&args.setup.settings)?;
+    if args.objects.len() != 1 {
+        settings = settings.check_files(&args.objects)?;
+    }
     let mut loaded = Vec::new();
     for (path, pin_dir) in args.objects.iter().zip(&pin_dirs) {
         if kernel.check_interrupted() {
@@ -181,12 +165,13 @@ fn load_all(
         let (target, judged_kernel, pin_dir) = (&target, judged_kernel.as_ref(), pin_dir.as_deref());
         let settings = &settings;
         let request = LoadRequest { args, settings, path, pin_dir, target, judged_kernel, kernel };
-        match request.run(console, &mut budget)? {
+        match request.run(console, &mut budget) {
             Ok(object) => loaded.extend(object),
-            Err(bad) => {
+            Err(CommandError::BadInput(bad)) => {
                 budget.record_incomplete(bad.to_string());
                 console.report_load_error(&escape_path(path), &bad)?;
             }
+            Err(e) => return Err(e),
         }
     }
     if kernel.is_interrupted() {
@@ -211,16 +196,9 @@ struct LoadRequest<'a, 's> {
 
 impl LoadRequest<'_, '_> {
     /// Loads the object. Returns the object if it stays loaded after the command, or the error of an object that cannot be read or judged.
-    fn run(
-        &self,
-        console: &mut Console<'_>,
-        budget: &mut BudgetGate,
-    ) -> io::Result<Result<Option<LoadedObject>, BadInput>> {
+    fn run(&self, console: &mut Console<'_>, budget: &mut BudgetGate) -> CommandResult<Option<LoadedObject>> {
         let Self { args, settings, path, pin_dir, target, judged_kernel, kernel } = *self;
-        let file = match ObjectFile::read(path) {
-            Ok(file) => file,
-            Err(bad) => return Ok(Err(bad)),
-        };
+        let file = ObjectFile::read(path)?;
         if LoaderFile::is_loader_file(file.bytes()) {
             return self.run_loader_file(console, &file);
         }
@@ -228,24 +206,17 @@ impl LoadRequest<'_, '_> {
             let what = format_args!("{} is an object, expected a loader file", file.name);
             let help =
                 "generate one with `core-relo gen loader --signable`, and sign it with `core-relo prog sign`";
-            return Ok(Err(BadInput::new("--keyring", what).help(help)));
+            return Err(BadInput::new("--keyring", what).help(help).into());
         }
-        let object = match file.parse() {
-            Ok(object) => object,
-            Err(bad) => return Ok(Err(bad)),
-        };
+        let object = file.parse()?;
         let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
         loader.settings_mut().core_options = args.relocation.options();
-        let set_up = set_up(&mut loader, &file, args.setup.kconfig.as_deref(), settings)
-            .and_then(|warnings| set_up_loading(&mut loader, &args.loading).map(|()| warnings));
-        match set_up {
-            Ok(warnings) => warnings.iter().try_for_each(|warning| console.warn(warning))?,
-            Err(bad) => return Ok(Err(bad)),
-        }
+        let warnings = set_up(&mut loader, &file, args.setup.kconfig.as_deref(), settings)?;
+        set_up_loading(&mut loader, &args.loading)?;
+        warnings.iter().try_for_each(|warning| console.warn(warning))?;
         for request in &args.attach_to {
-            if let Err(bad) = check_program_name(&file, &object, &request.program) {
-                return Ok(Err(bad.for_program(&request.program)));
-            }
+            check_program_name(&file, &object, &request.program)
+                .map_err(|bad| bad.for_program(&request.program))?;
             // The attach point replaces that of the section.
             loader.program_mut(&request.program).autoattach = Some(false);
         }
@@ -255,19 +226,12 @@ impl LoadRequest<'_, '_> {
         if !args.program.is_empty() {
             loader.select_programs(args.program.iter().map(String::as_str));
         }
-        let events = match find_sources(&file.name, &object, &args.events.print) {
-            Ok(events) => events,
-            Err(bad) => return Ok(Err(bad)),
-        };
+        let events = find_sources(&file.name, &object, &args.events.print)?;
         if args.adaptive {
-            let order = judged_kernel.map(|kernel| kernel.kernel.check_byte_order(object.endian()));
-            if let Some(Err(bad)) = order {
-                return Ok(Err(bad));
+            if let Some(kernel) = judged_kernel {
+                kernel.kernel.check_byte_order(object.endian())?;
             }
-            let table = match read_table(&file, &object, args.variants.as_deref()) {
-                Ok(table) => table,
-                Err(bad) => return Ok(Err(bad)),
-            };
+            let table = read_table(&file, &object, args.variants.as_deref())?;
             let (file, object, events) = (&file, &object, &*events);
             let (verdict, report) = (None, None);
             let left_out = Vec::new();
@@ -291,10 +255,7 @@ impl LoadRequest<'_, '_> {
             unchosen_note(&file, &object, note).iter().try_for_each(|note| console.note(note))?;
         }
         let judge = |kernel: &DryRunKernel| kernel.judge(&file, &object, loader.settings_mut());
-        let verdict = match judged_kernel.map(judge).transpose() {
-            Ok(verdict) => verdict,
-            Err(bad) => return Ok(Err(bad)),
-        };
+        let verdict = judged_kernel.map(judge).transpose()?;
         let verdict = verdict.as_ref();
         let object_loader = ObjectLoader {
             console,
@@ -309,7 +270,7 @@ impl LoadRequest<'_, '_> {
             left_out: Vec::new(),
             report: None,
         };
-        object_loader.run(&loader).map(Ok)
+        Ok(object_loader.run(&loader)?)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::loaded_object::LoadedObject;
 use crate::{
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     plan_error::{load_message, zero_extend_help},
     process::signals::TerminationSignals,
     text::{line::Line, printer::Printer, style::DIM},
@@ -15,12 +15,12 @@ use core_relo_loader::{
 use std::io;
 
 /// Reports that a signal ended the command and that everything is undone. Ends the process by that signal.
-pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationSignals) -> io::Result<()> {
+pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationSignals) -> CommandResult {
     let flushed = console.out.flush();
     let noted = console.note("ended by a signal; what was begun is undone");
     match termination.release() {
-        Ok(()) => flushed.and(noted),
-        Err(e) => console.report_error(&e.into()),
+        Ok(()) => Ok(flushed.and(noted)?),
+        Err(e) => Err(e.into()),
     }
 }
 

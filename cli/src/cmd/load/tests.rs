@@ -75,7 +75,7 @@ fn stopped_at(nth: usize, words: &[&str]) -> (Option<Vec<LoadedObject>>, String)
     let loaded = match &args.command {
         Command::Load(load) => load_all(&mut console, load, &kernel).unwrap(),
         Command::Run(run) => {
-            test_run(&mut console, run, &kernel).unwrap().unwrap();
+            test_run(&mut console, run, &kernel).unwrap();
             (!kernel.is_interrupted()).then(Vec::new)
         }
         other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use crate::{
     cmd::object_change::{ObjectChange, pin_refusal},
     console::Console,
     describe::short_type_name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         kind::Kind,
         select::{select_one, selection_from_word},
@@ -16,15 +16,12 @@ use core_relo_loader::{
     object::MapType,
     sys::{self, Errno, MapCreate},
 };
-use std::{io, os::fd::AsFd};
+use std::os::fd::AsFd;
 
-pub(super) fn run(console: &mut Console<'_>, args: &MapCreateArgs) -> io::Result<()> {
-    let id = match create(args) {
-        Ok(id) => id,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &MapCreateArgs) -> CommandResult {
+    let id = create(args)?;
     let change = ObjectChange::new(Kind::Map, id, "created").named(Kind::Map, &args.name);
-    change.pin(&args.path).write(console, args.format)
+    Ok(change.pin(&args.path).write(console, args.format)?)
 }
 
 /// Creates and pins a map. Without the pin, the kernel removes the map when the descriptor is closed.

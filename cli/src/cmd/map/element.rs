@@ -28,36 +28,6 @@ use std::{io, os::fd::OwnedFd};
 /// The maximum length of a line, in bytes. A longer value is printed on several lines.
 pub(crate) const LINE_BYTES: usize = 100;
 
-/// The reason why elements are not printed.
-pub(super) enum ElementError {
-    Write(io::Error),
-    Kernel(Errno),
-    BadInput(BadInput),
-}
-
-impl From<Errno> for ElementError {
-    fn from(e: Errno) -> Self {
-        Self::Kernel(e)
-    }
-}
-
-impl From<io::Error> for ElementError {
-    fn from(e: io::Error) -> Self {
-        Self::Write(e)
-    }
-}
-
-impl ElementError {
-    /// Reports the error. An output that cannot be written ends the command.
-    pub(super) fn report(self, console: &mut Console<'_>, map_id: u32) -> io::Result<()> {
-        match self {
-            Self::Write(e) => Err(e),
-            Self::Kernel(e) => console.report_error(&unreadable(Kind::Map, map_id, "its elements", e)),
-            Self::BadInput(bad) => console.report_error(&bad),
-        }
-    }
-}
-
 /// A map whose elements are printed.
 pub(super) struct MapElements<'m> {
     pub(super) info: MapInfo,
@@ -93,10 +63,16 @@ struct CpuValue {
 }
 
 impl<'m> MapElements<'m> {
-    pub(super) fn new(fd: &'m OwnedFd, args: &ElementArgs, btfs: &mut BtfCache) -> Result<Self, Errno> {
-        let info = sys::map_info(fd)?;
+    pub(super) fn new(
+        id: u32,
+        fd: &'m OwnedFd,
+        args: &ElementArgs,
+        btfs: &mut BtfCache,
+    ) -> Result<Self, BadInput> {
+        let failed = |e| unreadable(Kind::Map, id, "its elements", e);
+        let info = sys::map_info(fd).map_err(failed)?;
         Ok(Self {
-            shape: MapShape::query(fd)?,
+            shape: MapShape::query(fd).map_err(failed)?,
             key_type: key_type(&info, btfs),
             value_type: value_type(&info, btfs),
             is_hex: args.hex,
@@ -109,7 +85,7 @@ impl<'m> MapElements<'m> {
     }
 
     /// Selects the CPU that an option names; `None` for all CPUs. Returns an error for another kind of map, or if there is no such CPU.
-    pub(super) fn select_cpu(&mut self, choice: Option<CpuChoice>) -> Result<Option<u32>, ElementError> {
+    pub(super) fn select_cpu(&mut self, choice: Option<CpuChoice>) -> Result<Option<u32>, BadInput> {
         let Some(choice) = choice else { return Ok(None) };
         if !self.is_per_cpu() {
             return Err(self.bad_input("has one value for all CPUs", "--cpu is for per-CPU maps"));
@@ -157,18 +133,23 @@ impl<'m> MapElements<'m> {
     }
 
     /// Returns an error about the map. An empty `help` is left out.
-    pub(super) fn bad_input(&self, what: &str, help: &str) -> ElementError {
-        ElementError::BadInput(BadInput::new(self.name(), what).help(help))
+    pub(super) fn bad_input(&self, what: &str, help: &str) -> BadInput {
+        BadInput::new(self.name(), what).help(help)
+    }
+
+    /// Returns the error of a map whose elements cannot be read.
+    pub(super) fn unreadable(&self, e: Errno) -> BadInput {
+        unreadable(Kind::Map, self.info.id, "its elements", e)
     }
 
     /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property of the map causes.
-    pub(super) fn refusal(&self, e: Errno) -> ElementError {
+    pub(super) fn refusal(&self, e: Errno) -> BadInput {
         match e.name() {
             Some("EOPNOTSUPP" | "ENOTSUPP" | "ENOSPC") => {
                 let reason = format!("the kernel does not show elements of this type of map: {e}");
                 self.bad_input(&reason, "of a map of sockets it shows cookies if values have 8 bytes")
             }
-            _ => ElementError::Kernel(e),
+            _ => self.unreadable(e),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     args::map_elements::MapEventsArgs,
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     events::{EventLimits, EventReaders, EventSource, print_events},
     kernel_objects::{
         btf_cache::BtfCache,
@@ -16,20 +16,13 @@ use crate::{
 };
 use core_relo::btf::Btf;
 use core_relo_loader::sys::{self, MapInfo};
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
-pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> io::Result<()> {
-    let mut termination = match TerminationSignals::catch() {
-        Ok(termination) => termination,
-        Err(e) => return console.report_error(&e.into()),
-    };
-    match open(args) {
-        Ok(mut readers) => {
-            let limits = EventLimits::new(args.count, args.timeout);
-            print_events(console, &mut readers, limits, &mut || termination.has_arrived())
-        }
-        Err(bad) => console.report_error(&bad),
-    }
+pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> CommandResult {
+    let mut termination = TerminationSignals::catch()?;
+    let mut readers = open(args)?;
+    let limits = EventLimits::new(args.count, args.timeout);
+    Ok(print_events(console, &mut readers, limits, &mut || termination.has_arrived())?)
 }
 
 fn open(args: &MapEventsArgs) -> Result<EventReaders, BadInput> {

@@ -1,16 +1,16 @@
 //! `map getnext`: the key after a key.
 
-use super::element::{ElementError, MapElements, unreadable_type};
+use super::element::{MapElements, unreadable_type};
 use crate::{
     args::{format::Format, map_elements::MapGetnextArgs},
     console::Console,
+    error::CommandResult,
     kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select_one},
     text::hex,
 };
 use core_relo_loader::sys;
 use serde::Serialize;
 use serde_json::Value;
-use std::io;
 
 /// The JSON line of a next key.
 #[derive(Serialize)]
@@ -22,19 +22,11 @@ struct NextKey {
     next_key_bytes: Option<String>,
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &MapGetnextArgs) -> io::Result<()> {
-    let opened =
-        args.map.split().and_then(|(selector, words)| Ok((select_one(Kind::Map, &selector)?, words)));
-    let ((id, fd), words) = match opened {
-        Ok(opened) => opened,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let elements =
-        MapElements::new(&fd, &args.elements, &mut BtfCache::default()).map_err(ElementError::Kernel);
-    match elements.and_then(|elements| print_next(console, &elements, words, args.elements.format)) {
-        Ok(()) => Ok(()),
-        Err(e) => e.report(console, id),
-    }
+pub(super) fn run(console: &mut Console<'_>, args: &MapGetnextArgs) -> CommandResult {
+    let (selector, words) = args.map.split()?;
+    let (id, fd) = select_one(Kind::Map, &selector)?;
+    let elements = MapElements::new(id, &fd, &args.elements, &mut BtfCache::default())?;
+    print_next(console, &elements, words, args.elements.format)
 }
 
 fn print_next(
@@ -42,12 +34,13 @@ fn print_next(
     elements: &MapElements<'_>,
     words: &[String],
     format: Format,
-) -> Result<(), ElementError> {
+) -> CommandResult {
     if let Some((reason, help)) = unreadable_type(elements.map_type()) {
-        return Err(elements.bad_input(reason, help));
+        return Err(elements.bad_input(reason, help).into());
     }
     if elements.shape.key_size() == 0 {
-        return Err(elements.bad_input("has no keys", "`core-relo map peek` shows its next element"));
+        let help = "`core-relo map peek` shows its next element";
+        return Err(elements.bad_input("has no keys", help).into());
     }
     let key = if words.is_empty() { None } else { Some(elements.parse_key(words)?) };
     let mut next = vec![0; elements.shape.key_size()];

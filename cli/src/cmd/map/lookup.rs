@@ -1,9 +1,10 @@
 //! `map lookup`: one element of a map.
 
-use super::element::{ElementError, MapElements, unreadable_type};
+use super::element::{MapElements, unreadable_type};
 use crate::{
     args::map_elements::MapLookupArgs,
     console::Console,
+    error::{CommandError, CommandResult},
     kernel_objects::{
         btf_cache::BtfCache,
         kind::Kind,
@@ -11,24 +12,17 @@ use crate::{
     },
 };
 use core_relo_loader::sys;
-use std::io;
 
-pub(super) fn run(console: &mut Console<'_>, args: &MapLookupArgs) -> io::Result<()> {
-    let (selector, key) = match args.map.split() {
-        Ok(parts) => parts,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let maps = match select(Kind::Map, &selector) {
-        Ok(maps) => maps,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &MapLookupArgs) -> CommandResult {
+    let (selector, key) = args.map.split()?;
+    let maps = select(Kind::Map, &selector)?;
     let is_only_map = maps.len() == 1;
     let mut btfs = BtfCache::default();
     for map in maps {
         let id = map.id;
         let Some(fd) = open_or_report(console, Kind::Map, map)? else { continue };
-        let elements = MapElements::new(&fd, &args.elements, &mut btfs).map_err(ElementError::Kernel);
-        let looked_up = elements.and_then(|mut elements| {
+        let elements = MapElements::new(id, &fd, &args.elements, &mut btfs);
+        let looked_up = elements.map_err(CommandError::from).and_then(|mut elements| {
             elements.select_cpu(args.cpu)?;
             elements.note_unreadable_types(console)?;
             if !is_only_map {
@@ -36,20 +30,14 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapLookupArgs) -> io::Result
             }
             look_up(console, &elements, key)
         });
-        if let Err(e) = looked_up {
-            e.report(console, id)?;
-        }
+        looked_up.or_else(|error| console.report(error))?;
     }
     Ok(())
 }
 
-fn look_up(
-    console: &mut Console<'_>,
-    elements: &MapElements<'_>,
-    words: &[String],
-) -> Result<(), ElementError> {
+fn look_up(console: &mut Console<'_>, elements: &MapElements<'_>, words: &[String]) -> CommandResult {
     if let Some((reason, help)) = unreadable_type(elements.map_type()) {
-        return Err(elements.bad_input(reason, help));
+        return Err(elements.bad_input(reason, help).into());
     }
     let key = elements.parse_key(words)?;
     let mut value = vec![0; elements.shape.value_size()];
@@ -59,6 +47,6 @@ fn look_up(
             elements.write(&mut console.out, &key, None)?;
             Ok(elements.report_missing(console, &key)?)
         }
-        Err(e) => Err(elements.refusal(e)),
+        Err(e) => Err(elements.refusal(e).into()),
     }
 }

@@ -13,27 +13,28 @@ mod queue;
 mod write;
 
 use super::{kernel_facts, object_change};
-use crate::{args::kernel_objects::MapCommand, console::Console, kernel_objects::kind::Kind};
+use crate::{
+    args::kernel_objects::MapCommand, console::Console, error::CommandResult, kernel_objects::kind::Kind,
+};
 use facts::MapFacts;
-use std::io;
 
 pub(crate) use element::{LINE_BYTES, print};
 pub(crate) use facts::{MapElementType, value_type};
 
-pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> CommandResult {
     match command {
-        MapCommand::List(args) => kernel_facts::list::<MapFacts>(console, args.format),
+        MapCommand::List(args) => Ok(kernel_facts::list::<MapFacts>(console, args.format)?),
         MapCommand::Show(args) => kernel_facts::show::<MapFacts>(console, &args.selector, args.format),
         MapCommand::Dump(args) => dump::run(console, args),
         MapCommand::Lookup(args) => lookup::run(console, args),
         MapCommand::Getnext(args) => getnext::run(console, args),
-        MapCommand::Update(args) => write::update(console, args),
-        MapCommand::Delete(args) => write::delete(console, args),
-        MapCommand::Peek(args) => queue::peek(console, args),
-        MapCommand::Push(args) => queue::push(console, args),
-        MapCommand::Pop(args) => queue::pop(console, args),
+        MapCommand::Update(args) => Ok(write::update(console, args)?),
+        MapCommand::Delete(args) => Ok(write::delete(console, args)?),
+        MapCommand::Peek(args) => Ok(queue::peek(console, args)?),
+        MapCommand::Push(args) => Ok(queue::push(console, args)?),
+        MapCommand::Pop(args) => Ok(queue::pop(console, args)?),
         MapCommand::Events(args) => events::run(console, args),
-        MapCommand::Freeze(args) => write::freeze(console, args),
+        MapCommand::Freeze(args) => Ok(write::freeze(console, args)?),
         MapCommand::Pin(args) => object_change::pin(console, Kind::Map, args.object.split(), args.format),
         MapCommand::Create(args) => create::run(console, args),
     }

@@ -1,6 +1,6 @@
 //! The keys and values that the user types, as the bytes that the kernel takes.
 
-use super::element::{ElementError, MapElements};
+use super::element::MapElements;
 use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
@@ -40,7 +40,7 @@ impl ValueOperand {
 
 impl MapElements<'_> {
     /// Parses the words of a key. bpftool's word `key` may stand before them.
-    pub(super) fn parse_key(&self, words: &[String]) -> Result<Vec<u8>, ElementError> {
+    pub(super) fn parse_key(&self, words: &[String]) -> Result<Vec<u8>, BadInput> {
         let words = without_label("key", words);
         let ty = self.key_type.as_ref().map(|ty| (&*ty.btf, ty.id));
         parse_part(ElementPart::Key, words, vec![0; self.shape.key_size()], ty).map_err(|what| {
@@ -49,7 +49,7 @@ impl MapElements<'_> {
     }
 
     /// Returns an error unless elements are written by their keys.
-    pub(super) fn check_writable_by_key(&self) -> Result<(), ElementError> {
+    pub(super) fn check_writable_by_key(&self) -> Result<(), BadInput> {
         if let Some((reason, help)) = unwritable_type(self.map_type()) {
             return Err(self.bad_input(reason, help));
         }
@@ -63,7 +63,7 @@ impl MapElements<'_> {
 
     /// Parses the words of a value. bpftool's word `value` may stand before them. All CPUs of a per-CPU map get the value. Variables of a
     /// data section that the value leaves out stay as they are.
-    pub(super) fn parse_value(&self, words: &[String]) -> Result<ValueOperand, ElementError> {
+    pub(super) fn parse_value(&self, words: &[String]) -> Result<ValueOperand, BadInput> {
         let words = without_label("value", words);
         if let Some(kind) = self.value_kind() {
             return self.object_operand(kind, words);
@@ -90,31 +90,31 @@ impl MapElements<'_> {
     }
 
     /// Returns the bytes of a data section now; `None` for another map.
-    fn data_section(&self) -> Result<Option<Vec<u8>>, ElementError> {
+    fn data_section(&self) -> Result<Option<Vec<u8>>, BadInput> {
         let kind = self.value_type.as_ref().and_then(|ty| ty.btf.ty(ty.id)).map(Type::kind);
         if kind != Some(BtfKind::Datasec) {
             return Ok(None);
         }
         let mut bytes = vec![0; self.shape.value_size()];
         let index = vec![0; self.shape.key_size()];
-        sys::map_lookup(self.shape, &index, &mut bytes, 0)?;
+        sys::map_lookup(self.shape, &index, &mut bytes, 0).map_err(|e| self.unreadable(e))?;
         Ok(Some(bytes))
     }
 
     /// Opens a program or map that becomes a value.
-    fn object_operand(&self, kind: Kind, words: &[String]) -> Result<ValueOperand, ElementError> {
+    fn object_operand(&self, kind: Kind, words: &[String]) -> Result<ValueOperand, BadInput> {
         let selector = parse_selector(kind, words).map_err(|what| {
             self.bad_input(
                 &format!("value: {what}"),
                 &format!("`core-relo {} list` lists them", kind.command()),
             )
         })?;
-        let (_, fd) = select_one(kind, &selector).map_err(ElementError::BadInput)?;
+        let (_, fd) = select_one(kind, &selector)?;
         self.descriptor_operand(fd)
     }
 
     /// Opens the directory of a cgroup.
-    fn cgroup_operand(&self, words: &[String]) -> Result<ValueOperand, ElementError> {
+    fn cgroup_operand(&self, words: &[String]) -> Result<ValueOperand, BadInput> {
         let [path] = words else {
             return Err(self.bad_input("value: expected the directory of a cgroup", "below /sys/fs/cgroup"));
         };
@@ -122,12 +122,12 @@ impl MapElements<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = fs::open(path, flags, Mode::empty()).map_err(|e| {
             let e = std::io::Error::from(e);
-            ElementError::BadInput(BadInput::for_path(Path::new(path), format_args!("cannot open it: {e}")))
+            BadInput::for_path(Path::new(path), format_args!("cannot open it: {e}"))
         })?;
         self.descriptor_operand(dir)
     }
 
-    fn descriptor_operand(&self, fd: OwnedFd) -> Result<ValueOperand, ElementError> {
+    fn descriptor_operand(&self, fd: OwnedFd) -> Result<ValueOperand, BadInput> {
         let number = u32::try_from(fd.as_raw_fd()).map_err(|e| self.bad_input(&e.to_string(), ""))?;
         Ok(ValueOperand { bytes: Endian::native().u32_bytes(number).to_vec(), descriptor: Some(fd) })
     }

@@ -2,13 +2,14 @@
 
 use super::{
     changed::MapChange,
-    element::{ElementError, MapElements},
+    element::MapElements,
     operand::{are_value, split_flags},
     write::change_map,
 };
 use crate::{
     args::{kernel_objects::MapDumpArgs, map_elements::MapPushArgs},
     console::Console,
+    error::{BadInput, CommandResult},
     kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select_one},
 };
 use core_relo_loader::{
@@ -16,20 +17,19 @@ use core_relo_loader::{
     object::MapType,
     sys::{self, Errno, MapShape},
 };
-use std::io;
 
-pub(super) fn peek(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
+pub(super) fn peek(console: &mut Console<'_>, args: &MapDumpArgs) -> CommandResult {
     show_next(console, args, false, |shape, value| sys::map_lookup(shape, &[], value, 0))
 }
 
-pub(super) fn pop(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
+pub(super) fn pop(console: &mut Console<'_>, args: &MapDumpArgs) -> CommandResult {
     show_next(console, args, true, |shape, value| sys::map_lookup_and_delete(shape, &[], value, 0))
 }
 
-pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> io::Result<()> {
+pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> CommandResult {
     change_map(console, args.map.split(), args.format, |console, elements, words| {
         if !elements.is_queue() && elements.map_type() != Some(MapType::BloomFilter) {
-            return Err(not_a_queue(elements));
+            return Err(not_a_queue(elements).into());
         }
         let (words, flags) = split_flags(words, are_value);
         elements.check_one_condition(flags, args.exist)?;
@@ -55,43 +55,33 @@ fn show_next(
     args: &MapDumpArgs,
     is_removed: bool,
     read: impl FnOnce(MapShape<'_>, &mut [u8]) -> Result<(), Errno>,
-) -> io::Result<()> {
-    let (id, fd) = match select_one(Kind::Map, &args.selector) {
-        Ok(opened) => opened,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let elements =
-        MapElements::new(&fd, &args.elements, &mut BtfCache::default()).map_err(ElementError::Kernel);
-    let shown = elements.and_then(|elements| {
-        if !elements.is_queue() {
-            return Err(not_a_queue(&elements));
-        }
-        elements.note_unreadable_types(console)?;
-        let mut value = vec![0; elements.shape.value_size()];
-        match read(elements.shape, &mut value) {
-            Ok(()) => {
-                let printed = elements.write(&mut console.out, &[], Some(&value));
-                let written = printed.and_then(|()| console.out.flush());
-                if written.is_err() && is_removed {
-                    console.note("the element was removed")?;
-                    elements.write(&mut console.err, &[], Some(&value))?;
-                }
-                Ok(written?)
+) -> CommandResult {
+    let (id, fd) = select_one(Kind::Map, &args.selector)?;
+    let elements = MapElements::new(id, &fd, &args.elements, &mut BtfCache::default())?;
+    if !elements.is_queue() {
+        return Err(not_a_queue(&elements).into());
+    }
+    elements.note_unreadable_types(console)?;
+    let mut value = vec![0; elements.shape.value_size()];
+    match read(elements.shape, &mut value) {
+        Ok(()) => {
+            let printed = elements.write(&mut console.out, &[], Some(&value));
+            let written = printed.and_then(|()| console.out.flush());
+            if written.is_err() && is_removed {
+                console.note("the element was removed")?;
+                elements.write(&mut console.err, &[], Some(&value))?;
             }
-            Err(e) if e.name() == Some("ENOENT") => {
-                elements.write(&mut console.out, &[], None)?;
-                Ok(elements.report_missing(console, &[])?)
-            }
-            Err(e) => Err(elements.write_refusal(e)),
+            Ok(written?)
         }
-    });
-    match shown {
-        Ok(()) => Ok(()),
-        Err(e) => e.report(console, id),
+        Err(e) if e.name() == Some("ENOENT") => {
+            elements.write(&mut console.out, &[], None)?;
+            Ok(elements.report_missing(console, &[])?)
+        }
+        Err(e) => Err(elements.write_refusal(e).into()),
     }
 }
 
-fn not_a_queue(elements: &MapElements<'_>) -> ElementError {
+fn not_a_queue(elements: &MapElements<'_>) -> BadInput {
     elements.bad_input(
         "is no queue or stack",
         "`map lookup`, `map update` and `map delete` take the keys of other maps",

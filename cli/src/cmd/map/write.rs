@@ -2,7 +2,7 @@
 
 use super::{
     changed::MapChange,
-    element::{ElementError, MapElements},
+    element::MapElements,
     operand::{are_key_and_value, split_flags, split_key_and_value},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     },
     cmd::object_change::ObjectChange,
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         btf_cache::BtfCache,
         fdinfo::fdinfo,
@@ -26,12 +26,11 @@ use core_relo_loader::{
     object::MapType,
     sys::{self, Cpus, Errno},
 };
-use std::io;
 
 /// `BPF_F_RDONLY_PROG`: programs only read the map.
 const F_RDONLY_PROG: u32 = 1 << 7;
 
-pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Result<()> {
+pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> CommandResult {
     change_map(console, args.map.split(), args.format, |console, elements, words| {
         elements.check_writable_by_key()?;
         let cpu = elements.select_cpu(args.cpu)?;
@@ -54,7 +53,7 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
             Err(e) if e.name() == Some("EINVAL") && cpu.is_some() => {
                 let what = format!("the value of one CPU cannot be written: {e}");
                 let help = "does this kernel know BPF_F_CPU? Linux 7.2 does, 6.18 does not; without --cpu, all CPUs get the value";
-                return Err(elements.bad_input(&what, help));
+                return Err(elements.bad_input(&what, help).into());
             }
             Err(e) if e.name() == Some("ENOENT") && flags == Flags::EXIST => {
                 return Ok(elements.report_missing(console, &key)?);
@@ -65,16 +64,16 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> io::Res
             }
             Err(e) if e.name() == Some("EINVAL") && flags != Flags::ANY && elements.is_fd_array() => {
                 let what = format!("maps of this type take no condition: {e}");
-                return Err(elements.bad_input(&what, "leave out `noexist` or `exist`"));
+                return Err(elements.bad_input(&what, "leave out `noexist` or `exist`").into());
             }
-            Err(e) => return Err(elements.write_refusal(e)),
+            Err(e) => return Err(elements.write_refusal(e).into()),
         }
         let change = MapChange::new(elements.info.id, "updated").key(elements, &key).value(&value);
         Ok(change.write(console, args.format, &elements.name())?)
     })
 }
 
-pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> io::Result<()> {
+pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> CommandResult {
     change_map(console, args.map.split(), args.format, |console, elements, words| {
         elements.check_writable_by_key()?;
         let key = elements.parse_key(words)?;
@@ -83,16 +82,16 @@ pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> io::Res
             Err(e) if e.name() == Some("ENOENT") => return Ok(elements.report_missing(console, &key)?),
             Err(e) if e.name() == Some("EINVAL") && elements.is_array() => {
                 let what = "elements of an array cannot be removed";
-                return Err(elements.bad_input(what, "`core-relo map update` sets them to 0"));
+                return Err(elements.bad_input(what, "`core-relo map update` sets them to 0").into());
             }
-            Err(e) => return Err(elements.write_refusal(e)),
+            Err(e) => return Err(elements.write_refusal(e).into()),
         }
         let change = MapChange::new(elements.info.id, "deleted").key(elements, &key);
         Ok(change.write(console, args.format, &elements.name())?)
     })
 }
 
-pub(super) fn freeze(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::Result<()> {
+pub(super) fn freeze(console: &mut Console<'_>, args: &ObjectChangeArgs) -> CommandResult {
     change_map(console, Ok((args.selector.clone(), &[])), args.format, |console, elements, _| {
         sys::map_freeze(elements.shape.fd()).map_err(|e| match e.name() {
             Some("EBUSY") => {
@@ -111,28 +110,18 @@ pub(super) fn change_map(
     console: &mut Console<'_>,
     selected: Result<(impl Selector, &[String]), BadInput>,
     format: Format,
-    change: impl FnOnce(&mut Console<'_>, &mut MapElements<'_>, &[String]) -> Result<(), ElementError>,
-) -> io::Result<()> {
-    let opened = selected.and_then(|(selector, words)| Ok((select_one(Kind::Map, &selector)?, words)));
-    let ((id, fd), words) = match opened {
-        Ok(opened) => opened,
-        Err(bad) => return console.report_error(&bad),
-    };
+    change: impl FnOnce(&mut Console<'_>, &mut MapElements<'_>, &[String]) -> CommandResult,
+) -> CommandResult {
+    let (selector, words) = selected?;
+    let (id, fd) = select_one(Kind::Map, &selector)?;
     let args = ElementArgs { hex: false, types: false, format };
-    let elements = MapElements::new(&fd, &args, &mut BtfCache::default()).map_err(ElementError::Kernel);
-    match elements.and_then(|mut elements| change(console, &mut elements, words)) {
-        Ok(()) => Ok(()),
-        Err(e) => e.report(console, id),
-    }
+    let mut elements = MapElements::new(id, &fd, &args, &mut BtfCache::default())?;
+    change(console, &mut elements, words)
 }
 
 impl MapElements<'_> {
     /// Returns an error if the last word and an option are a condition.
-    pub(super) fn check_one_condition(
-        &self,
-        word: Option<Flags>,
-        has_option: bool,
-    ) -> Result<(), ElementError> {
+    pub(super) fn check_one_condition(&self, word: Option<Flags>, has_option: bool) -> Result<(), BadInput> {
         if word.is_some() && has_option {
             let what = "the condition is given twice, as an option and as the last word";
             return Err(self.bad_input(what, "one is enough"));
@@ -154,7 +143,7 @@ impl MapElements<'_> {
     }
 
     /// Returns the error of a write that the kernel refuses. Explains errors that a property of the map causes.
-    pub(super) fn write_refusal(&self, e: Errno) -> ElementError {
+    pub(super) fn write_refusal(&self, e: Errno) -> BadInput {
         let most = self.info.max_entries;
         match e.name() {
             Some("EPERM") if fdinfo(&self.shape.fd(), "frozen") == Some(1) => {

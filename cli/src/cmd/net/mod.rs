@@ -9,25 +9,21 @@ use crate::{
         format::Format,
     },
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     text::{kernel_object as text, table::AlignedTable},
 };
 use attachment::COLUMNS;
-use std::io;
 
-pub(crate) fn run(console: &mut Console<'_>, command: &NetCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &NetCommand) -> CommandResult {
     let NetCommand::List(args) = command;
-    let attachments = match device(args).and_then(collect::collect) {
-        Ok(attachments) => attachments,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let attachments = device(args).and_then(collect::collect)?;
     if args.format == Format::Json {
-        return attachments.iter().try_for_each(|attachment| console.out.json(attachment));
+        return Ok(attachments.iter().try_for_each(|attachment| console.out.json(attachment))?);
     }
     let mut table = AlignedTable::new();
     text::header(&mut table, COLUMNS);
     attachments.iter().for_each(|attachment| table.row(attachment.cells()));
-    text::write_table(&mut console.out, &mut table, attachments.len(), "no programs are attached")
+    Ok(text::write_table(&mut console.out, &mut table, attachments.len(), "no programs are attached")?)
 }
 
 /// Returns the name of the selected interface: `NAME` or `dev NAME`.

@@ -8,7 +8,7 @@ use crate::{
     },
     attach_point::{self, AttachPoint, AttachedProgram, LastingAttachment},
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     kernel_objects::{
         error::{object_name, unreadable},
         kind::Kind,
@@ -48,7 +48,7 @@ impl AttachChange {
     }
 }
 
-pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> io::Result<()> {
+pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> CommandResult {
     let ProgAttachArgs { selector, to: point, pin, replace, sharing, format } = args;
     let fits = |program: &AttachedProgram<'_>| program.check_fits(point);
     let changed = with_program(selector, fits, |id, program| match pin {
@@ -58,28 +58,20 @@ pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> io::Re
             .map(|()| None)
             .map_err(|e| attach_point::explain_refusal(e, program, point, &[])),
     });
-    match changed {
-        Ok((prog_id, name, link_id)) => {
-            let pin = pin.as_deref().map(escape_path);
-            let attach_point = point.to_string();
-            AttachChange { prog_id, change: "attached", attach_point, link_id, pin, name }
-                .write(console, *format)
-        }
-        Err(bad) => console.report_error(&bad),
-    }
+    let (prog_id, name, link_id) = changed?;
+    let pin = pin.as_deref().map(escape_path);
+    let change =
+        AttachChange { prog_id, change: "attached", attach_point: point.to_string(), link_id, pin, name };
+    Ok(change.write(console, *format)?)
 }
 
-pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> io::Result<()> {
+pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> CommandResult {
     let ProgDetachArgs { selector, from: point, format } = args;
     let detach = |id, program: &AttachedProgram<'_>| LastingAttachment { program, id, point }.detach();
-    match with_program(selector, |program| program.check_detaches(point), detach) {
-        Ok((prog_id, name, ())) => {
-            let attach_point = point.to_string();
-            AttachChange { prog_id, change: "detached", attach_point, link_id: None, pin: None, name }
-                .write(console, *format)
-        }
-        Err(bad) => console.report_error(&bad),
-    }
+    let (prog_id, name, ()) = with_program(selector, |program| program.check_detaches(point), detach)?;
+    let attach_point = point.to_string();
+    let change = AttachChange { prog_id, change: "detached", attach_point, link_id: None, pin: None, name };
+    Ok(change.write(console, *format)?)
 }
 
 /// Opens the selected program, checks with `fits` that it can have the attach point, and calls `change`. Returns the program's id and name,

@@ -5,7 +5,7 @@ use crate::{
     args::{format::Format, kernel_objects::ProgDumpArgs},
     console::Console,
     describe::short_type_name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         btf_cache::BtfCache,
         error::unreadable,
@@ -32,17 +32,11 @@ use core_relo_loader::{
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> CommandResult {
     if let Some(path) = &args.output {
-        return match write_file(path, args) {
-            Ok(()) => Ok(()),
-            Err(bad) => console.report_error(&bad),
-        };
+        return Ok(write_file(path, args)?);
     }
-    let programs = match select(Kind::Prog, &args.selector) {
-        Ok(programs) => programs,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let programs = select(Kind::Prog, &args.selector)?;
     let mut btfs = BtfCache::default();
     let symbols = if args.raw { Symbols::default() } else { Symbols::read() };
     let mut graph = args.graph.then(|| GraphWriter::new(args.format));
@@ -53,7 +47,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
         let id = program.id;
         let Some(fd) = open_or_report(console, Kind::Prog, program)? else { continue };
         if args.jited {
-            jited::dump(console, args, (id, &fd), &symbols, &mut btfs)?;
+            jited::dump(console, args, (id, &fd), &symbols, &mut btfs).or_else(|e| console.report(e))?;
             continue;
         }
         let code = match read_code(id, &fd, args.raw, &symbols, &mut btfs) {
@@ -79,7 +73,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> io::Result<
             }
         }
     }
-    graph.map_or(Ok(()), |graph| graph.end(&mut console.out))
+    graph.map_or(Ok(()), |graph| Ok(graph.end(&mut console.out)?))
 }
 
 /// Writes the bytes of one program to a file, as `bpftool prog dump` does with `file`.

@@ -4,7 +4,7 @@ use crate::{
     args::{format::Format, kernel_objects::ProgDumpArgs},
     console::Console,
     describe::short_type_name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         btf_cache::BtfCache,
         error::unreadable,
@@ -57,26 +57,20 @@ pub(super) fn dump(
     (id, fd): (u32, &OwnedFd),
     symbols: &Symbols,
     btfs: &mut BtfCache,
-) -> io::Result<()> {
+) -> CommandResult {
     let disassembler = if args.raw { None } else { Disassembler::for_kernel() };
     if disassembler.is_none() && !args.raw {
         let bad = BadInput::new(
             format!("program {id}"),
             format_args!("no disassembler for the machine code of {}", env::consts::ARCH),
         );
-        return console.report_error(&bad.help("--raw prints its bytes"));
+        return Err(bad.help("--raw prints its bytes").into());
     }
     let failed = |e| unreadable(Kind::Prog, id, "its machine code", e);
-    let mut read = || -> Result<_, BadInput> {
-        let (info, machine_code) = read_machine_code(id, fd)?;
-        let btf = btfs.get(info.btf_id);
-        let records = if btf.is_some() { sys::prog_lines(fd).map_err(failed)? } else { ProgLines::default() };
-        Ok((info, machine_code, Annotator { btf, records, jited: true, symbols }))
-    };
-    let (info, machine_code, annotator) = match read() {
-        Ok(read) => read,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let (info, machine_code) = read_machine_code(id, fd)?;
+    let btf = btfs.get(info.btf_id);
+    let records = if btf.is_some() { sys::prog_lines(fd).map_err(failed)? } else { ProgLines::default() };
+    let annotator = Annotator { btf, records, jited: true, symbols };
     if args.format == Format::Text {
         let program_type = ProgramType::from_number(info.prog_type)
             .map_or_else(|| format!("type {}", info.prog_type), |known| short_type_name(known.name()));

@@ -3,7 +3,7 @@
 use crate::{
     args::trace_output::MessageLimitArgs,
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, CommandError, CommandResult},
     output::is_stdout_closed,
     process::signals::TerminationSignals,
 };
@@ -42,14 +42,11 @@ pub(super) fn print_messages(
     console: &mut Console<'_>,
     source: &mut impl MessageSource,
     limits: MessageLimitArgs,
-) -> io::Result<()> {
-    let mut termination = match TerminationSignals::catch() {
-        Ok(termination) => termination,
-        Err(e) => return console.report_error(&e.into()),
-    };
+) -> CommandResult {
+    let mut termination = TerminationSignals::catch()?;
     match print_until(console, source, limits, &mut || termination.has_arrived()) {
         // The reader of the output wants no more.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(CommandError::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
 }
@@ -59,7 +56,7 @@ fn print_until(
     source: &mut impl MessageSource,
     limits: MessageLimitArgs,
     is_stopped: &mut dyn FnMut() -> bool,
-) -> io::Result<()> {
+) -> CommandResult {
     // A time that the clock does not reach is no limit.
     let deadline = limits.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut left = limits.count.map(u64::from);
@@ -67,10 +64,7 @@ fn print_until(
     loop {
         // The messages that arrived before a signal or the deadline are printed.
         let is_last = is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let read = match source.read(&mut bytes) {
-            Ok(read) => read,
-            Err(bad) => return console.report_error(&bad),
-        };
+        let read = source.read(&mut bytes)?;
         lines.extend_from_slice(bytes.get(..read).unwrap_or(&bytes));
         let is_end = read == 0 && (is_last || !source.waits());
         while let Some(line) = take_line(&mut lines, is_end) {
@@ -102,7 +96,7 @@ fn print_until(
     match left {
         Some(left) if left > 0 => {
             console.raise_exit(ExitStatus::Incompatible);
-            console.note(&format!("{left} lines of --count did not arrive"))
+            Ok(console.note(&format!("{left} lines of --count did not arrive"))?)
         }
         _ => Ok(()),
     }

@@ -14,13 +14,14 @@ mod stream;
 mod tracelog;
 
 use super::{kernel_facts, object_change};
-use crate::{args::kernel_objects::ProgCommand, console::Console, kernel_objects::kind::Kind};
+use crate::{
+    args::kernel_objects::ProgCommand, console::Console, error::CommandResult, kernel_objects::kind::Kind,
+};
 use facts::ProgramFacts;
-use std::io;
 
-pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> CommandResult {
     match command {
-        ProgCommand::List(args) => kernel_facts::list::<ProgramFacts>(console, args.format),
+        ProgCommand::List(args) => Ok(kernel_facts::list::<ProgramFacts>(console, args.format)?),
         ProgCommand::Show(args) => kernel_facts::show::<ProgramFacts>(console, &args.selector, args.format),
         ProgCommand::Dump(args) => dump::run(console, args),
         ProgCommand::Attach(args) => attach::attach(console, args),
@@ -32,6 +33,8 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> io::Resul
         ProgCommand::Stream(args) => stream::run(console, args),
         #[cfg(feature = "sign")]
         ProgCommand::Sign(args) => sign::run(console, args),
-        ProgCommand::Pin(args) => object_change::pin(console, Kind::Prog, args.program.split(), args.format),
+        ProgCommand::Pin(args) => {
+            Ok(object_change::pin(console, Kind::Prog, args.program.split(), args.format)?)
+        }
     }
 }

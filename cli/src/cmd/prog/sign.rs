@@ -3,7 +3,7 @@
 use crate::{
     args::{format::Format, prog_sign::ProgSignArgs},
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{loader_file, object::ObjectFile},
     output,
     signing::{self, Certificate, PrivateKey},
@@ -11,7 +11,6 @@ use crate::{
 };
 use core_relo_loader::loader_program::LoaderSignatures;
 use serde::Serialize;
-use std::io;
 
 /// The report on a signed file, and its JSON line.
 #[derive(Serialize)]
@@ -28,19 +27,14 @@ struct SignReport {
     replaced: bool,
 }
 
-pub(crate) fn run(console: &mut Console<'_>, args: &ProgSignArgs) -> io::Result<()> {
-    match sign(args) {
-        Ok(report) if console.format == Format::Json => console.out.json(&report),
-        Ok(report) => {
-            let SignReport { loader, output, key, serial, digest, .. } = &report;
-            console.out.line(
-                Line::new()
-                    .styled(style::GOOD, "signed")
-                    .text(format_args!(": {output}: {loader}, {key}, {digest}, certificate {serial}")),
-            )
-        }
-        Err(bad) => console.report_error(&bad),
+pub(crate) fn run(console: &mut Console<'_>, args: &ProgSignArgs) -> CommandResult {
+    let report = sign(args)?;
+    if console.format == Format::Json {
+        return Ok(console.out.json(&report)?);
     }
+    let SignReport { loader, output, key, serial, digest, .. } = &report;
+    let text = format_args!(": {output}: {loader}, {key}, {digest}, certificate {serial}");
+    Ok(console.out.line(Line::new().styled(style::GOOD, "signed").text(text))?)
 }
 
 fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {

@@ -4,7 +4,7 @@ use crate::{
     args::{format::Format, prog_stats::ProgStatsArgs},
     console::{Console, ExitStatus},
     describe::short_type_name,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         error::hint,
         kind::Kind,
@@ -90,58 +90,31 @@ impl Counters {
     }
 }
 
-pub(super) fn run(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result<()> {
-    match measure(console, args)? {
-        Ok(()) => Ok(()),
-        Err(bad) => console.report_error(&bad),
-    }
-}
-
-/// Measures and prints. The outer error is that of the output.
-fn measure(console: &mut Console<'_>, args: &ProgStatsArgs) -> io::Result<Result<(), BadInput>> {
+pub(super) fn run(console: &mut Console<'_>, args: &ProgStatsArgs) -> CommandResult {
     let opened = args.programs.iter().map(|word| select_one(Kind::Prog, &selection_from_word(word)));
-    let selected: Vec<(u32, OwnedFd)> = match opened.collect() {
-        Ok(selected) => selected,
-        Err(bad) => return Ok(Err(bad)),
-    };
+    let selected: Vec<(u32, OwnedFd)> = opened.collect::<Result<_, _>>()?;
     // The statistics are off again when the descriptor is closed.
-    let _enabled = match sys::enable_stats() {
-        Ok(enabled) => enabled,
-        Err(e) => {
-            let bad =
-                BadInput::new("running kernel", format_args!("cannot turn on run-time statistics: {e}"));
-            return Ok(Err(bad.help(hint(e).unwrap_or("needs a kernel from 5.8"))));
-        }
-    };
-    let mut termination = match TerminationSignals::catch() {
-        Ok(termination) => termination,
-        Err(e) => return Ok(Err(e.into())),
-    };
+    let _enabled = sys::enable_stats().map_err(|e| {
+        let bad = BadInput::new("running kernel", format_args!("cannot turn on run-time statistics: {e}"));
+        bad.help(hint(e).unwrap_or("needs a kernel from 5.8"))
+    })?;
+    let mut termination = TerminationSignals::catch()?;
     loop {
         let (start, before) = (Instant::now(), counters(&selected));
-        let waited = match args.command.split_first() {
+        match args.command.split_first() {
             Some((program, arguments)) => {
-                run_command(console, Path::new(program), arguments, &mut termination)
+                run_command(console, Path::new(program), arguments, &mut termination)?;
             }
-            None => {
-                wait(args.duration.unwrap_or(DEFAULT_DURATION), &mut || {
-                    termination.has_arrived() || is_stdout_closed()
-                });
-                Ok(())
-            }
-        };
-        if let Err(bad) = waited {
-            return Ok(Err(bad));
+            None => wait(args.duration.unwrap_or(DEFAULT_DURATION), &mut || {
+                termination.has_arrived() || is_stdout_closed()
+            }),
         }
         let elapsed = start.elapsed().as_secs_f64();
-        let runs = match (before, read_all(&selected)) {
-            (Ok(before), Ok(after)) => program_runs(&before, after, elapsed, !selected.is_empty()),
-            (Err(bad), _) | (_, Err(bad)) => return Ok(Err(bad)),
-        };
+        let runs = program_runs(&before?, read_all(&selected)?, elapsed, !selected.is_empty());
         write(console, args.format, &runs)?;
         console.out.flush()?;
         if !args.follow || termination.has_arrived() || is_stdout_closed() {
-            return Ok(Ok(()));
+            return Ok(());
         }
     }
 }

@@ -4,7 +4,7 @@ use super::messages::{MessageSource, print_messages};
 use crate::{
     args::{format::Format, trace_output::ProgStreamArgs},
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         error::{hint, object_name},
         kind::Kind,
@@ -16,11 +16,8 @@ use core_relo_loader::sys::{self, StreamId};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-pub(super) fn run(console: &mut Console<'_>, args: &ProgStreamArgs) -> io::Result<()> {
-    let (id, program) = match select_one(Kind::Prog, &args.selector) {
-        Ok(selected) => selected,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &ProgStreamArgs) -> CommandResult {
+    let (id, program) = select_one(Kind::Prog, &args.selector)?;
     let stream = if args.stderr { StreamId::Stderr } else { StreamId::Stdout };
     print_messages(console, &mut ProgramStream { id, program, stream, follows: args.follow }, args.limits)
 }

@@ -4,7 +4,7 @@ use super::messages::{MessageSource, print_messages};
 use crate::{
     args::{format::Format, trace_output::TracelogArgs},
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::mounts::{Mount, mounts},
     text::line::Line,
 };
@@ -16,11 +16,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(super) fn run(console: &mut Console<'_>, args: &TracelogArgs) -> io::Result<()> {
-    match TracePipe::open() {
-        Ok(mut pipe) => print_messages(console, &mut pipe, args.limits),
-        Err(bad) => console.report_error(&bad),
-    }
+pub(super) fn run(console: &mut Console<'_>, args: &TracelogArgs) -> CommandResult {
+    print_messages(console, &mut TracePipe::open()?, args.limits)
 }
 
 /// trace_pipe, which reads and removes messages from the kernel's trace buffer.

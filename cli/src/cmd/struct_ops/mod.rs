@@ -12,7 +12,7 @@ use crate::{
     },
     cmd::map::{LINE_BYTES, print},
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{
         btf_cache::BtfCache,
         error::{object_name, unreadable},
@@ -30,7 +30,6 @@ use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name, to_j
 use programs::{StructOpsProgram, programs};
 use serde::Serialize;
 use serde_json::Value;
-use std::io;
 
 const COLUMNS: &[&str] = &["ID", "NAME", "IMPLEMENTS", "STATE", "LINKS", "HELD BY"];
 
@@ -58,7 +57,7 @@ struct StructOpsValue {
     value_bytes: String,
 }
 
-pub(crate) fn run(console: &mut Console<'_>, command: &StructOpsCommand) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, command: &StructOpsCommand) -> CommandResult {
     match command {
         StructOpsCommand::List(args) => list(console, args.format),
         StructOpsCommand::Show(args) => show(console, &args.selector, args.format),
@@ -68,13 +67,10 @@ pub(crate) fn run(console: &mut Console<'_>, command: &StructOpsCommand) -> io::
     }
 }
 
-fn list(console: &mut Console<'_>, format: Format) -> io::Result<()> {
-    let facts = match object::list(Kind::Map).and_then(all_facts) {
-        Ok(facts) => facts,
-        Err(bad) => return console.report_error(&bad),
-    };
+fn list(console: &mut Console<'_>, format: Format) -> CommandResult {
+    let facts = all_facts(object::list(Kind::Map)?)?;
     if format == Format::Json {
-        return facts.iter().try_for_each(|facts| console.out.json(facts));
+        return Ok(facts.iter().try_for_each(|facts| console.out.json(facts))?);
     }
     let mut table = AlignedTable::new();
     text::header(&mut table, COLUMNS);
@@ -88,7 +84,7 @@ fn list(console: &mut Console<'_>, format: Format) -> io::Result<()> {
             left_cell(text::holders_cell(&facts.pids, &facts.pinned)),
         ]);
     }
-    text::write_table(&mut console.out, &mut table, facts.len(), "there are no struct_ops maps")
+    Ok(text::write_table(&mut console.out, &mut table, facts.len(), "there are no struct_ops maps")?)
 }
 
 /// Returns the facts of the struct_ops maps among maps.
@@ -122,15 +118,10 @@ fn select_maps(selector: &ObjectSelector) -> Result<Vec<StructOpsMap>, BadInput>
     }
 }
 
-fn show(console: &mut Console<'_>, selector: &ObjectSelector, format: Format) -> io::Result<()> {
-    let facts = select_maps(selector).and_then(|maps| {
-        let mut context = FactsContext::read()?;
-        maps.iter().map(|map| map.facts(&mut context)).collect::<Result<Vec<_>, _>>()
-    });
-    let facts = match facts {
-        Ok(facts) => facts,
-        Err(bad) => return console.report_error(&bad),
-    };
+fn show(console: &mut Console<'_>, selector: &ObjectSelector, format: Format) -> CommandResult {
+    let maps = select_maps(selector)?;
+    let mut context = FactsContext::read()?;
+    let facts = maps.iter().map(|map| map.facts(&mut context)).collect::<Result<Vec<_>, _>>()?;
     for facts in &facts {
         if format == Format::Json {
             console.out.json(facts)?;
@@ -147,11 +138,8 @@ fn show(console: &mut Console<'_>, selector: &ObjectSelector, format: Format) ->
     Ok(())
 }
 
-fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> io::Result<()> {
-    let maps = match select_maps(&args.selector) {
-        Ok(maps) => maps,
-        Err(bad) => return console.report_error(&bad),
-    };
+fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> CommandResult {
+    let maps = select_maps(&args.selector)?;
     let (mut btfs, mut names) = (BtfCache::default(), ProgramNames::default());
     for map in &maps {
         let id = map.info.id;

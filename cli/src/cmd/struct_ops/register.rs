@@ -11,7 +11,7 @@ use crate::{
         object_refusal::ObjectRefusal,
     },
     console::Console,
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::object::ObjectFile,
     kernel_objects::{
         btf_cache::BtfCache,
@@ -62,14 +62,13 @@ impl Registration {
     }
 }
 
-pub(super) fn register(console: &mut Console<'_>, args: &RegisterArgs) -> io::Result<()> {
-    let file = match ObjectFile::read(&args.object) {
-        Ok(file) => file,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn register(console: &mut Console<'_>, args: &RegisterArgs) -> CommandResult {
+    let file = ObjectFile::read(&args.object)?;
     match register_object(&file, args) {
-        Ok(registrations) => registrations.iter().try_for_each(|done| done.write(console, args.format)),
-        Err(e) => e.report(console, &file.name),
+        Ok(registrations) => {
+            Ok(registrations.iter().try_for_each(|done| done.write(console, args.format))?)
+        }
+        Err(e) => Ok(e.report(console, &file.name)?),
     }
 }
 
@@ -196,11 +195,9 @@ fn registrations(
     Ok(found)
 }
 
-pub(super) fn unregister(console: &mut Console<'_>, args: &ObjectChangeArgs) -> io::Result<()> {
-    match unregister_map(args) {
-        Ok(done) => done.write(console, args.format),
-        Err(bad) => console.report_error(&bad),
-    }
+pub(super) fn unregister(console: &mut Console<'_>, args: &ObjectChangeArgs) -> CommandResult {
+    let done = unregister_map(args)?;
+    Ok(done.write(console, args.format)?)
 }
 
 fn unregister_map(args: &ObjectChangeArgs) -> Result<Registration, BadInput> {

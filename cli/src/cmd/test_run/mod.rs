@@ -6,7 +6,7 @@ mod sizes;
 use crate::{
     args::{format::Format, test_run::TestRunArgs},
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{file, limits::MAX_OBJECT_BYTES},
     json::test_run as json,
     output,
@@ -19,7 +19,7 @@ use core_relo_loader::{
 };
 use sizes::AcceptedSizes;
 pub(super) use sizes::RefusedRun;
-use std::{io, os::fd::BorrowedFd, path::PathBuf};
+use std::{os::fd::BorrowedFd, path::PathBuf};
 
 /// The size of the buffers for output data and context, in bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
@@ -130,7 +130,7 @@ impl TestRunOutput {
         console: &mut Console<'_>,
         program: &RunProgram<'_>,
         args: &TestRunArgs,
-    ) -> io::Result<()> {
+    ) -> CommandResult {
         let Self { result, data, context } = self;
         let data = returned(data, result.data_len);
         let context = returned(context, result.ctx_len);
@@ -140,9 +140,7 @@ impl TestRunOutput {
             (None, Some(to_context)) => output::write(to_context, context),
             (None, None) => Ok(()),
         };
-        if let Err(bad) = written {
-            return console.report_error(&bad);
-        }
+        written?;
         if console.format == Format::Json {
             let line = json::RunOutcome {
                 object: program.object,
@@ -157,7 +155,7 @@ impl TestRunOutput {
                 truncated: result.truncated,
                 btf_refusal: program.btf_refusal,
             };
-            return console.out.json(&line);
+            return Ok(console.out.json(&line)?);
         }
         if let Some(refusal) = program.btf_refusal {
             console.out.line(Line::new().text("btf not loaded: ").text(refusal))?;
@@ -167,7 +165,7 @@ impl TestRunOutput {
         let signed_text = if signed < 0 { format!(" ({signed})") } else { String::new() };
         let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
         let rest = format!(" returned {retval}{signed_text} in {duration:?}{times}");
-        console.out.line(Line::new().styled(BOLD, program.name).text(rest))
+        Ok(console.out.line(Line::new().styled(BOLD, program.name).text(rest))?)
     }
 }
 

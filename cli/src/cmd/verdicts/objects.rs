@@ -2,7 +2,7 @@
 
 use crate::{
     console::Console,
-    error::BadInput,
+    error::{BadInput, CommandResult},
     input::{
         directory,
         object::{ObjectBudget, ObjectFile},
@@ -36,6 +36,8 @@ use std::{
 /// The objects to judge, with the table of what they need.
 pub(crate) struct JudgedObjects<'o> {
     pub(crate) objects: Vec<JudgedObject<'o>>,
+    /// The errors of the objects that cannot be read or parsed. They have been reported.
+    pub(crate) bad: Vec<BadInput>,
     pub(crate) needs: NeedTable,
     /// The names that the needs look up in each kernel.
     pub(crate) names: NameQuery,
@@ -140,60 +142,81 @@ pub(crate) fn with_needs<T>(
 }
 
 /// A function that reports an object that cannot be read or parsed.
-pub(crate) type BadObjectReporter<'r> = &'r dyn Fn(&mut Console<'_>, &BadInput) -> io::Result<()>;
+type BadObjectReporter = fn(&mut Console<'_>, &BadInput) -> io::Result<()>;
 
-/// Reads the object files, and those in directories. Bad input is reported.
-pub(crate) fn read_objects(
-    console: &mut Console<'_>,
-    paths: &[PathBuf],
-    threads: &Threads,
-    report_bad: BadObjectReporter<'_>,
-) -> io::Result<Vec<ObjectFile>> {
-    let mut files = Vec::new();
-    let paths = directory::find_objects(paths);
-    let budget = ObjectBudget::default();
-    let read = |path: &Result<PathBuf, BadInput>| {
-        ObjectFile::read_within(path.as_ref().map_err(BadInput::clone)?, &budget)
-    };
-    for read in threads.map(&paths, read) {
-        match read {
-            Ok(file) => files.push(file),
-            Err(bad) => report_bad(console, &bad)?,
-        }
+/// Reports an object as other bad input is reported.
+pub(crate) const REPORT_BAD: BadObjectReporter = |console, bad| console.report_error(bad);
+
+/// The object files that were read.
+pub(crate) struct ObjectFiles {
+    files: Vec<ObjectFile>,
+    /// The errors of the files that cannot be read. They have been reported.
+    bad: Vec<BadInput>,
+    report_bad: BadObjectReporter,
+}
+
+impl ObjectFiles {
+    pub(crate) fn new(files: Vec<ObjectFile>, report_bad: BadObjectReporter) -> Self {
+        Self { files, bad: Vec::new(), report_bad }
     }
-    Ok(files)
+
+    /// Reads object files, and those in directories. Bad input is reported.
+    pub(crate) fn read(
+        console: &mut Console<'_>,
+        paths: &[PathBuf],
+        threads: &Threads,
+        report_bad: BadObjectReporter,
+    ) -> io::Result<Self> {
+        let mut read = Self::new(Vec::new(), report_bad);
+        let paths = directory::find_objects(paths);
+        let budget = ObjectBudget::default();
+        let read_file = |path: &Result<PathBuf, BadInput>| {
+            ObjectFile::read_within(path.as_ref().map_err(BadInput::clone)?, &budget)
+        };
+        for file in threads.map(&paths, read_file) {
+            match file {
+                Ok(file) => read.files.push(file),
+                Err(bad) => {
+                    report_bad(console, &bad)?;
+                    read.bad.push(bad);
+                }
+            }
+        }
+        Ok(read)
+    }
 }
 
 /// Parses the objects, and calls `use_objects` with them. Bad input is reported.
 pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
-    files: &[ObjectFile],
+    files: &ObjectFiles,
     loader: Loader,
     settings: &UserSettings,
     threads: &Threads,
-    report_bad: BadObjectReporter<'_>,
-    use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()>,
-) -> io::Result<()> {
-    judge_objects(console, files, loader, settings, threads, report_bad, Box::new(use_objects))
+    use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> CommandResult,
+) -> CommandResult {
+    judge_objects(console, files, loader, settings, threads, Box::new(use_objects))
 }
 
 /// A function that uses parsed objects. One machine code for all of them keeps the program small.
-type ObjectsUser<'u> = Box<dyn FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> io::Result<()> + 'u>;
+type ObjectsUser<'u> = Box<dyn FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> CommandResult + 'u>;
 
 fn judge_objects(
     console: &mut Console<'_>,
-    files: &[ObjectFile],
+    ObjectFiles { files, bad, report_bad }: &ObjectFiles,
     loader: Loader,
     settings: &UserSettings,
     threads: &Threads,
-    report_bad: BadObjectReporter<'_>,
     use_objects: ObjectsUser<'_>,
-) -> io::Result<()> {
-    let mut parsed = Vec::new();
+) -> CommandResult {
+    let (mut parsed, mut bad_objects) = (Vec::new(), bad.clone());
     for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
         match object {
             Ok(object) => parsed.push((file, object)),
-            Err(bad) => report_bad(console, &bad)?,
+            Err(bad) => {
+                report_bad(console, &bad)?;
+                bad_objects.push(bad);
+            }
         }
     }
     let (mut objects, mut table) = (Vec::new(), NeedTable::default());
@@ -201,20 +224,19 @@ fn judge_objects(
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
             Ok(relocs) => objects.push(JudgedObject::new(loader, file, object, relocs, &mut table)),
-            Err(bad) => report_bad(console, &bad)?,
+            Err(bad) => {
+                report_bad(console, &bad)?;
+                bad_objects.push(bad);
+            }
         }
     }
     if !settings.is_empty() {
-        match apply_settings(&mut objects, settings, &mut table) {
-            Ok(warnings) => warnings.iter().try_for_each(|warning| console.warn(warning))?,
-            Err(bad) => return console.report_error(&bad),
-        }
+        let warnings = apply_settings(&mut objects, settings, &mut table)?;
+        warnings.iter().try_for_each(|warning| console.warn(warning))?;
     }
     let names = table.names();
-    use_objects(
-        console,
-        &JudgedObjects { objects, needs: table, names, options: relocation_options(loader, false) },
-    )
+    let options = relocation_options(loader, false);
+    use_objects(console, &JudgedObjects { objects, bad: bad_objects, needs: table, names, options })
 }
 
 /// Returns how a loader relocates enumerators, unless the caller wants them zero-extended.

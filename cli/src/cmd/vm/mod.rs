@@ -14,6 +14,7 @@ use crate::{
     },
     console::{Console, ExitStatus},
     describe,
+    error::CommandResult,
     guest::{
         load::{Reality, TOGETHER, first_line},
         setup::report_failure,
@@ -31,30 +32,25 @@ use std::io;
 /// The width of the column of releases. The longest ones of Debian, such as `6.12.107+deb13-cloud-amd64`, fit.
 const RELEASE_WIDTH: usize = 28;
 
-pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
     if !args.command.is_empty() {
         return user_command::run(console, args);
     }
-    let mut budget = match BudgetGate::open(&args.stats) {
-        Ok(budget) => budget,
-        Err(bad) => return console.report_error(&bad),
-    };
-    let load = Config::load_of_project(&args.config, args.loader.loader, &args.settings);
-    let load = load.and_then(|load| load.user.check_for_guests().map(|()| load));
-    let ProjectLoad { loader, user } = match load {
-        Ok(load) => load,
-        Err(bad) => return console.report_error(&bad),
-    };
+    let mut budget = BudgetGate::open(&args.stats)?;
+    let ProjectLoad { loader, user } =
+        Config::load_of_project(&args.config, args.loader.loader, &args.settings)?;
+    user.check_for_guests()?;
     let settings = BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
     let mut emit = |console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel| {
         booted.record(objects, &mut budget);
         report(console, objects, booted)
     };
-    boot_kernels(console, &args.objects, &args.kernel, args.jobs, &settings, &user, &mut emit)?;
+    boot_kernels(console, &args.objects, &args.kernel, args.jobs, &settings, &user, &mut emit)
+        .or_else(|error| console.report(error))?;
     if console.exit == ExitStatus::Error {
         budget.record_incomplete("some results are missing");
     }
-    budget.finish(console)
+    Ok(budget.finish(console)?)
 }
 
 /// Prints a line for each program.

@@ -3,7 +3,7 @@
 use crate::{
     args::{format::Format, vm::VmArgs},
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, CommandResult},
     guest::setup::{new_guest, report_failure},
     json::vm as json,
 };
@@ -16,11 +16,11 @@ use std::{
     path::{Path, PathBuf, absolute},
 };
 
-pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
     let Some((name, arguments)) = args.command.split_first() else { return Ok(()) };
     let Some(binary) = find_binary(Path::new(name), env::var_os("PATH").as_deref()) else {
         let bad = BadInput::for_path(Path::new(name), "no such file or directory");
-        return console.report_error(&bad.help("expected the path of an executable, or its name in PATH"));
+        return Err(bad.help("expected the path of an executable, or its name in PATH").into());
     };
     // Kernels of the same architecture share a guest, and its error.
     let mut guests = Vec::<(Arch, Option<Guest>)>::new();

@@ -7,9 +7,7 @@ use crate::{
         archive::{self, Member},
         directory::{self, BadDirectory, DirectoryKernels},
         file_id::Inode,
-        kernel::{
-            id::KernelId, image::KernelImage, module::owner_by_path, parsed::Kernel, source::KernelSource,
-        },
+        kernel::{id::KernelId, image::KernelImage, module::owner_by_path, source::KernelSource},
         limits::Limits,
     },
     process::threads::Threads,
@@ -171,15 +169,6 @@ impl Selection {
             }
             _ => &self.modules,
         }
-    }
-
-    /// Passes the parsed kernels of a source to `visit`. Returns a note about skipped members.
-    pub(crate) fn visit_kernels(
-        &self,
-        source: &KernelSource,
-        visit: &mut dyn FnMut(Result<Kernel, BadInput>) -> ControlFlow<()>,
-    ) -> Option<String> {
-        self.visit_images(source, &|_| true, &mut |_, image| visit(image.and_then(KernelImage::parse)))
     }
 
     /// Passes the kernels of a source that `is_wanted` accepts to `visit`. Returns a note about skipped members.

@@ -2,15 +2,15 @@
 
 use crate::{
     args::btf::BtfMinArgs,
-    cmd::verdicts::objects::{JudgedObjects, ObjectsByOrder},
+    cmd::{
+        kernel_visits::{report_selection, visit_kernels},
+        verdicts::objects::{JudgedObjects, ObjectsByOrder},
+    },
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::{
         image_facts::WantedFacts,
-        kernel::{
-            image::KernelImage, parsed::Kernel, release::KernelRelease, selection::Selection,
-            source::KernelSource,
-        },
+        kernel::{parsed::Kernel, release::KernelRelease, selection::Selection, source::KernelSource},
     },
     output,
 };
@@ -23,8 +23,6 @@ use core_relo::{
 use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
 use std::{
     collections::HashMap,
-    io,
-    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -62,41 +60,26 @@ pub(super) fn minimise_kernels(
     console: &mut Console<'_>,
     args: &BtfMinArgs,
     objects: &JudgedObjects<'_>,
-) -> io::Result<Vec<MinimalKernel>> {
+) -> CommandResult<Vec<MinimalKernel>> {
     let selection = Selection::new(&args.kernels);
-    selection.notes.iter().try_for_each(|note| console.note(note))?;
-    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
-    if let Err(bad) = refuse_inputs(args, &selection) {
-        console.report_error(&bad)?;
-        return Ok(Vec::new());
-    }
+    report_selection(console, &selection)?;
+    refuse_inputs(args, &selection)?;
     let by_order = ObjectsByOrder::new(&objects.objects, objects.options);
     let mut kernels: Vec<MinimalKernel> = Vec::new();
     let mut positions: HashMap<String, usize> = HashMap::new();
-    for source in &selection.sources {
-        let mut result = Ok(());
-        let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
-        let note = selection.visit_images(source, &|_| true, &mut |_, image| {
-            result = match image.and_then(|image| KernelImage::parse_with_facts(image, wanted)) {
-                Ok(kernel) => match check_byte_order(objects, &kernel) {
-                    // The user did not name the kernel.
-                    Err(bad) if source.is_listed() => console.note(&format!("{bad}; skipped")),
-                    Err(bad) => console.report_error(&bad),
-                    Ok(()) => {
-                        let minimal = minimise_kernel(args, (objects, &by_order), source, &kernel);
-                        add_kernel(console, (&mut kernels, &mut positions), minimal)
-                    }
-                },
-                Err(bad) => console.report_error(&bad),
-            };
-            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        result?;
-        note.iter().try_for_each(|note| console.note(note))?;
-    }
+    let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+    visit_kernels(console, &selection, &mut |console, source, image| {
+        let kernel = image.and_then(|image| image.parse_with_facts(wanted))?;
+        match check_byte_order(objects, &kernel) {
+            // The user did not name the kernel.
+            Err(bad) if source.is_listed() => return Ok(console.note(&format!("{bad}; skipped"))?),
+            order => order?,
+        }
+        let minimal = minimise_kernel(args, (objects, &by_order), source, &kernel)?;
+        add_kernel(console, (&mut kernels, &mut positions), minimal)
+    })?;
     if kernels.is_empty() && console.exit == ExitStatus::Success {
-        let bad = BadInput::new("--btf", "no kernel has the byte order of the objects");
-        console.report_error(&bad)?;
+        return Err(BadInput::new("--btf", "no kernel has the byte order of the objects").into());
     }
     Ok(kernels)
 }
@@ -112,12 +95,8 @@ fn refuse_inputs(args: &BtfMinArgs, selection: &Selection) -> Result<(), BadInpu
 fn add_kernel(
     console: &mut Console<'_>,
     (kernels, positions): (&mut Vec<MinimalKernel>, &mut HashMap<String, usize>),
-    minimal: Result<MinimalKernel, BadInput>,
-) -> io::Result<()> {
-    let kernel = match minimal {
-        Ok(kernel) => kernel,
-        Err(bad) => return console.report_error(&bad),
-    };
+    kernel: MinimalKernel,
+) -> CommandResult {
     let file = kernel.identity.file_name();
     let known = positions.get(&file).and_then(|position| kernels.get(*position));
     match known {
@@ -130,12 +109,12 @@ fn add_kernel(
             if (&known.bytes, &known.modules) == (&kernel.bytes, &kernel.modules)
                 && known.identity == kernel.identity =>
         {
-            console.note(&format!("{}: the same kernel as {}; skipped", kernel.name, known.name))
+            Ok(console.note(&format!("{}: the same kernel as {}; skipped", kernel.name, known.name))?)
         }
         Some(known) => {
             let what = format!("has the name {file} in the archive, as {} has", known.name);
             let help = "rename the files: DISTRIBUTION/VERSION/ARCHITECTURE/RELEASE.btf";
-            console.report_error(&BadInput::new(&*kernel.name, what).help(help))
+            Err(BadInput::new(&*kernel.name, what).help(help).into())
         }
     }
 }

@@ -6,9 +6,9 @@ mod report;
 
 use crate::{
     args::{btf::BtfMinArgs, format::Format},
-    cmd::verdicts::objects::{BadObjectReporter, JudgedObjects, read_objects, with_judged_objects},
+    cmd::verdicts::objects::{JudgedObjects, ObjectFiles, REPORT_BAD, with_judged_objects},
     console::{Console, ExitStatus},
-    error::{BadInput, escape_path},
+    error::{BadInput, CommandResult, escape_path},
     input::file_kind,
     output,
     process::threads::Threads,
@@ -17,20 +17,18 @@ use crate::{
 use core_relo_verdict::loaders::Loader;
 use kernels::{MinimalKernel, minimise_kernels};
 use report::{MinimalKernelJson, write_report};
-use std::io;
 
-pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> io::Result<()> {
+pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> CommandResult {
     let threads = Threads::none();
-    let report_bad: BadObjectReporter<'_> = &|console, bad| console.report_error(bad);
-    let files = read_objects(console, &args.objects, &threads, report_bad)?;
+    let files = ObjectFiles::read(console, &args.objects, &threads, REPORT_BAD)?;
     let user = UserSettings::default();
     let loader = Loader::CoreRelo;
-    with_judged_objects(console, &files, loader, &user, &threads, report_bad, |console, objects| {
+    with_judged_objects(console, &files, loader, &user, &threads, |console, objects| {
         minimise(console, args, objects)
     })
 }
 
-fn minimise(console: &mut Console<'_>, args: &BtfMinArgs, objects: &JudgedObjects<'_>) -> io::Result<()> {
+fn minimise(console: &mut Console<'_>, args: &BtfMinArgs, objects: &JudgedObjects<'_>) -> CommandResult {
     for object in &objects.objects {
         if let Err(error) = &object.needs {
             console.report_error(&BadInput::new(&*object.file.name, error))?;
@@ -49,17 +47,12 @@ fn minimise(console: &mut Console<'_>, args: &BtfMinArgs, objects: &JudgedObject
     if console.exit == ExitStatus::Error {
         return Ok(());
     }
-    if let Err(bad) = encode(args, &kernels).and_then(|bytes| {
-        output::write(&args.output, &bytes)?;
-        Ok(bytes.len())
-    }) {
-        return console.report_error(&bad);
-    }
+    output::write(&args.output, &encode(args, &kernels)?)?;
     match args.format {
         Format::Json => {
-            kernels.iter().try_for_each(|kernel| console.out.json(&MinimalKernelJson::new(kernel)))
+            Ok(kernels.iter().try_for_each(|kernel| console.out.json(&MinimalKernelJson::new(kernel)))?)
         }
-        Format::Text => write_report(console, &escape_path(&args.output), &kernels),
+        Format::Text => Ok(write_report(console, &escape_path(&args.output), &kernels)?),
     }
 }
 

@@ -15,19 +15,16 @@ use crate::{
     args::prog_profile::ProgProfileArgs,
     cmd::prog::profile::{metric::parse_metrics, profiler::Profiler},
     console::{Console, ExitStatus},
-    error::BadInput,
+    error::{BadInput, CommandResult},
     kernel_objects::{kind::Kind, select::select_one},
     output::is_stdout_closed,
     process::signals::TerminationSignals,
 };
 use report::Report;
-use std::{io, time::Duration};
+use std::time::Duration;
 
-pub(super) fn run(console: &mut Console<'_>, args: &ProgProfileArgs) -> io::Result<()> {
-    let report = match measure(args) {
-        Ok(report) => report,
-        Err(bad) => return console.report_error(&bad),
-    };
+pub(super) fn run(console: &mut Console<'_>, args: &ProgProfileArgs) -> CommandResult {
+    let report = measure(args)?;
     report.write(console, args.format)?;
     if report.profile.run_count == 0 {
         console.raise_exit(ExitStatus::Incompatible);
