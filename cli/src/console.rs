@@ -1,8 +1,8 @@
 //! The output streams and the exit status of a command.
 
 use crate::{
-    args::format::Format,
     error::{BadInput, CommandError},
+    format::Format,
     json::error::Failure,
     text::{line::Line, printer::Printer, style},
 };

@@ -1,16 +1,19 @@
 //! Fuzzing entry points: functions that read untrusted files, without a command line and without output.
 
 use crate::{
-    args::{
-        config::ConfigArgs, format::Format, gen_loader::GenLoaderArgs, load::SetupArgs, relocate::KernelArgs,
-    },
+    args::{gen_loader::GenLoaderArgs, load::SetupArgs},
     cmd::{
         check::{results_file::ResultsFile, results_header::ResultsHeader},
         gen_loader,
     },
     console::{Console, ExitStatus},
-    input::{image_facts::WantedFacts, kernel::selection::Selection},
+    format::Format,
+    input::{
+        image_facts::WantedFacts,
+        kernel::{args::KernelArgs, selection::Selection},
+    },
     json::{btf_type::TypeJson, value::value_to_json as to_json},
+    policy::ConfigArgs,
     text::printer::Printer,
 };
 use core_relo::btf::{Type, Value};

@@ -1,17 +1,20 @@
 //! The command `core-relo`: checks whether BPF objects fit the types of kernels, explains why not, and loads objects.
 //!
-//! `args` parses the arguments, `dispatch` calls a command of `cmd`. Commands read files through `input` and print through
-//! `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
+//! `args` parses the arguments, `dispatch` calls a command of `cmd` and reports its error. Commands read files through `input` and print
+//! through `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
 
 mod args;
 mod attach_point;
 mod budget;
+mod byte_count;
 mod cmd;
 mod console;
 mod describe;
+mod diagnostics;
 mod dispatch;
 mod error;
 mod events;
+mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
@@ -25,6 +28,7 @@ mod plan_error;
 mod policy;
 mod process;
 mod progress;
+mod refusal_json;
 mod report;
 mod settings;
 #[cfg(feature = "sign")]
@@ -38,7 +42,7 @@ mod words;
 use console::ExitStatus;
 use core_relo_loader::sys;
 use error::BadInput;
-use process::{diagnostics, signals};
+use process::signals;
 use rustix::io::Errno;
 use std::{io, process::ExitCode};
 use text::{line::Line, log_command::is_read_by_runner, printer::Printer};
@@ -49,7 +53,7 @@ pub fn main() -> ExitCode {
     core_relo_vm::run_as_init();
     diagnostics::init_panic_hook();
     #[cfg(feature = "completions")]
-    args::completion::answer_shell();
+    args::completion::answer_shell(cmd::feature::feature_names);
     if let Err(e) = output::keep_stdout_closed() {
         diagnostics::report(&BadInput::new("stdout", e));
         return ExitStatus::Error.into();

@@ -124,7 +124,7 @@ fn find_superlinear(program: &Path, dimension: &Dimension, dir: &Path) -> Result
 }
 
 /// The function whose calls separate the commands of a batch.
-const PARSE_LINE: &str = "core_relo_cli::cmd::batch::parse_line";
+const PARSE_LINE: &str = "core_relo_cli::dispatch::batch::parse_line";
 
 /// Returns the instructions of each command, in all its threads. One process runs them all, because valgrind needs a second or more to
 /// translate the code of each process.

@@ -1,6 +1,6 @@
 //! The arguments of the commands that list attachments by the place where programs run: `net`, `cgroup` and `perf`.
 
-use crate::args::format::Format;
+use crate::format::Format;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 

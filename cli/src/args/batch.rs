@@ -1,6 +1,6 @@
 //! The arguments of `batch`.
 
-use super::format::Format;
+use crate::format::Format;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 

@@ -7,12 +7,13 @@ use crate::{
         btf_ids::{self, BtfIdsArgs},
         btf_query::{self, BtfFindArgs, BtfLayoutArgs, BtfOffsetArgs},
         btf_write::BtfWriteCommand,
-        format::{BtfDumpFormat, Format},
+        format::BtfDumpFormat,
         object_name::parse_name,
         object_selector::ListArgs,
-        relocate::KernelArgs,
     },
+    format::Format,
     glob::Glob,
+    input::kernel::args::KernelArgs,
     kernel_objects::select::{ObjectSelection, Selector},
 };
 use clap::{Args, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};

@@ -1,6 +1,6 @@
 //! The arguments of `btf check`.
 
-use crate::args::format::Format;
+use crate::format::Format;
 use clap::{Args, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The arguments of `btf ids`.
 
-use crate::args::format::Format;
+use crate::format::Format;
 use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;

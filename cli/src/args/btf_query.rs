@@ -1,6 +1,6 @@
 //! The arguments of `btf find`, `btf layout` and `btf offset`.
 
-use crate::{args::format::Format, glob::Glob};
+use crate::{format::Format, glob::Glob};
 use clap::{Args, ValueEnum, ValueHint};
 use core_relo::btf::Kind;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The arguments of the `btf` subcommands that write BTF.
 
-use crate::args::format::Format;
+use crate::format::Format;
 use crate::output::{OutputKind, OutputPath};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;

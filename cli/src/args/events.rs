@@ -1,7 +1,8 @@
 //! The arguments for printing the records of ring buffers and perf event arrays.
 
+use crate::events::PrintedMap;
 use clap::Args;
-use std::{num::NonZeroU64, str::FromStr, time::Duration};
+use std::{num::NonZeroU64, time::Duration};
 
 /// Options for printing events
 #[derive(Clone, Debug, Default, Args)]
@@ -16,26 +17,6 @@ pub(crate) struct EventArgs {
     /// With --print: end after this time
     #[arg(long, value_name = "SECONDS", requires = "print", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-}
-
-/// A map whose records are printed, and the name of their type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PrintedMap {
-    pub(crate) map: String,
-    pub(crate) type_name: Option<String>,
-}
-
-impl FromStr for PrintedMap {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (map, type_name) =
-            text.split_once('=').map_or((text, None), |(map, name)| (map, Some(name.trim())));
-        if map.is_empty() || type_name == Some("") {
-            return Err("expected MAP or MAP=TYPE");
-        }
-        Ok(Self { map: map.into(), type_name: type_name.map(str::to_owned) })
-    }
 }
 
 /// Parses a number of seconds, which may have a fraction.

@@ -1,9 +1,9 @@
 //! The arguments of `feature`.
 
-use crate::args::{
+use crate::{
+    args::{loader::LoaderArgs, relocate::EvidenceArgs},
     format::Format,
-    loader::LoaderArgs,
-    relocate::{EvidenceArgs, KernelArgs},
+    input::kernel::args::KernelArgs,
 };
 use clap::{Args, ValueEnum, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;

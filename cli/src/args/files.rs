@@ -1,11 +1,8 @@
 //! The files that a command line names. Outputs are of the type [`OutputPath`], so that the rules for outputs hold for all commands.
 
-use crate::output::OutputPath;
+use crate::output::{CommandFiles, NamedOutput, OutputPath};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use std::{
-    any::TypeId,
-    path::{Path, PathBuf},
-};
+use std::{any::TypeId, path::PathBuf};
 
 /// The option that replaces files of another kind. Each command with an output has it.
 const FORCE: &str = "force";
@@ -13,71 +10,29 @@ const FORCE: &str = "force";
 /// The output of `check --resume`. It is continued, not replaced, so `--force` has no effect on it.
 const RESUME: &str = "resume";
 
-/// An input file or directory on the command line.
-#[derive(Clone, Debug)]
-struct InputPath {
-    /// The name of the argument in clap.
-    argument: String,
-    path: PathBuf,
-}
-
-/// An output file on the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct NamedOutput {
-    /// The option that names the file, or the name of the positional argument.
-    pub(crate) option: String,
-    pub(crate) path: OutputPath,
-}
-
-/// The files that a command line names.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CommandFiles {
-    inputs: Vec<InputPath>,
-    pub(crate) outputs: Vec<NamedOutput>,
-    /// Whether outputs may replace files of another kind.
-    pub(crate) is_forced: bool,
-}
-
-impl CommandFiles {
-    /// Collects the files of a parsed command line: the values of all arguments that are paths.
-    pub(super) fn collect(command: &Command, matches: &ArgMatches) -> Self {
-        let (mut command, mut matches) = (command, matches);
-        while let Some((name, submatches)) = matches.subcommand()
-            && let Some(subcommand) = command.find_subcommand(name)
-        {
-            (command, matches) = (subcommand, submatches);
+/// Collects the files of a parsed command line: the values of all arguments that are paths.
+pub(super) fn collect_files(command: &Command, matches: &ArgMatches) -> CommandFiles {
+    let (mut command, mut matches) = (command, matches);
+    while let Some((name, submatches)) = matches.subcommand()
+        && let Some(subcommand) = command.find_subcommand(name)
+    {
+        (command, matches) = (subcommand, submatches);
+    }
+    let mut files = CommandFiles::default();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        if is_output(argument) {
+            let paths = matches.try_get_many::<OutputPath>(id).ok().flatten();
+            let named = |path: &OutputPath| NamedOutput { option: option_name(argument), path: path.clone() };
+            files.outputs.extend(paths.into_iter().flatten().map(named));
+        } else if is_path(argument) {
+            let paths = matches.try_get_many::<PathBuf>(id).ok().flatten();
+            paths.into_iter().flatten().for_each(|path| files.add_input(id, path));
+        } else if id == FORCE {
+            files.is_forced = matches.get_flag(id);
         }
-        let mut files = Self::default();
-        for argument in command.get_arguments() {
-            let id = argument.get_id().as_str();
-            if is_output(argument) {
-                let paths = matches.try_get_many::<OutputPath>(id).ok().flatten();
-                let named =
-                    |path: &OutputPath| NamedOutput { option: option_name(argument), path: path.clone() };
-                files.outputs.extend(paths.into_iter().flatten().map(named));
-            } else if is_path(argument) {
-                let paths = matches.try_get_many::<PathBuf>(id).ok().flatten();
-                let paths = paths.into_iter().flatten();
-                files
-                    .inputs
-                    .extend(paths.map(|path| InputPath { argument: id.to_owned(), path: path.clone() }));
-            } else if id == FORCE {
-                files.is_forced = matches.get_flag(id);
-            }
-        }
-        files
     }
-
-    /// Adds an input that is not on the command line itself.
-    pub(crate) fn add_input(&mut self, path: &Path) {
-        self.inputs.push(InputPath { argument: String::new(), path: path.to_path_buf() });
-    }
-
-    /// Returns the inputs that an output must not replace.
-    pub(crate) fn inputs_to_keep<'f>(&'f self, output: &'f OutputPath) -> impl Iterator<Item = &'f Path> {
-        let kept = move |input: &&InputPath| !output.may_replace_input(&input.argument);
-        self.inputs.iter().filter(kept).map(|input| &*input.path)
-    }
+    files
 }
 
 /// Adds `--force` to each command with an output.
@@ -118,7 +73,7 @@ mod tests {
     use super::*;
     use crate::{args::Args, output::check_outputs};
     use clap::ValueHint;
-    use std::{ffi::OsString, fs};
+    use std::{ffi::OsString, fs, path::Path};
 
     /// The outputs that may replace an input: command, output and input.
     const IN_PLACE: &[(&str, &str, &str)] = &[
@@ -156,7 +111,7 @@ mod tests {
         line.extend((0..last).map(|_| path.into()));
         let mut command = Args::full_command().ignore_errors(true);
         let matches = command.try_get_matches_from_mut(line).unwrap();
-        let files = CommandFiles::collect(&command, &matches);
+        let files = collect_files(&command, &matches);
         assert!(!files.outputs.is_empty(), "{words:?}");
         check_outputs(&files).map_err(|bad| bad.to_string())
     }

@@ -1,6 +1,6 @@
-//! Output formats and colours.
+//! Colours, and the output formats of single commands.
 
-use crate::report::ReportFormat;
+use crate::{format::Format, report::ReportFormat};
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -9,15 +9,6 @@ pub(crate) enum Color {
     Auto,
     Always,
     Never,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Text,
-    /// JSON lines: one object a line (docs/json.md)
-    Json,
 }
 
 /// The output formats of `check`.

@@ -1,10 +1,13 @@
 //! The arguments of `gen loader`.
 
-use crate::args::{
-    byte_count, config::ConfigArgs, format::Format, load::SetupArgs, object_name::parse_name,
+use crate::output::{OutputKind, OutputPath};
+use crate::{
+    args::{load::SetupArgs, object_name::parse_name},
+    byte_count,
+    format::Format,
+    policy::ConfigArgs,
     settings::SETTINGS,
 };
-use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;
 use std::{ops::RangeInclusive, path::PathBuf};

@@ -1,13 +1,15 @@
 //! The arguments of `gen`.
 
-use crate::args::{
-    format::Format,
-    gen_header::{self, GenHeaderArgs},
-    gen_loader::{self, GenLoaderArgs},
-    gen_rust::{self, GenRustArgs},
-    gen_vmlinux::{self, GenVmlinuxArgs},
-};
 use crate::output::{OutputKind, OutputPath};
+use crate::{
+    args::{
+        gen_header::{self, GenHeaderArgs},
+        gen_loader::{self, GenLoaderArgs},
+        gen_rust::{self, GenRustArgs},
+        gen_vmlinux::{self, GenVmlinuxArgs},
+    },
+    format::Format,
+};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 

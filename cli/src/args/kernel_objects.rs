@@ -2,24 +2,26 @@
 
 #[cfg(feature = "sign")]
 use crate::args::prog_sign::{self, ProgSignArgs};
-use crate::args::{
-    format::Format,
-    map_elements::{
-        MapCreateArgs, MapDeleteArgs, MapEventsArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs,
-        MapUpdateArgs,
-    },
-    object_selector::{
-        ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ProgramSelector, ProgramShowArgs, ShowArgs,
-        link_name, one_link_name, one_name,
-    },
-    object_words::{LinkUpdateArgs, PinArgs, ProgramPinArgs},
-    prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
-    prog_profile::{self, ProgProfileArgs},
-    prog_stats::{self, ProgStatsArgs},
-    test_run::{self, ProgRunArgs},
-    trace_output::{self, ProgStreamArgs, TracelogArgs},
-};
 use crate::output::{OutputKind, OutputPath};
+use crate::{
+    args::{
+        map_elements::{
+            MapCreateArgs, MapDeleteArgs, MapEventsArgs, MapGetnextArgs, MapLookupArgs, MapPushArgs,
+            MapUpdateArgs,
+        },
+        object_selector::{
+            ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ProgramSelector, ProgramShowArgs,
+            ShowArgs, link_name, one_link_name, one_name,
+        },
+        object_words::{LinkUpdateArgs, PinArgs, ProgramPinArgs},
+        prog_attach::{self, ProgAttachArgs, ProgDetachArgs},
+        prog_profile::{self, ProgProfileArgs},
+        prog_stats::{self, ProgStatsArgs},
+        test_run::{self, ProgRunArgs},
+        trace_output::{self, ProgStreamArgs, TracelogArgs},
+    },
+    format::Format,
+};
 use clap::{Args, Subcommand, ValueHint};
 
 const PROG_HELP: &str = "Examples:

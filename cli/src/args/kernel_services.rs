@@ -1,9 +1,11 @@
 //! The arguments of `struct_ops`, `iter` and `token`.
 
-use crate::args::{
+use crate::{
+    args::{
+        object_name::parse_name,
+        object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs, one_link_name},
+    },
     format::Format,
-    object_name::parse_name,
-    object_selector::{ElementArgs, ListArgs, ObjectChangeArgs, ObjectSelector, ShowArgs, one_link_name},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;

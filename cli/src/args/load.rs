@@ -2,10 +2,12 @@
 
 use crate::{
     args::{
-        attach_word::attach_word, events::EventArgs, format::Format, object_name::parse_name,
-        relocate::RelocationArgs, settings::SettingsArgs, stats::StatsArgs, test_run::TestRunArgs,
+        attach_word::attach_word, events::EventArgs, object_name::parse_name, relocate::RelocationArgs,
+        stats::StatsArgs, test_run::TestRunArgs,
     },
     attach_point::AttachPoint,
+    format::Format,
+    settings::SettingsArgs,
 };
 use clap::{ArgGroup, Args, ValueHint};
 use core_relo_loader::load::Keyring;

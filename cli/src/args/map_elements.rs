@@ -2,11 +2,10 @@
 
 use super::{
     events::parse_seconds,
-    format::Format,
     object_selector::{ElementArgs, ObjectSelector, one_name},
     object_words::ObjectWords,
 };
-use crate::describe::short_type_name;
+use crate::{describe::short_type_name, format::Format};
 use clap::{
     Args, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser as _},

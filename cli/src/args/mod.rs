@@ -10,10 +10,8 @@ pub(crate) mod btf_check;
 pub(crate) mod btf_ids;
 pub(crate) mod btf_query;
 pub(crate) mod btf_write;
-mod byte_count;
 #[cfg(feature = "completions")]
 pub(crate) mod completion;
-pub(crate) mod config;
 #[cfg(test)]
 mod documents;
 pub(crate) mod events;
@@ -43,13 +41,12 @@ pub(crate) mod prog_sign;
 pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod requires;
-pub(crate) mod settings;
-pub(crate) mod shard;
 pub(crate) mod stats;
 pub(crate) mod test_run;
 pub(crate) mod trace_output;
 pub(crate) mod vm;
 
+use crate::{format::Format, output::CommandFiles};
 use attachments::{CgroupCommand, NetCommand, PerfCommand};
 use batch::BatchArgs;
 use btf::BtfCommand;
@@ -59,8 +56,8 @@ use clap::{
 };
 use core_relo::Name;
 use feature::FeatureArgs;
-use files::{CommandFiles, with_force};
-use format::{BtfDumpFormat, Color, Format};
+use files::{collect_files, with_force};
+use format::{BtfDumpFormat, Color};
 use gen_object::GenCommand;
 use help_text::with_joined_paragraphs;
 use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
@@ -151,7 +148,7 @@ impl Args {
         matches
             .map_err(|error| suggest_show(error, &words, command))
             .and_then(|mut matches| {
-                let files = CommandFiles::collect(command, &matches);
+                let files = collect_files(command, &matches);
                 let parsed = Self::from_arg_matches_mut(&mut matches);
                 parsed.map(|args| Self { files, ..args }).map_err(|error| error.format(command))
             })

@@ -1,9 +1,10 @@
 //! The options that select a program, map or link, and those that several commands share.
 
-use super::{format::Format, object_name::parse_name};
+use super::object_name::parse_name;
 use crate::{
+    format::Format,
     kernel_objects::select::{ObjectSelection, ProgramTag, Selector},
-    value_parser::text::parse_hex,
+    text::hex,
 };
 use clap::{Arg, Args, ValueHint};
 use std::path::PathBuf;
@@ -85,7 +86,7 @@ pub(super) fn parse_id(text: &str) -> Result<u32, String> {
 
 /// Parses the tag of a program: 16 hexadecimal digits.
 pub(super) fn parse_tag(text: &str) -> Result<ProgramTag, &'static str> {
-    let bytes = parse_hex(text).and_then(|bytes| bytes.try_into().ok());
+    let bytes = hex::parse(text).and_then(|bytes| bytes.try_into().ok());
     bytes.ok_or("expected a tag of 16 hexadecimal digits, as `prog show` prints it")
 }
 

@@ -2,12 +2,12 @@
 //! `map` commands with keys.
 
 use super::{
-    format::Format,
     object_name::parse_name,
     object_selector::{parse_id, parse_tag},
 };
 use crate::{
     error::BadInput,
+    format::Format,
     kernel_objects::select::{ObjectSelection, ProgramTag},
 };
 use clap::{Args, ValueHint};

@@ -3,10 +3,10 @@
 use crate::{
     args::{
         attach_word::attach_word,
-        format::Format,
         object_selector::{ProgramSelector, one_program_name, one_tag},
     },
     attach_point::{AttachPoint, CgroupSharing},
+    format::Format,
 };
 use clap::{Args, ValueHint};
 use std::path::PathBuf;

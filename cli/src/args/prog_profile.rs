@@ -1,6 +1,7 @@
 //! The arguments of `prog profile`.
 
-use super::{events::parse_seconds, format::Format, object_words::ProgramWords};
+use super::{events::parse_seconds, object_words::ProgramWords};
+use crate::format::Format;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The arguments of `prog sign`.
 
 use crate::output::{OutputKind, OutputPath};
-use crate::{args::format::Format, signing::DigestAlgorithm};
+use crate::{format::Format, signing::DigestAlgorithm};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 

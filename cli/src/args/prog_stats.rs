@@ -1,6 +1,7 @@
 //! The arguments of `prog stats`.
 
-use super::{events::parse_seconds, format::Format};
+use super::events::parse_seconds;
+use crate::format::Format;
 use clap::Args;
 use std::{ffi::OsString, time::Duration};
 

@@ -1,19 +1,17 @@
 //! The arguments of the commands that relocate: `check`, `plan`, `explain`, `patch`.
 
-use crate::output::{OutputKind, OutputPath};
 use crate::{
     args::{
-        byte_count,
-        config::ConfigArgs,
-        format::{CheckFormat, Format},
-        guest::GuestArgs,
-        loader::LoaderArgs,
-        object_name::parse_name,
-        settings::SettingsArgs,
-        shard::Shard,
-        stats::StatsArgs,
+        format::CheckFormat, guest::GuestArgs, loader::LoaderArgs, object_name::parse_name, stats::StatsArgs,
     },
-    policy::AllowEntry,
+    format::Format,
+    input::shard::Shard,
+    policy::{AllowEntry, ConfigArgs},
+    settings::SettingsArgs,
+};
+use crate::{
+    input::kernel::args::KernelArgs,
+    output::{OutputKind, OutputPath},
 };
 use clap::{Args, ValueHint};
 use core_relo::plan::Options;
@@ -70,26 +68,6 @@ OUT is replaced atomically: if the command is interrupted, the old file stays. T
 other hard links to the old file keep the old content. If OUT is a device, a pipe or an open file (/dev/stdout), the object is
 appended, as by `cat >>`. Symbolic links are followed, except for links of other users in a shared directory like /tmp. If OUT is `-`
 or stdout, the report goes to stderr.";
-
-/// The kernels to relocate against
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct KernelArgs {
-    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar archive or a directory
-    /// of them; `-` is stdin; may be given several times [default: the running kernel]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub(crate) btf: Vec<PathBuf>,
-    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a directory of them) that belong to the kernel; may be given several times
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub(crate) module: Vec<PathBuf>,
-    /// Base of a split --btf [default: `vmlinux` in the same directory]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) base: Option<PathBuf>,
-    /// Limit for a kernel's file, and for everything that is unpacked from it: bytes, or 512K, 64M, 1G. An archive may unpack to 64
-    /// times as much [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any
-    /// archive]
-    #[arg(long, value_name = "N", value_parser = byte_count::parse)]
-    pub(crate) max_bytes: Option<u64>,
-}
 
 /// What verdicts need besides the kernels' BTF
 #[derive(Clone, Debug, Default, Args)]

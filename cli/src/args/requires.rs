@@ -1,6 +1,6 @@
 //! The arguments of `requires`.
 
-use crate::args::{config::ConfigArgs, format::Format, loader::LoaderArgs, settings::SettingsArgs};
+use crate::{args::loader::LoaderArgs, format::Format, policy::ConfigArgs, settings::SettingsArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 

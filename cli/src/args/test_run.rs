@@ -1,10 +1,10 @@
 //! The options for test runs of programs (`BPF_PROG_TEST_RUN`), which `run` and `prog run` share.
 
-use super::{
+use super::object_selector::{ProgramSelector, one_program_name, one_tag};
+use crate::{
     format::Format,
-    object_selector::{ProgramSelector, one_program_name, one_tag},
+    output::{OutputKind, OutputPath},
 };
-use crate::output::{OutputKind, OutputPath};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 

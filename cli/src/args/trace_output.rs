@@ -2,9 +2,9 @@
 
 use super::{
     events::parse_seconds,
-    format::Format,
     object_selector::{ProgramSelector, one_program_name, one_tag},
 };
+use crate::format::Format;
 use clap::Args;
 use std::{num::NonZeroU64, time::Duration};
 

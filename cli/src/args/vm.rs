@@ -1,12 +1,10 @@
 //! The arguments of `vm`.
 
-use crate::args::{
-    config::ConfigArgs,
+use crate::{
+    args::{guest::GuestArgs, loader::LoaderArgs, stats::StatsArgs},
     format::Format,
-    guest::GuestArgs,
-    loader::LoaderArgs,
+    policy::ConfigArgs,
     settings::{SETTINGS, SettingsArgs},
-    stats::StatsArgs,
 };
 use clap::{Args, ValueHint};
 use std::{ffi::OsString, path::PathBuf};

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The programs of a run: the measured ones, the reasons why others have no statistics, and those left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Measurements {
-    pub(super) programs: Budget,
-    pub(super) unmeasured: BTreeMap<ProgramKey, String>,
+pub(crate) struct Measurements {
+    pub(crate) programs: Budget,
+    pub(crate) unmeasured: BTreeMap<ProgramKey, String>,
     /// The programs that the user left out of the run.
-    pub(super) excluded: BTreeSet<ProgramKey>,
+    pub(crate) excluded: BTreeSet<ProgramKey>,
 }
 
 /// A statistic of a program.
@@ -46,21 +46,21 @@ pub(crate) enum Problem {
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Comparison {
-    pub(super) findings: Vec<Finding>,
+pub(crate) struct Comparison {
+    pub(crate) findings: Vec<Finding>,
     /// The number of programs whose values are within the budget.
-    pub(super) within_count: usize,
+    pub(crate) within_count: usize,
     /// The number of these programs that need less than their budget.
-    pub(super) below_count: usize,
+    pub(crate) below_count: usize,
     /// The number of entries for kernels, objects and programs that are not part of the run.
-    pub(super) skipped_count: usize,
+    pub(crate) skipped_count: usize,
 }
 
 impl Metric {
     const ALL: [Self; 4] = [Self::VerifiedInsns, Self::TotalStates, Self::PeakStates, Self::StackDepth];
 
     /// Returns the words for people.
-    pub(super) const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::VerifiedInsns => "verified instructions",
             Self::TotalStates => "states",
@@ -91,14 +91,14 @@ impl Problem {
     }
 
     /// Returns the words for people.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         self.word().replace('_', " ")
     }
 }
 
 impl Comparison {
     /// Compares a run with a budget. `tolerance` is the accepted growth in percent.
-    pub(super) fn new(budget: &Budget, run: &Measurements, tolerance: u32) -> Self {
+    pub(crate) fn new(budget: &Budget, run: &Measurements, tolerance: u32) -> Self {
         let mut comparison = Self::default();
         for (key, measured) in &run.programs {
             let problems = match budget.get(key) {

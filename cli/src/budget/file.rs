@@ -4,8 +4,8 @@ use super::stats::ProgramStats;
 use crate::{
     error::{BadInput, CommandResult},
     input::{file, limits::MAX_BUDGET_BYTES},
-    json::writer::JsonLines,
     output::{self, OutputPath},
+    text::json_lines::JsonLines,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -34,11 +34,11 @@ pub(crate) struct ProgramKey {
 
 /// The statistics that a budget limits. They depend only on the kernel and the program, not on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
-    pub(super) verified_insns: Option<u64>,
-    pub(super) total_states: Option<u64>,
-    pub(super) peak_states: Option<u64>,
-    pub(super) stack_depth: Option<u64>,
+pub(crate) struct Usage {
+    pub(crate) verified_insns: Option<u64>,
+    pub(crate) total_states: Option<u64>,
+    pub(crate) peak_states: Option<u64>,
+    pub(crate) stack_depth: Option<u64>,
 }
 
 impl From<&ProgramStats> for Usage {
@@ -49,7 +49,7 @@ impl From<&ProgramStats> for Usage {
 }
 
 /// The statistics of programs on kernels.
-pub(super) type Budget = BTreeMap<ProgramKey, Usage>;
+pub(crate) type Budget = BTreeMap<ProgramKey, Usage>;
 
 /// The first line of a budget file.
 #[derive(Deserialize, Serialize)]
@@ -77,13 +77,13 @@ struct BudgetLine {
 }
 
 /// Reads a budget file.
-pub(super) fn read(path: &Path) -> Result<Budget, BadInput> {
+pub(crate) fn read(path: &Path) -> Result<Budget, BadInput> {
     let bytes = file::read(path, MAX_BUDGET_BYTES)?;
     parse(&bytes).map_err(|bad| BadInput::for_path(path, bad.what).help(bad.expected))
 }
 
 /// Replaces a budget file atomically.
-pub(super) fn write(path: &OutputPath, budget: &Budget) -> CommandResult {
+pub(crate) fn write(path: &OutputPath, budget: &Budget) -> CommandResult {
     let mut lines = JsonLines::default();
     lines.push(&Header { core_relo_budget: VERSION })?;
     for (key, usage) in budget {

@@ -4,9 +4,9 @@
 
 use super::{check, explain};
 use crate::{
-    args::format::Format,
     console::{Console, ExitStatus},
     error::CommandResult,
+    format::Format,
     input::{
         kernel::{selection::Selection, source::KernelSource},
         object::ObjectFile,

@@ -1,10 +1,11 @@
 //! `gen object`: links several objects into one.
 
 use crate::{
-    args::{format::Format, gen_object::GenObjectArgs},
+    args::gen_object::GenObjectArgs,
     console::Console,
     describe,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::object::{ObjectBudget, ObjectFile},
     output,
     text::{line::Line, style},

@@ -1,15 +1,12 @@
 //! `iter pin` and `iter read`: iterators, programs whose output is read from a file.
 
-use super::{
-    load::setup::{object_name, set_kconfig},
-    object_refusal::ObjectRefusal,
-};
+use super::{load::setup::set_kconfig, object_refusal::ObjectRefusal};
 use crate::{
     args::kernel_services::{IterCommand, IterPinArgs, IterReadArgs},
     cmd::object_change::ObjectChange,
     console::Console,
     error::{BadInput, CommandResult},
-    input::object::ObjectFile,
+    input::object::{ObjectFile, object_name},
     kernel_objects::{
         error::{hint, object_name as kernel_object_name},
         kind::Kind,

@@ -1,9 +1,9 @@
 //! `list` and `show` of the programs, maps, links and BTFs in the running kernel.
 
 use crate::{
-    args::format::Format,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::{
         btf_cache::BtfCache,
         error::unreadable,
@@ -11,9 +11,9 @@ use crate::{
         kind::Kind,
         object::{self, KernelObject},
         select::{Selector, select_or_all},
+        text,
     },
     text::{
-        kernel_object as text,
         printer::Printer,
         table::{AlignedTable, Cell},
     },
@@ -99,4 +99,53 @@ fn read_all<F: KernelFacts>(console: &mut Console<'_>, objects: Vec<KernelObject
         }
     }
     Ok(all)
+}
+
+/// Opens a selected object. Reports the error if it cannot be opened, or if it was removed since it was selected.
+pub(crate) fn open_or_report(
+    console: &mut Console<'_>,
+    kind: Kind,
+    object: KernelObject,
+) -> io::Result<Option<OwnedFd>> {
+    let id = object.id;
+    let bad = match object.open() {
+        Ok(Some(fd)) => return Ok(Some(fd)),
+        Ok(None) => BadInput::new(format!("{} {id}", kind.noun()), "was removed before it could be read")
+            .help(format!("`core-relo {} list` lists those that exist", kind.command())),
+        Err(bad) => bad,
+    };
+    console.report_error(&bad)?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::console::ExitStatus;
+    use core_relo_loader::sys;
+
+    /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
+    #[test]
+    fn an_object_that_was_removed_is_reported() {
+        if sys::next_prog_id(0).is_err() {
+            return println!("SKIP: this user cannot list programs");
+        }
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut console = Console {
+            out: Printer::new(&mut out, false),
+            err: Printer::new(&mut err, false),
+            format: Format::Text,
+            exit: ExitStatus::Success,
+            batch_line: None,
+        };
+        // Ids are given in order, so that nobody has the last one.
+        let object = KernelObject::new(Kind::Prog, i32::MAX.cast_unsigned());
+        assert!(open_or_report(&mut console, Kind::Prog, object).unwrap().is_none());
+        assert_eq!(console.exit, ExitStatus::Error);
+        let text = String::from_utf8(err).unwrap();
+        assert!(text.contains("program 2147483647: was removed before it could be read"), "{text}");
+        assert!(text.contains("`core-relo prog list` lists those that exist"), "{text}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The commands.
 
-pub(crate) mod batch;
 pub(crate) mod btf;
+mod budget_gate;
 pub(crate) mod cgroup;
 pub(crate) mod check;
 #[cfg(feature = "completions")]
@@ -14,6 +14,7 @@ pub(crate) mod gen_loader;
 pub(crate) mod gen_object;
 pub(crate) mod gen_rust;
 pub(crate) mod gen_vmlinux;
+mod guest_setup;
 pub(crate) mod inspect;
 pub(crate) mod iter;
 mod kernel_facts;

@@ -1,9 +1,9 @@
 //! Changes of programs, maps and links: pins, and the report on a change.
 
 use crate::{
-    args::format::Format,
     console::Console,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     kernel_objects::{
         error::object_name,
         kind::Kind,

@@ -2,9 +2,9 @@
 
 use super::{load::report::print_refusal, object_change::pin_refusal};
 use crate::{
-    args::format::Format,
     console::{Console, ExitStatus},
     error::BadInput,
+    format::Format,
     json::load as json,
     text::{line::Line, style::ERROR},
 };

@@ -1,7 +1,7 @@
 //! `patch`: the object with its instructions relocated.
 
 use crate::{
-    args::{format::Format, relocate::PatchArgs},
+    args::relocate::PatchArgs,
     cmd::{
         kernel_visits::report_selection,
         verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
@@ -9,6 +9,7 @@ use crate::{
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::{
         kernel::{image::read_kernel, parsed::Kernel, selection::Selection},
         object::ObjectFile,

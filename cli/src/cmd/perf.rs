@@ -1,18 +1,13 @@
 //! `perf list`: the programs behind the perf events and raw tracepoints of processes.
 
 use crate::{
-    args::{
-        attachments::{PerfCommand, PerfListArgs},
-        format::Format,
-    },
+    args::attachments::{PerfCommand, PerfListArgs},
     console::Console,
     describe,
     error::{BadInput, CommandResult},
-    kernel_objects::{error::with_hint, program_names::ProgramNames},
-    text::{
-        kernel_object as text,
-        table::{AlignedTable, left_cell, right_cell},
-    },
+    format::Format,
+    kernel_objects::{error::with_hint, program_names::ProgramNames, text},
+    text::table::{AlignedTable, left_cell, right_cell},
 };
 use core_relo_loader::sys::{self, Errno, TaskFd};
 use serde::Serialize;

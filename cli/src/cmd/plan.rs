@@ -2,10 +2,11 @@
 
 use super::plans::{PlanRequest, check_program, for_each_kernel, is_of_program, shown_summary};
 use crate::{
-    args::{format::Format, relocate::PlanArgs},
+    args::relocate::PlanArgs,
     console::Console,
     describe,
     error::CommandResult,
+    format::Format,
     json::plan::PlannedRelocationJson,
     plan_error::ZERO_EXTEND_HELP,
     text::{

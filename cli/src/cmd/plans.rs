@@ -2,18 +2,17 @@
 
 use super::kernel_visits::{report_selection, visit_kernels};
 use crate::{
-    args::{config::ConfigArgs, relocate::KernelArgs, settings::SettingsArgs},
     cmd::verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult},
     input::{
         directory,
-        kernel::{image::KernelImage, parsed::Kernel, selection::Selection},
+        kernel::{args::KernelArgs, image::KernelImage, parsed::Kernel, selection::Selection},
         object::{ObjectBudget, ObjectFile},
     },
-    policy::{Config, ProjectLoad},
-    settings::{AppliedSettings, ObjectNames, UserSettings},
+    policy::{Config, ConfigArgs, ProjectLoad},
+    settings::{AppliedSettings, ObjectNames, SettingsArgs, UserSettings},
 };
 use core_relo::{
     CodeSection, Plan, Relocs,

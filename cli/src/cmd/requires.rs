@@ -1,11 +1,12 @@
 //! `requires`: all that objects ask of a kernel.
 
 use crate::{
-    args::{format::Format, requires::RequiresArgs},
+    args::requires::RequiresArgs,
     cmd::verdicts::objects::with_needs,
     console::Console,
     describe::short_type_name,
     error::{BadInput, CommandResult},
+    format::Format,
     input::{directory, object::ObjectFile},
     json::{
         record::SourceLine,

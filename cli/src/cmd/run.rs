@@ -4,16 +4,17 @@ use super::{
     load::{
         report::{end_by_signal, print_load_refusal, print_log, unknown_name},
         running_target,
-        setup::{object_name, set_up, set_up_loading},
+        setup::{set_up, set_up_loading},
     },
     test_run::{RefusedRun, RunProgram, TestRunInput, TestRunOutput, refusal_help},
 };
 use crate::{
-    args::{format::Format, load::RunArgs},
+    args::load::RunArgs,
     console::{Console, ExitStatus},
     error::{BadInput, CommandError, CommandResult, escape_path},
     events::{EventLimits, EventReaders, find_sources, print_events},
-    input::object::ObjectFile,
+    format::Format,
+    input::object::{ObjectFile, object_name},
     json::load as json,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
     settings::UserSettings,

@@ -1,13 +1,11 @@
 //! `token list`: the mounted bpffs that delegate rights.
 
 use crate::{
-    args::{
-        format::Format,
-        kernel_services::{TokenCommand, TokenListArgs},
-    },
+    args::kernel_services::{TokenCommand, TokenListArgs},
     console::Console,
     describe,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     kernel_objects::mounts::{Mount, mounts},
     text::{
         line::Line,

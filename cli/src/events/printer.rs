@@ -5,14 +5,13 @@ use super::{
     source::{BufferKind, EventSource, EventType},
 };
 use crate::{
-    args::format::Format,
-    cmd::map::{LINE_BYTES, print},
     console::{Console, ExitStatus},
     error::BadInput,
+    format::Format,
     json::value::value_to_json,
     long_double,
     output::is_stdout_closed,
-    text::hex,
+    text::{hex, printer::LINE_BYTES},
 };
 use core_relo::{Escaped, btf::Value};
 use serde::Serialize;
@@ -191,7 +190,7 @@ fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Reco
         None if source.is_untyped() => hex::lines(&record.bytes),
         None => format!("unknown kind: {}", hex::lines(&record.bytes)),
     };
-    print(&mut console.out, &format!("{place} {text}"))
+    console.out.formatted_lines(&format!("{place} {text}"))
 }
 
 /// Returns the value of an event.

@@ -1,9 +1,9 @@
 //! The maps whose records are printed, and the types of the records.
 
 use crate::{
-    args::events::PrintedMap,
     describe::{self, short_type_name},
     error::BadInput,
+    events::PrintedMap,
     kernel_objects::names::is_kept_name,
     type_name::find_type,
 };

@@ -2,7 +2,7 @@
 
 use crate::{
     budget::stats::ProgramStats,
-    json::{load::LACKS_FACTS, verifier_report::VerifierReportJson},
+    refusal_json::{LACKS_FACTS, VerifierReportJson},
 };
 use core_relo_loader::object::Program;
 use core_relo_verdict::SourceLine;

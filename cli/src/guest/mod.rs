@@ -2,4 +2,3 @@
 
 pub(crate) mod limits;
 pub(crate) mod load;
-pub(crate) mod setup;

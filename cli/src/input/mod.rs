@@ -15,5 +15,6 @@ pub(crate) mod kernel_text;
 pub(crate) mod limits;
 pub(crate) mod loader_file;
 pub(crate) mod object;
+pub(crate) mod shard;
 pub(crate) mod stream;
 pub(crate) mod variant_table;

@@ -122,6 +122,12 @@ impl ObjectFile {
     }
 }
 
+/// Returns the object's name for the kernel: the file name up to the first dot, as in libbpf.
+pub(crate) fn object_name(path: &Path) -> String {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    name.split_once('.').map_or(&*name, |(stem, _)| stem).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]

@@ -2,11 +2,9 @@
 
 use crate::{
     budget::stats::ProgramStats,
-    json::{
-        verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt,
-        verifier_report::VerifierReportJson,
-    },
+    json::{verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt},
     plan_error::{lacks_only_facts, load_message},
+    refusal_json::{LACKS_FACTS, VerifierReportJson},
     text::hex,
 };
 use core_relo_loader::{
@@ -49,9 +47,6 @@ pub(crate) struct LoadOutcome<'l> {
     /// The start-up report, with `--adaptive`.
     adaptive: Option<serde_json::Value>,
 }
-
-/// The word for a load that cannot be planned because facts about the kernel cannot be read.
-pub(crate) const LACKS_FACTS: &str = "facts";
 
 #[derive(Clone, Debug, Serialize)]
 struct LoadErrorJson {

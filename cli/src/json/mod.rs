@@ -14,6 +14,3 @@ pub(crate) mod test_run;
 pub(crate) mod value;
 pub(crate) mod verdict;
 mod verifier_log;
-pub(crate) mod verifier_report;
-pub(crate) mod vm;
-pub(crate) mod writer;

@@ -17,4 +17,5 @@ pub(crate) mod processes;
 pub(crate) mod program_names;
 pub(crate) mod select;
 pub(crate) mod symbols;
+pub(crate) mod text;
 pub(crate) mod time;

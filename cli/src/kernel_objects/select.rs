@@ -1,7 +1,6 @@
 //! The objects that the user selects: by id, by name, by tag, by pin.
 
 use crate::{
-    console::Console,
     error::{BadInput, escape_path},
     kernel_objects::{
         error::{refused, unreadable},
@@ -19,7 +18,6 @@ use core_relo_loader::{
 };
 use std::{
     collections::BTreeSet,
-    io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
@@ -185,23 +183,6 @@ pub(crate) fn select_one(kind: Kind, selector: &dyn Selector) -> Result<(u32, Ow
     Ok((id, object.open()?.ok_or_else(gone)?))
 }
 
-/// Opens a selected object. Reports the error if it cannot be opened, or if it was removed since it was selected.
-pub(crate) fn open_or_report(
-    console: &mut Console<'_>,
-    kind: Kind,
-    object: KernelObject,
-) -> io::Result<Option<OwnedFd>> {
-    let id = object.id;
-    let bad = match object.open() {
-        Ok(Some(fd)) => return Ok(Some(fd)),
-        Ok(None) => BadInput::new(format!("{} {id}", kind.noun()), "was removed before it could be read")
-            .help(format!("`core-relo {} list` lists those that exist", kind.command())),
-        Err(bad) => bad,
-    };
-    console.report_error(&bad)?;
-    Ok(None)
-}
-
 fn open_pin(kind: Kind, command: &str, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
         let bad = match errno.name() {
@@ -255,30 +236,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use crate::{args::format::Format, console::ExitStatus, text::printer::Printer};
-
-    /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
-    #[test]
-    fn an_object_that_was_removed_is_reported() {
-        if sys::next_prog_id(0).is_err() {
-            return println!("SKIP: this user cannot list programs");
-        }
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut console = Console {
-            out: Printer::new(&mut out, false),
-            err: Printer::new(&mut err, false),
-            format: Format::Text,
-            exit: ExitStatus::Success,
-            batch_line: None,
-        };
-        // Ids are given in order, so that nobody has the last one.
-        let object = KernelObject::new(Kind::Prog, i32::MAX.cast_unsigned());
-        assert!(open_or_report(&mut console, Kind::Prog, object).unwrap().is_none());
-        assert_eq!(console.exit, ExitStatus::Error);
-        let text = String::from_utf8(err).unwrap();
-        assert!(text.contains("program 2147483647: was removed before it could be read"), "{text}");
-        assert!(text.contains("`core-relo prog list` lists those that exist"), "{text}");
-    }
 
     #[test]
     fn pins_have_no_dots() {

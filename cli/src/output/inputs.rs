@@ -2,8 +2,8 @@
 
 use super::{Destination, DestinationKind, OutputPath, is_dash, kind::HEAD_BYTES};
 use crate::{
-    args::files::{CommandFiles, NamedOutput},
     error::BadInput,
+    output::{CommandFiles, NamedOutput},
 };
 use rustix::{
     fd::AsFd,

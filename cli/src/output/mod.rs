@@ -1,5 +1,6 @@
 //! Output files of commands. Regular files are replaced atomically; devices, pipes and open files are appended to.
 
+mod command_files;
 mod destination;
 mod inputs;
 mod kind;
@@ -8,6 +9,7 @@ mod staged;
 mod stream;
 
 use crate::error::BadInput;
+pub(crate) use command_files::{CommandFiles, NamedOutput};
 pub(crate) use destination::{Destination, DestinationError, DestinationKind};
 pub(crate) use inputs::{check_outputs, refuse_inputs};
 pub(crate) use kind::OutputKind;

@@ -7,11 +7,11 @@ use super::{
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
-    args::{config::ConfigArgs, settings::SettingsArgs},
     error::{BadInput, escape_path},
     glob::Glob,
     input::file,
-    settings::{Setting, SettingGroup, SettingParser, UserSettings},
+    policy::ConfigArgs,
+    settings::{Setting, SettingGroup, SettingParser, SettingsArgs, UserSettings},
 };
 use core_relo_verdict::loaders::Loader;
 use std::{mem, path::Path};

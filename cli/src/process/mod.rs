@@ -1,6 +1,5 @@
 //! The process: signals, threads, the log and the panic hook.
 
-pub(crate) mod diagnostics;
 pub(crate) mod interrupt;
 pub(crate) mod signals;
 pub(crate) mod threads;

@@ -18,7 +18,7 @@ use super::{
     summary::describe_kernels,
     warnings::{FoundWarning, find_warnings},
 };
-use crate::{error::BadInput, json::writer, policy::AllowEntry, stable_hash};
+use crate::{error::BadInput, policy::AllowEntry, stable_hash, text::json_lines};
 use core_relo::Escaped;
 use core_relo::sort::sort;
 use core_relo_verdict::{
@@ -90,7 +90,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
             "results": results,
         }],
     });
-    writer::write(&mut *out, &log)?;
+    json_lines::write(&mut *out, &log)?;
     out.write_all(b"\n")
 }
 

@@ -5,7 +5,7 @@ use super::{
     names::{NameKind, ObjectNames, no_such},
 };
 use crate::{
-    args::settings::SettingsArgs, error::BadInput, glob::Glob, input::object::ObjectFile, words::suggestion,
+    error::BadInput, glob::Glob, input::object::ObjectFile, settings::SettingsArgs, words::suggestion,
 };
 use core_relo_loader::{
     load_plan::{Settings, inner_map_name},

@@ -1,6 +1,6 @@
 //! Control-flow graphs, for Graphviz or as JSON lines.
 
-use crate::{args::format::Format, text::printer::Printer};
+use crate::{format::Format, text::printer::Printer};
 use core_relo::{Escaped, insn::BlockEdge};
 use serde::Serialize;
 use std::io;

@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits.
+//! Bytes as hexadecimal digits, printed and parsed.
 
 use std::fmt::Write as _;
 
@@ -18,4 +18,25 @@ pub(crate) fn lines(bytes: &[u8]) -> String {
         return line(bytes);
     }
     bytes.chunks(16).enumerate().map(|(at, bytes)| format!("\n\t{:04x}  {}", at * 16, line(bytes))).collect()
+}
+
+/// Parses pairs of hexadecimal digits.
+pub(crate) fn parse(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_parsed_in_pairs() {
+        assert_eq!(parse("00ff"), Some(vec![0, 255]));
+        assert_eq!(parse("0"), None);
+        assert_eq!(parse("zz"), None);
+    }
 }

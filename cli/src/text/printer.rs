@@ -1,11 +1,15 @@
 //! The writer for stdout and stderr.
 
-use crate::{
-    json::writer::{self, JsonLines},
-    text::{line::Line, log_command::is_read_by_runner},
+use crate::text::{
+    json_lines::{self, JsonLines},
+    line::Line,
+    log_command::is_read_by_runner,
 };
 use serde::Serialize;
 use std::io::{self, Write};
+
+/// The maximum length of the line of a value, in bytes. A longer value is printed on several lines.
+pub(crate) const LINE_BYTES: usize = 100;
 
 /// Stdout or stderr. Text from input gets to the terminal only as a [`Line`] or as [`JsonLines`], which escape it.
 pub(crate) struct Printer<'w> {
@@ -27,9 +31,14 @@ impl<'w> Printer<'w> {
         self.writer.write_all(&line.to_bytes(self.has_colour))
     }
 
+    /// Prints text of several lines. Names and strings in it are escaped already.
+    pub(crate) fn formatted_lines(&mut self, text: &str) -> io::Result<()> {
+        text.lines().try_for_each(|line| self.line(Line::new().formatted(line)))
+    }
+
     /// Prints an object as a line of JSON.
     pub(crate) fn json(&mut self, object: &impl Serialize) -> io::Result<()> {
-        writer::write(&mut *self.writer, object)?;
+        json_lines::write(&mut *self.writer, object)?;
         self.writer.write_all(b"\n")
     }
 

@@ -4,6 +4,7 @@ use super::{
     text::{parse_number, parse_typed},
     write::write_value,
 };
+use crate::text::hex;
 use core_relo::{
     TypeId,
     btf::{Btf, IntInfo, Kind, Type},
@@ -128,7 +129,7 @@ fn hex_bytes(words: &[String]) -> Result<Vec<u8>, String> {
     for word in words {
         let digits = word.strip_prefix("0x").unwrap_or(word);
         let padded = if digits.len() == 1 { format!("0{digits}") } else { digits.to_owned() };
-        let parsed = super::text::parse_hex(&padded).filter(|bytes| !bytes.is_empty());
+        let parsed = hex::parse(&padded).filter(|bytes| !bytes.is_empty());
         bytes.extend(parsed.ok_or_else(|| format!("{word}: expected pairs of hexadecimal digits"))?);
     }
     Ok(bytes)

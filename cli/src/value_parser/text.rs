@@ -142,15 +142,6 @@ pub(crate) fn parse_number(value: &str, size: usize, signed: Option<bool>) -> Re
     Ok(out)
 }
 
-/// Parses pairs of hexadecimal digits.
-pub(crate) fn parse_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-    (0..text.len()).step_by(2).map(byte).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,8 +207,5 @@ mod tests {
         assert!(parse_number("256", 1, None).is_err());
         assert!(parse_number("x", 4, None).is_err());
         assert!(parse_number("1", 3, None).is_err());
-        assert_eq!(parse_hex("00ff"), Some(vec![0, 255]));
-        assert_eq!(parse_hex("0"), None);
-        assert_eq!(parse_hex("zz"), None);
     }
 }

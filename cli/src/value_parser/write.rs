@@ -3,9 +3,8 @@
 use super::{
     float::parse_float,
     notation::{Form, Written, WrittenMember, parse},
-    text::parse_hex,
 };
-use crate::long_double::NATIVE;
+use crate::{long_double::NATIVE, text::hex};
 use core_relo::{
     Endian, Name, TypeId,
     btf::{Btf, Extent, IntInfo, Kind, Member, Type},
@@ -203,7 +202,7 @@ impl<'b> ValueWriter<'b> {
         let word = value.word();
         let has_numbers = matches!(ty.kind(), Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64);
         let hex =
-            word.as_deref().filter(|_| !has_numbers).and_then(|text| parse_hex(text.strip_prefix("0x")?));
+            word.as_deref().filter(|_| !has_numbers).and_then(|text| hex::parse(text.strip_prefix("0x")?));
         if let Some(bytes) = hex.filter(|bytes| self.are_raw_bytes(ty, bytes, value)) {
             return self.raw(at, size, &bytes);
         }

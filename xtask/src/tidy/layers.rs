@@ -4,7 +4,7 @@ use super::module_graph::{circles, edges};
 use super::sources::Crate;
 
 /// The crates whose modules are checked.
-const ORDERED: [&str; 6] = ["build", "core-relo", "dwarf", "loader", "object", "vm"];
+const ORDERED: [&str; 7] = ["build", "cli", "core-relo", "dwarf", "loader", "object", "vm"];
 
 /// Checks that no sibling modules of a crate use each other in circles.
 pub(super) fn check(krate: &Crate<'_, '_>, problems: &mut Vec<String>) {

@@ -72,8 +72,9 @@ const ARGUMENTS: [(&str, Values); 26] = [
     ("ksym", Values::Setting(NameKind::Symbol)),
 ];
 
-/// Answers a request of the shell's completion script, and ends the process. Returns if there is no request.
-pub(crate) fn answer_shell() {
+/// Answers a request of the shell's completion script, and ends the process. Returns if there is no request. `feature_names` returns the names
+/// that `feature` knows.
+pub(crate) fn answer_shell(feature_names: fn() -> Vec<String>) {
     if env::var_os(VARIABLE).is_none() {
         return;
     }
@@ -88,7 +89,7 @@ pub(crate) fn answer_shell() {
         words.append(&mut typed);
     }
     let line = Arc::new(line);
-    let command = || with_completers(Args::command(), &line);
+    let command = || with_completers(Args::command(), &|values| Completer::new(values, &line, feature_names));
     let dir = env::current_dir().ok();
     let is_answered = CompleteEnv::with_factory(command).var(VARIABLE).try_complete(words, dir.as_deref());
     if is_answered.unwrap_or_else(|error| error.exit()) {
@@ -97,13 +98,13 @@ pub(crate) fn answer_shell() {
 }
 
 /// Adds the completion of values to the arguments of a command and its subcommands.
-fn with_completers(command: Command, line: &Arc<Line>) -> Command {
+fn with_completers(command: Command, completer: &dyn Fn(Values) -> Completer) -> Command {
     let selects_objects = has_option(&command, "id");
-    let command = command.mut_subcommands(|subcommand| with_completers(subcommand, line));
+    let command = command.mut_subcommands(|subcommand| with_completers(subcommand, completer));
     command.mut_args(|arg| {
         let values = ARGUMENTS.iter().find(|(field, _)| arg.get_id() == field).map(|(_, values)| *values);
         match values.filter(|values| *values != Values::Names || selects_objects) {
-            Some(values) => arg.add(ArgValueCompleter::new(Completer::new(values, line))),
+            Some(values) => arg.add(ArgValueCompleter::new(completer(values))),
             None => arg,
         }
     })

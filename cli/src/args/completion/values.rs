@@ -4,7 +4,6 @@ use super::line::Line;
 use crate::{
     args::prog_profile::Metric,
     attach_point::all_kinds,
-    cmd::feature::feature_names,
     describe::short_type_name,
     input::object::ObjectFile,
     kernel_objects::{kind::Kind, names::object_label, object},
@@ -52,17 +51,19 @@ pub(super) enum Values {
 pub(super) struct Completer {
     values: Values,
     line: Arc<Line>,
+    /// Returns the names of features.
+    feature_names: fn() -> Vec<String>,
 }
 
 impl Completer {
-    pub(super) fn new(values: Values, line: &Arc<Line>) -> Self {
-        Self { values, line: Arc::clone(line) }
+    pub(super) fn new(values: Values, line: &Arc<Line>, feature_names: fn() -> Vec<String>) -> Self {
+        Self { values, line: Arc::clone(line), feature_names }
     }
 }
 
 impl ValueCompleter for Completer {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
-        current.to_str().map_or_else(Vec::new, |current| self.line.complete(self.values, current))
+        current.to_str().map_or_else(Vec::new, |current| self.complete_word(self.values, current))
     }
 }
 
@@ -147,19 +148,20 @@ fn is_of_command(command: &str, fd: &OwnedFd) -> bool {
     }
 }
 
-impl Line {
+impl Completer {
     /// Returns the values that begin with a word.
-    fn complete(&self, values: Values, current: &str) -> Vec<CompletionCandidate> {
+    fn complete_word(&self, values: Values, current: &str) -> Vec<CompletionCandidate> {
         use Values as V;
-        let (command, subcommand) = match &*self.path {
+        let line = &*self.line;
+        let (command, subcommand) = match &*line.path {
             [command, subcommand, ..] => (&**command, &**subcommand),
             [command] => (&**command, ""),
             [] => return Vec::new(),
         };
         let mut candidates = Candidates { current, found: Vec::new() };
-        let words_after_object = match self.is_selected {
-            true => Some(self.operands.len()),
-            false => self.operands.len().checked_sub(1),
+        let words_after_object = match line.is_selected {
+            true => Some(line.operands.len()),
+            false => line.operands.len().checked_sub(1),
         };
         match values {
             V::Ids | V::Names | V::Tags => candidates.add_objects(command, &[values]),
@@ -170,19 +172,19 @@ impl Line {
                 (Some(_), "profile") => {
                     let names = Metric::value_variants().iter().filter_map(Metric::to_possible_value);
                     let names =
-                        names.filter(|name| !self.operands.iter().any(|given| given == name.get_name()));
+                        names.filter(|name| !line.operands.iter().any(|given| given == name.get_name()));
                     names.for_each(|name| candidates.add(name.get_name(), ""));
                 }
                 (Some(0), "pin") => return PathCompleter::any().complete(OsStr::new(current)),
                 // Keys and values.
                 (Some(_), _) => {}
             },
-            V::Interface => match &*self.operands {
+            V::Interface => match &*line.operands {
                 [] => add_interfaces(&mut candidates),
                 [word] if word == "dev" => add_interfaces(&mut candidates),
                 _ => {}
             },
-            V::Feature => feature_names().iter().for_each(|name| candidates.add(name, "")),
+            V::Feature => (self.feature_names)().iter().for_each(|name| candidates.add(name, "")),
             V::ProgramType => {
                 let types = ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
                 types.for_each(|ty| candidates.add(&short_type_name(ty.name()), ""));
@@ -222,7 +224,7 @@ impl Line {
     /// Adds the names in the objects of the line. Adds nothing for files that cannot be read: a completion reports no errors.
     fn add_object_names(&self, kind: NameKind, candidates: &mut Candidates<'_>) {
         // A pipe would wait for its writer.
-        for path in self.operands.iter().map(Path::new).filter(|path| path.is_file()) {
+        for path in self.line.operands.iter().map(Path::new).filter(|path| path.is_file()) {
             let Ok(file) = ObjectFile::read(path) else { continue };
             let Ok(object) = file.parse() else { continue };
             ObjectNames::new(&object).all(kind).iter().for_each(|name| candidates.add(name, ""));
@@ -232,7 +234,7 @@ impl Line {
     /// Returns the values after the `=` of a word.
     fn complete_after_equals(&self, values: Values, current: &str) -> Vec<CompletionCandidate> {
         match current.split_once('=') {
-            Some((name, value)) => with_prefix(&format!("{name}="), self.complete(values, value)),
+            Some((name, value)) => with_prefix(&format!("{name}="), self.complete_word(values, value)),
             None => Vec::new(),
         }
     }

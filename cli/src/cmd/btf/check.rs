@@ -1,9 +1,10 @@
 //! `btf check`: the violations of the kernel's rules for BTF, and for the `func_info` and `line_info` of programs.
 
 use crate::{
-    args::{btf_check::BtfCheckArgs, format::Format},
+    args::btf_check::BtfCheckArgs,
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
+    format::Format,
     input::{
         btf_file::read_unpacked,
         file_kind::{btf_endian, is_elf},

@@ -2,10 +2,11 @@
 
 use super::read::read_file;
 use crate::{
-    args::{btf::BtfDiffArgs, format::Format},
+    args::btf::BtfDiffArgs,
     cmd::verdicts::objects::with_needs,
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
+    format::Format,
     input::object::ObjectFile,
     json::btf_diff::ChangeJson,
     text::{

@@ -2,9 +2,10 @@
 
 use super::read::read_file;
 use crate::{
-    args::{btf_write::BtfEncodeArgs, format::Format},
+    args::btf_write::BtfEncodeArgs,
     console::Console,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::file::InputFile,
     output,
     text::{line::Line, style},

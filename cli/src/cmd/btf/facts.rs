@@ -3,9 +3,8 @@
 use crate::{
     cmd::kernel_facts::KernelFacts,
     error::BadInput,
-    kernel_objects::{holders::Holders, kind::Kind, object, processes::Process},
+    kernel_objects::{holders::Holders, kind::Kind, object, processes::Process, text},
     text::{
-        kernel_object as text,
         printer::Printer,
         table::{Cell, left_cell, right_cell},
     },

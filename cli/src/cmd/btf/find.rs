@@ -5,9 +5,10 @@ use super::{
     users::find_users,
 };
 use crate::{
-    args::{btf_query::BtfFindArgs, format::Format},
+    args::btf_query::BtfFindArgs,
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     text::{line::Line, style::DIM},
 };
 use core_relo::{

@@ -2,10 +2,11 @@
 
 use super::read::read_file;
 use crate::{
-    args::{btf_ids::BtfIdsArgs, format::Format},
+    args::btf_ids::BtfIdsArgs,
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::{
         btf_file,
         file::without_path,

@@ -2,9 +2,10 @@
 
 use super::read::{find_type, read_source};
 use crate::{
-    args::{btf_query::BtfLayoutArgs, format::Format},
+    args::btf_query::BtfLayoutArgs,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     text::{
         line::Line,
         style::{BOLD, DIM, WARNING},

@@ -2,9 +2,10 @@
 
 use super::read::{read_source, similar, suggest_type};
 use crate::{
-    args::{btf_query::BtfOffsetArgs, format::Format},
+    args::btf_query::BtfOffsetArgs,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     text::line::Line,
 };
 use core_relo::btf::{Btf, CType, FieldPathError, FieldStep, Kind, Type, field_path};

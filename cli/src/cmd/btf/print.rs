@@ -2,9 +2,10 @@
 
 use super::read::{BtfOfFile, read_file_of_format};
 use crate::{
-    args::{btf::BtfPrintArgs, format::Format},
+    args::btf::BtfPrintArgs,
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::{file, limits::MAX_VALUE_BYTES},
     json::value::value_to_json,
     long_double,

@@ -1,9 +1,10 @@
 //! `btf which`: the BTF of an archive that belongs to a kernel.
 
 use crate::{
-    args::{btf::BtfWhichArgs, format::Format},
+    args::btf::BtfWhichArgs,
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::file::InputFile,
     text::{line::Line, style},
 };

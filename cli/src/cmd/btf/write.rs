@@ -2,15 +2,13 @@
 
 use super::{HELP_RAW_BTF, encode, read::read_file};
 use crate::{
-    args::{
-        btf_write::{
-            BtfConvertArgs, BtfDistilArgs, BtfInputArgs, BtfMergeArgs, BtfOutputArgs, BtfSplitArgs,
-            BtfWriteCommand, ByteOrder, Layout,
-        },
-        format::Format,
+    args::btf_write::{
+        BtfConvertArgs, BtfDistilArgs, BtfInputArgs, BtfMergeArgs, BtfOutputArgs, BtfSplitArgs,
+        BtfWriteCommand, ByteOrder, Layout,
     },
     console::Console,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::{
         btf_file,
         kernel::module::{self, find_base},

@@ -3,13 +3,11 @@
 mod query;
 
 use crate::{
-    args::{
-        attachments::{CgroupCommand, CgroupListArgs},
-        format::Format,
-    },
+    args::attachments::{CgroupCommand, CgroupListArgs},
     console::Console,
     describe::short_type_name,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::mounts::mounts,
     text::{
         line::Line,

@@ -4,14 +4,15 @@ use super::{
     booted::BootedKernel, checker::Checker, kernel_output::OutputOptions, ordered, report::ObjectReport,
 };
 use crate::{
-    args::{format::Format, guest::GuestArgs},
-    cmd::verdicts::objects::{JudgedObject, ObjectFiles, REPORT_BAD, with_judged_objects},
+    args::guest::GuestArgs,
+    cmd::{
+        guest_setup::new_guest,
+        verdicts::objects::{JudgedObject, ObjectFiles, REPORT_BAD, with_judged_objects},
+    },
     console::Console,
     error::{BadInput, CommandResult},
-    guest::{
-        load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
-        setup::new_guest,
-    },
+    format::Format,
+    guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
     input::{
         kernel::{id::KernelId, image::KernelImage, selection::Selection, source::KernelSource},
         limits::Limits,

@@ -2,7 +2,7 @@
 
 use super::report::{KernelReport, ObjectReport};
 use crate::{
-    budget::BudgetGate,
+    cmd::budget_gate::BudgetGate,
     console::ExitStatus,
     describe,
     error::BadInput,

@@ -169,12 +169,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        args::format::Format,
         cmd::{
             check::report_bad_object,
             verdicts::objects::{ObjectFiles, with_judged_objects},
         },
         console::{Console, ExitStatus},
+        format::Format,
         input::{
             kernel::{selection::Selection, source::KernelSource},
             object::ObjectFile,

@@ -5,20 +5,22 @@ use super::{
     report::{KernelReport, ObjectReport, REASONS},
 };
 use crate::{
-    cmd::verdicts::{exit_status, reasons::reason_lines},
+    cmd::{
+        guest_setup,
+        verdicts::{exit_status, reasons::reason_lines},
+    },
     console::ExitStatus,
     describe,
     error::{BadInput, escape_path},
-    guest::setup,
     input::kernel::{id::KernelId, release::KernelRelease},
     json::{
         check::{CheckLine, TargetKeys},
         verdict::ProgramJson,
-        writer::JsonLines,
     },
     policy::{Acceptance, AllowList, KernelNames},
     report::{FleetReport, KernelWarning, Row as FleetRow},
     text::{
+        json_lines::JsonLines,
         line::Line,
         style::{self, DIM},
     },
@@ -176,10 +178,10 @@ impl KernelOutput {
         options: OutputOptions,
     ) -> io::Result<Self> {
         if let (Err(_), Some(error)) = (&booted.report, &booted.boot_error) {
-            let mut output = Self::bad_kernel(&setup::bad_input(error), Some(id), options)?;
+            let mut output = Self::bad_kernel(&guest_setup::bad_input(error), Some(id), options)?;
             output.exit = ExitStatus::Error;
             output.is_booted = true;
-            output.messages.extend(setup::console_lines(error));
+            output.messages.extend(guest_setup::console_lines(error));
             return Ok(output);
         }
         let name = escape_path(&booted.path);
@@ -190,8 +192,8 @@ impl KernelOutput {
         output.is_booted = true;
         output.agreement = AgreementCounts::new(booted.agreements(objects));
         if let Some(error) = &booted.boot_error {
-            output.errors.push(setup::bad_input(error));
-            output.messages.extend(setup::console_lines(error));
+            output.errors.push(guest_setup::bad_input(error));
+            output.messages.extend(guest_setup::console_lines(error));
         }
         let diagnostics = booted.loads.diagnostics.lines();
         output.messages.extend(diagnostics.map(|line| Line::new().styled(DIM, line)));

@@ -15,14 +15,17 @@ mod settings;
 mod writer;
 
 use crate::{
-    args::{format::Format, relocate::CheckArgs},
-    budget::BudgetGate,
-    cmd::verdicts::{
-        objects::{JudgedObjects, ObjectFiles, with_judged_objects},
-        variants::check_single_object,
+    args::relocate::CheckArgs,
+    cmd::{
+        budget_gate::BudgetGate,
+        verdicts::{
+            objects::{JudgedObjects, ObjectFiles, with_judged_objects},
+            variants::check_single_object,
+        },
     },
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
+    format::Format,
     input::{
         kernel::{
             id::KernelId,

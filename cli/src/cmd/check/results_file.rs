@@ -12,8 +12,8 @@ use super::{
 use crate::{
     error::{BadInput, escape_path},
     input::{file, file_id::Inode, kernel::id::KernelId},
-    json::writer::JsonLines,
     output::{self, Destination, DestinationError, DestinationKind},
+    text::json_lines::JsonLines,
 };
 use rustix::fs::{Mode, OFlags};
 use std::{

@@ -4,8 +4,8 @@ use crate::{
     console::ExitStatus,
     error::BadInput,
     input::kernel::{id::KernelId, selection::Selection, source::KernelSource},
-    json::writer::JsonLines,
     stable_hash,
+    text::json_lines::JsonLines,
 };
 use serde::{Deserialize, Serialize};
 use std::{

@@ -7,7 +7,7 @@ use crate::{
     console::ExitStatus,
     error::BadInput,
     input::{file, kernel::id::KernelId},
-    json::writer,
+    text::json_lines,
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{
@@ -119,7 +119,7 @@ impl LineStart<'_> {
     /// Returns the bytes of the keys and values, without the closing brace, and `next_key` after them.
     fn to_bytes(&self, next_key: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        writer::write(&mut bytes, self)?;
+        json_lines::write(&mut bytes, self)?;
         bytes.pop_if(|last| *last == b'}').ok_or(io::ErrorKind::InvalidData)?;
         bytes.extend_from_slice(next_key);
         Ok(bytes)

@@ -7,9 +7,9 @@ use super::{
     results_file::ResultsFile,
 };
 use crate::{
-    args::format::Format,
     console::{Console, ExitStatus},
     error::BadInput,
+    format::Format,
     input::kernel::id::KernelId,
     report::{FleetReport, summary_lines},
     text::{

@@ -8,8 +8,8 @@ use crate::{
         variants::{VariantChoice, VariantTables},
     },
     describe,
-    json::{plan::ExplainedRelocationJson, writer::JsonLines},
-    text::{explanation::fact_lines, line::Line},
+    json::plan::ExplainedRelocationJson,
+    text::{explanation::fact_lines, json_lines::JsonLines, line::Line},
 };
 use core_relo::{Plan, explain::Explainer, plan::Summary};
 use core_relo_loader::load_plan::PlanByLoad;

@@ -7,17 +7,21 @@ mod relocations;
 mod text;
 
 use crate::{
-    args::{format::Format, relocate::ExplainArgs},
-    cmd::verdicts::{
-        exit_status, kernel_inputs,
-        kernel_judge::{KernelCase, KernelJudge},
-        objects::{JudgedObject, JudgedObjects, ObjectFiles, REPORT_BAD, with_judged_objects},
-        variants::{VariantChoice, VariantTables, check_single_object},
+    args::relocate::ExplainArgs,
+    cmd::{
+        check::no_fitting_kernel,
+        kernel_visits::visit_kernels,
+        verdicts::{
+            exit_status, kernel_inputs,
+            kernel_judge::{KernelCase, KernelJudge},
+            objects::{JudgedObject, JudgedObjects, ObjectFiles, REPORT_BAD, with_judged_objects},
+            variants::{VariantChoice, VariantTables, check_single_object},
+        },
     },
-    cmd::{check::no_fitting_kernel, kernel_visits::visit_kernels},
     console::Console,
     describe,
     error::{BadInput, CommandResult},
+    format::Format,
     input::{
         kernel::{parsed::Kernel, selection::Selection, source::KernelSource},
         object::ObjectFile,

@@ -2,13 +2,11 @@
 
 use crate::cmd::plans::{PlanRequest, check_program, for_each_kernel};
 use crate::{
-    args::{
-        format::Format,
-        relocate::{ExplainArgs, RelocationRef},
-    },
+    args::relocate::{ExplainArgs, RelocationRef},
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult},
+    format::Format,
     input::{kernel::parsed::Kernel, object::ObjectFile},
     json::plan::ExplainedRelocationJson,
     text::{explanation, line::Line, style::GOOD},

@@ -22,12 +22,10 @@ use super::{
     verdicts::kernel_inputs,
 };
 use crate::{
-    args::{
-        feature::{FeatureArgs, Section},
-        format::Format,
-    },
+    args::feature::{FeatureArgs, Section},
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
+    format::Format,
     input::{
         image_facts::WantedFacts,
         kernel::{

@@ -5,10 +5,14 @@ mod target;
 
 use crate::{
     args::gen_loader::GenLoaderArgs,
-    cmd::load::setup::{object_name, set_up},
+    cmd::load::setup::set_up,
     console::Console,
     error::{BadInput, CommandResult, escape_path},
-    input::{loader_file, object::ObjectFile, variant_table::unchosen_note},
+    input::{
+        loader_file,
+        object::{ObjectFile, object_name},
+        variant_table::unchosen_note,
+    },
     output,
     plan_error::{RefusedExterns, group_externs, in_one_line, load_message, zero_extend_help},
     policy::Config,

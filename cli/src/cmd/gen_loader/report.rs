@@ -1,9 +1,10 @@
 //! The report on a loader file that was written or read.
 
 use crate::{
-    args::{format::Format, gen_loader::GenLoaderArgs},
+    args::gen_loader::GenLoaderArgs,
     console::Console,
     describe::short_type_name,
+    format::Format,
     text::{
         line::Line,
         style::{self, BOLD, DIM},

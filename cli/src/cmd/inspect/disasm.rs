@@ -1,10 +1,11 @@
 //! `inspect --disasm`: the instructions of an object.
 
 use crate::{
-    args::{InspectArgs, format::Format},
+    args::InspectArgs,
     cmd::plans::check_program,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     input::object::ObjectFile,
     json::record::SourceLine,
     text::{

@@ -6,10 +6,11 @@ mod maps;
 mod relocations;
 
 use crate::{
-    args::{InspectArgs, format::Format},
+    args::InspectArgs,
     console::Console,
     describe::{byte_order, name, short_type_name},
     error::{BadInput, CommandResult},
+    format::Format,
     input::object::ObjectFile,
     text::{
         line::Line,

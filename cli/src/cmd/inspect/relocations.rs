@@ -2,10 +2,11 @@
 
 use super::disasm::{ReferenceLine, write_section_title};
 use crate::{
-    args::{InspectArgs, format::Format},
+    args::InspectArgs,
     console::Console,
     describe::name,
     error::{BadInput, CommandResult},
+    format::Format,
     input::object::ObjectFile,
     text::{
         line::Line,

@@ -10,9 +10,9 @@ use crate::{
         link_target::{LinkTarget, type_name},
         names::full_program_name,
         processes::Process,
+        text,
     },
     text::{
-        kernel_object as text,
         printer::Printer,
         table::{Cell, left_cell, right_cell},
     },

@@ -6,10 +6,11 @@ use super::{
     object_loader::ObjectLoader,
 };
 use crate::{
-    args::{format::Format, load::AttachRequest},
-    cmd::verdicts::exit_status,
+    args::load::AttachRequest,
+    cmd::verdicts::{exit_status, variants::is_about_kernel},
     console::ExitStatus,
     error::{BadInput, CommandResult},
+    format::Format,
     input::{object::ObjectFile, variant_table},
     json::load as json,
     settings::Setting,
@@ -27,7 +28,7 @@ use core_relo_loader::{
     load_plan::LoadPlan,
     object::Object,
     target,
-    variants::{KernelValueError, ObjectVariants, VariantError, VariantTable},
+    variants::{ObjectVariants, VariantTable},
 };
 use std::{fmt, io, path::Path};
 
@@ -225,17 +226,6 @@ impl ObjectLoader<'_, '_, '_, '_> {
 fn print_lines(loader: &mut ObjectLoader<'_, '_, '_, '_>, report: &StartupReport) -> io::Result<()> {
     let text = report.to_string();
     text.lines().skip(1).try_for_each(|line| loader.console.out.line(Line::new().formatted(line)))
-}
-
-/// Returns whether an error says that the kernel lacks something, and not that the table is wrong.
-pub(crate) fn is_about_kernel(error: &VariantError) -> bool {
-    match error {
-        VariantError::Entry { cause, .. } => is_about_kernel(cause),
-        VariantError::Value { cause, .. } => {
-            cause.is_absence() || matches!(cause, KernelValueError::AmbiguousType { .. })
-        }
-        _ => false,
-    }
 }
 
 /// Describes the kernel of a dry run.

@@ -6,10 +6,11 @@ use super::{
     report::{print_links, print_log, print_refusal},
 };
 use crate::{
-    args::{format::Format, load::LoadArgs},
+    args::load::LoadArgs,
     console::{Console, ExitStatus},
     describe::short_type_name,
     error::{BadInput, CommandResult},
+    format::Format,
     input::{loader_file, object::ObjectFile},
     json::load as json,
     text::{

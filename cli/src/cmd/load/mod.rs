@@ -13,11 +13,15 @@ mod tests;
 use crate::{
     args::load::LoadArgs,
     attach_point,
-    budget::BudgetGate,
+    cmd::budget_gate::BudgetGate,
     console::{Console, ExitStatus},
     error::{BadInput, CommandError, CommandResult, escape_path},
     events::{EventLimits, find_sources, print_events},
-    input::{kernel::parsed::Kernel, object::ObjectFile, variant_table::unchosen_note},
+    input::{
+        kernel::parsed::Kernel,
+        object::{ObjectFile, object_name},
+        variant_table::unchosen_note,
+    },
     output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
     settings::{UserSettings, check_program_name},
@@ -28,7 +32,7 @@ use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;
 use object_loader::ObjectLoader;
 use report::end_by_signal;
-use setup::{object_name, pin_dirs, set_up, set_up_loading};
+use setup::{pin_dirs, set_up, set_up_loading};
 use std::{path::Path, sync::Arc};
 
 /// The bit of a log level that logs statistics (kernel: `BPF_LOG_STATS`).
@@ -50,7 +54,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> CommandResult {
         Err(e) => Err(e),
     };
     match finished {
-        Err(CommandError::Output(e)) if is_ended_by_signal(&e) => Ok(end_by_signal(console, termination)?),
+        Err(CommandError::Output(e)) if is_ended_by_signal(&e) => end_by_signal(console, termination),
         Err(e) => {
             if args.attaches() || args.pin.is_some() {
                 // The objects whose report was not delivered are unloaded again.

@@ -5,16 +5,17 @@ use super::{
     report::{print_btf_refusal, print_links, print_load_refusal, print_log, unknown_name},
 };
 use crate::{
-    args::{
-        format::Format,
-        load::{AttachRequest, LoadArgs},
+    args::load::{AttachRequest, LoadArgs},
+    budget::stats::ProgramStats,
+    cmd::{
+        budget_gate::BudgetGate,
+        verdicts::{exit_status, reasons::reason_lines},
     },
-    budget::{BudgetGate, stats::ProgramStats},
-    cmd::verdicts::{exit_status, reasons::reason_lines},
     console::{Console, ExitStatus},
     describe::{self, short_type_name},
     error::BadInput,
     events::EventSource,
+    format::Format,
     input::{kernel::source::running_release, object::ObjectFile},
     json::load as json,
     plan_error::{lacks_only_facts, load_message},

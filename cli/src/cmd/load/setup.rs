@@ -3,7 +3,10 @@
 use crate::{
     args::load::{LoadArgs, LoadingArgs, ReusedMap},
     error::{BadInput, escape_path},
-    input::{kernel_text, object::ObjectFile},
+    input::{
+        kernel_text,
+        object::{ObjectFile, object_name},
+    },
     kernel_objects::{
         kind::Kind,
         select::{select_one, selection_from_word},
@@ -16,12 +19,6 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-/// Returns the object's name for the kernel: the file name up to the first dot, as in libbpf.
-pub(crate) fn object_name(path: &Path) -> String {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    name.split_once('.').map_or(&*name, |(stem, _)| stem).to_owned()
-}
 
 /// Returns the directory in which each object is pinned: that of `--pin`, or with several objects one below it with the name of the
 /// object, because most objects have names in common, such as `maps/_bss`.

@@ -3,9 +3,10 @@
 
 use super::{load_all, loaded_object::LoadedObject};
 use crate::{
-    args::{Args, Command, format::Format},
+    args::{Args, Command},
     cmd::run::test_run,
     console::{Console, ExitStatus},
+    format::Format,
     process::interrupt::InterruptibleKernel,
     text::printer::Printer,
 };

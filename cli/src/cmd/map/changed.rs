@@ -2,8 +2,8 @@
 
 use super::{element::MapElements, operand::ValueOperand};
 use crate::{
-    args::format::Format,
     console::Console,
+    format::Format,
     text::{hex, line::Line, style},
 };
 use serde::Serialize;

@@ -3,13 +3,10 @@
 use super::element::{MapElements, unreadable_type};
 use crate::{
     args::kernel_objects::MapDumpArgs,
+    cmd::kernel_facts::open_or_report,
     console::Console,
     error::{BadInput, CommandError, CommandResult},
-    kernel_objects::{
-        btf_cache::BtfCache,
-        kind::Kind,
-        select::{open_or_report, select},
-    },
+    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
 };
 use core_relo_loader::{
     maps::{Entries, MapError},

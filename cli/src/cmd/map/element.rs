@@ -2,19 +2,24 @@
 
 use super::facts::{MapElementType, key_type, type_name, value_type};
 use crate::{
-    args::{format::Format, map_elements::CpuChoice, object_selector::ElementArgs},
+    args::{map_elements::CpuChoice, object_selector::ElementArgs},
     console::Console,
     describe::short_type_name,
     error::BadInput,
+    format::Format,
     json::value::{UnbalancedGroups, value_to_json},
     kernel_objects::{
         btf_cache::BtfCache,
         error::{object_name, unreadable},
         kind::Kind,
         names::full_program_name,
+        text,
     },
     long_double,
-    text::{hex, kernel_object as text, line::Line, printer::Printer},
+    text::{
+        hex,
+        printer::{LINE_BYTES, Printer},
+    },
 };
 use core_relo::Endian;
 use core_relo_loader::{
@@ -24,9 +29,6 @@ use core_relo_loader::{
 use serde::Serialize;
 use serde_json::Value;
 use std::{io, os::fd::OwnedFd};
-
-/// The maximum length of a line, in bytes. A longer value is printed on several lines.
-pub(crate) const LINE_BYTES: usize = 100;
 
 /// A map whose elements are printed.
 pub(super) struct MapElements<'m> {
@@ -235,17 +237,17 @@ impl<'m> MapElements<'m> {
         let key = self.key_text(key);
         match self.per_cpu(value) {
             None if self.is_single_value() => {
-                print(out, self.value_text(value, 0, LINE_BYTES).trim_start_matches('\n'))
+                out.formatted_lines(self.value_text(value, 0, LINE_BYTES).trim_start_matches('\n'))
             }
             None => {
                 let max_len = LINE_BYTES.saturating_sub(key.len());
-                print(out, &format!("[{key}] = {}", self.value_text(value, 0, max_len)))
+                out.formatted_lines(&format!("[{key}] = {}", self.value_text(value, 0, max_len)))
             }
             Some(values) => {
-                print(out, &format!("[{key}] ="))?;
+                out.formatted_lines(&format!("[{key}] ="))?;
                 values.into_iter().try_for_each(|(cpu, value)| {
                     let text = self.value_text(value, 1, LINE_BYTES);
-                    print(out, &format!("\tcpu {cpu}: {text}"))
+                    out.formatted_lines(&format!("\tcpu {cpu}: {text}"))
                 })
             }
         }
@@ -333,9 +335,4 @@ pub(super) fn unreadable_type(map_type: Option<MapType>) -> Option<(&'static str
         MapType::Arena => ("an arena is memory and has no elements", "a process that maps it can read it"),
         _ => return None,
     })
-}
-
-/// Prints text of several lines. Names and strings in it are escaped already.
-pub(crate) fn print(out: &mut Printer<'_>, text: &str) -> io::Result<()> {
-    text.lines().try_for_each(|line| out.line(Line::new().formatted(line)))
 }

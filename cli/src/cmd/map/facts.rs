@@ -9,9 +9,9 @@ use crate::{
         fdinfo::{fdinfo_value, read_fdinfo},
         kind::Kind,
         processes::Process,
+        text,
     },
     text::{
-        kernel_object as text,
         printer::Printer,
         table::{Cell, left_cell, right_cell},
     },

@@ -2,9 +2,10 @@
 
 use super::element::{MapElements, unreadable_type};
 use crate::{
-    args::{format::Format, map_elements::MapGetnextArgs},
+    args::map_elements::MapGetnextArgs,
     console::Console,
     error::CommandResult,
+    format::Format,
     kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select_one},
     text::hex,
 };

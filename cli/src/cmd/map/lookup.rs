@@ -3,13 +3,10 @@
 use super::element::{MapElements, unreadable_type};
 use crate::{
     args::map_elements::MapLookupArgs,
+    cmd::kernel_facts::open_or_report,
     console::Console,
     error::{CommandError, CommandResult},
-    kernel_objects::{
-        btf_cache::BtfCache,
-        kind::Kind,
-        select::{open_or_report, select},
-    },
+    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
 };
 use core_relo_loader::sys;
 

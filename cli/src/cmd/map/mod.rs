@@ -18,7 +18,6 @@ use crate::{
 };
 use facts::MapFacts;
 
-pub(crate) use element::{LINE_BYTES, print};
 pub(crate) use facts::{MapElementType, value_type};
 
 pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> CommandResult {

@@ -7,13 +7,13 @@ use super::{
 };
 use crate::{
     args::{
-        format::Format,
         map_elements::{MapDeleteArgs, MapUpdateArgs},
         object_selector::{ElementArgs, ObjectChangeArgs},
     },
     cmd::object_change::ObjectChange,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::{
         btf_cache::BtfCache,
         fdinfo::fdinfo,

@@ -4,13 +4,12 @@ mod attachment;
 mod collect;
 
 use crate::{
-    args::{
-        attachments::{NetCommand, NetListArgs},
-        format::Format,
-    },
+    args::attachments::{NetCommand, NetListArgs},
     console::Console,
     error::{BadInput, CommandResult},
-    text::{kernel_object as text, table::AlignedTable},
+    format::Format,
+    kernel_objects::text,
+    text::table::AlignedTable,
 };
 use attachment::COLUMNS;
 

@@ -2,13 +2,13 @@
 
 use crate::{
     args::{
-        format::Format,
         object_selector::ProgramSelector,
         prog_attach::{ProgAttachArgs, ProgDetachArgs},
     },
     attach_point::{self, AttachPoint, AttachedProgram, LastingAttachment},
     console::Console,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     kernel_objects::{
         error::{object_name, unreadable},
         kind::Kind,

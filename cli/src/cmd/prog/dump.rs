@@ -2,23 +2,25 @@
 
 use super::jited;
 use crate::{
-    args::{format::Format, kernel_objects::ProgDumpArgs},
+    args::kernel_objects::ProgDumpArgs,
+    cmd::kernel_facts::open_or_report,
     console::Console,
     describe::short_type_name,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::{
         btf_cache::BtfCache,
         error::unreadable,
         instructions::{Annotator, Call, Instruction, MapRef, SourceLine, decode_raw},
         kind::Kind,
         names::full_program_name,
-        select::{open_or_report, select, select_one},
+        select::{select, select_one},
         symbols::Symbols,
+        text,
     },
     output::{self, OutputPath},
     text::{
         graph::{GraphBlock, GraphFunction, GraphWriter},
-        kernel_object as text,
         line::Line,
         printer::Printer,
         style::BOLD,

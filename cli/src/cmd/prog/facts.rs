@@ -9,10 +9,10 @@ use crate::{
         kind::Kind,
         names::full_program_name,
         processes::Process,
+        text,
         time::{format_date, unix_seconds},
     },
     text::{
-        kernel_object as text,
         printer::Printer,
         table::{Cell, left_cell, right_cell},
     },

@@ -1,10 +1,11 @@
 //! `prog dump --jited`: the machine code of a program.
 
 use crate::{
-    args::{format::Format, kernel_objects::ProgDumpArgs},
+    args::kernel_objects::ProgDumpArgs,
     console::Console,
     describe::short_type_name,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::{
         btf_cache::BtfCache,
         error::unreadable,
@@ -13,8 +14,9 @@ use crate::{
         machine_code::{Disassembler, MachineInsn},
         names::full_program_name,
         symbols::Symbols,
+        text,
     },
-    text::{kernel_object as text, line::Line, printer::Printer, style::BOLD},
+    text::{line::Line, printer::Printer, style::BOLD},
 };
 use core_relo::TypeId;
 use core_relo_loader::{

@@ -1,9 +1,10 @@
 //! `prog sign`: loader files with a signature.
 
 use crate::{
-    args::{format::Format, prog_sign::ProgSignArgs},
+    args::prog_sign::ProgSignArgs,
     console::Console,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::{loader_file, object::ObjectFile},
     output,
     signing::{self, Certificate, PrivateKey},

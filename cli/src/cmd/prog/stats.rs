@@ -1,23 +1,22 @@
 //! `prog stats`: the runs and the time of programs while the kernel's statistics are on.
 
 use crate::{
-    args::{format::Format, prog_stats::ProgStatsArgs},
+    args::prog_stats::ProgStatsArgs,
     console::{Console, ExitStatus},
     describe::short_type_name,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::{
         error::hint,
         kind::Kind,
         names::full_program_name,
         object,
         select::{select_one, selection_from_word},
+        text,
     },
     output::is_stdout_closed,
     process::signals::TerminationSignals,
-    text::{
-        kernel_object as text,
-        table::{AlignedTable, left_cell, right_cell},
-    },
+    text::table::{AlignedTable, left_cell, right_cell},
 };
 use core_relo::sort::sort_by_key;
 use core_relo_loader::{

@@ -2,9 +2,10 @@
 
 use super::messages::{MessageSource, print_messages};
 use crate::{
-    args::{format::Format, trace_output::ProgStreamArgs},
+    args::trace_output::ProgStreamArgs,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::{
         error::{hint, object_name},
         kind::Kind,

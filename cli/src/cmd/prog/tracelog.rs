@@ -2,9 +2,10 @@
 
 use super::messages::{MessageSource, print_messages};
 use crate::{
-    args::{format::Format, trace_output::TracelogArgs},
+    args::trace_output::TracelogArgs,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::mounts::{Mount, mounts},
     text::line::Line,
 };

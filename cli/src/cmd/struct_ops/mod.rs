@@ -6,13 +6,12 @@ mod register;
 
 use crate::{
     args::{
-        format::Format,
         kernel_services::{StructOpsCommand, StructOpsDumpArgs},
         object_selector::ObjectSelector,
     },
-    cmd::map::{LINE_BYTES, print},
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     kernel_objects::{
         btf_cache::BtfCache,
         error::{object_name, unreadable},
@@ -20,9 +19,11 @@ use crate::{
         object::{self, KernelObject},
         program_names::ProgramNames,
         select::{ObjectSelection, Selector, select_or_all},
+        text,
     },
     text::{
-        hex, kernel_object as text,
+        hex,
+        printer::LINE_BYTES,
         table::{AlignedTable, left_cell, right_cell},
     },
 };
@@ -179,7 +180,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> CommandResult {
             }
             None => hex::lines(&value),
         };
-        print(&mut console.out, text.trim_start_matches('\n'))?;
+        console.out.formatted_lines(text.trim_start_matches('\n'))?;
         for StructOpsProgram { member, id, name } in programs {
             let program = object_name(Kind::Prog, id, name.as_deref().unwrap_or("gone"));
             console.out.line(format_args!(".{member}: {program}"))?;

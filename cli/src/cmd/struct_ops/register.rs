@@ -5,14 +5,12 @@ use super::{
     facts::{KEY, StructOpsMap, kernel_struct_name, links_of_maps, map_id},
 };
 use crate::{
-    args::{format::Format, kernel_services::RegisterArgs, object_selector::ObjectChangeArgs},
-    cmd::{
-        load::setup::{object_name, set_kconfig},
-        object_refusal::ObjectRefusal,
-    },
+    args::{kernel_services::RegisterArgs, object_selector::ObjectChangeArgs},
+    cmd::{load::setup::set_kconfig, object_refusal::ObjectRefusal},
     console::Console,
     error::{BadInput, CommandResult, escape_path},
-    input::object::ObjectFile,
+    format::Format,
+    input::object::{ObjectFile, object_name},
     kernel_objects::{
         btf_cache::BtfCache,
         error::{hint, object_name as kernel_object_name},

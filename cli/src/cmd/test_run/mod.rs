@@ -4,9 +4,10 @@ mod context_limits;
 mod sizes;
 
 use crate::{
-    args::{format::Format, test_run::TestRunArgs},
+    args::test_run::TestRunArgs,
     console::Console,
     error::{BadInput, CommandResult},
+    format::Format,
     input::{file, limits::MAX_OBJECT_BYTES},
     json::test_run as json,
     output,

@@ -2,9 +2,8 @@
 
 use super::{kernel_judge::KernelCase, objects::JudgedObject};
 use crate::{
-    cmd::load::{adaptive::is_about_kernel, setup::object_name},
     error::BadInput,
-    input::variant_table::object_variants,
+    input::{object::object_name, variant_table::object_variants},
     text::{line::Line, style::DIM},
 };
 use core_relo_loader::{
@@ -12,7 +11,7 @@ use core_relo_loader::{
     adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, KernelIdentity, Outcome, StartupReport, Status},
     load_plan::{PlanByLoad, TargetKernel},
     target::{self, KernelBtf},
-    variants::VariantTable,
+    variants::{KernelValueError, VariantError, VariantTable},
 };
 use core_relo_verdict::judge::{ObjectVerdict, Reason, ReasonKind, Verdict};
 use std::{path::Path, sync::Arc};
@@ -187,5 +186,16 @@ impl VariantChoice {
             lines.push(Line::new().styled(DIM, format_args!("  … and {more} more, see --format json")));
         }
         lines
+    }
+}
+
+/// Returns whether an error says that the kernel lacks something, and not that the table is wrong.
+pub(crate) fn is_about_kernel(error: &VariantError) -> bool {
+    match error {
+        VariantError::Entry { cause, .. } => is_about_kernel(cause),
+        VariantError::Value { cause, .. } => {
+            cause.is_absence() || matches!(cause, KernelValueError::AmbiguousType { .. })
+        }
+        _ => false,
     }
 }

@@ -1,25 +1,27 @@
 //! `vm`: loads objects on other kernels, in QEMU, and prints the outcome beside the verdict.
 
+mod json;
 mod user_command;
 
 use crate::{
-    args::{format::Format, vm::VmArgs},
-    budget::{BudgetGate, stats::ProgramStats},
-    cmd::check::{
-        boot::{BootSettings, boot_kernels},
-        booted::{
-            AgreementCounts, BootedKernel, BootedObject, BootedProgram, ObjectLoads, reality_status,
-            refusal_lines,
+    args::vm::VmArgs,
+    budget::stats::ProgramStats,
+    cmd::{
+        budget_gate::BudgetGate,
+        check::{
+            boot::{BootSettings, boot_kernels},
+            booted::{
+                AgreementCounts, BootedKernel, BootedObject, BootedProgram, ObjectLoads, reality_status,
+                refusal_lines,
+            },
         },
+        guest_setup::report_failure,
     },
     console::{Console, ExitStatus},
     describe,
     error::CommandResult,
-    guest::{
-        load::{Reality, TOGETHER, first_line},
-        setup::report_failure,
-    },
-    json::vm as json,
+    format::Format,
+    guest::load::{Reality, TOGETHER, first_line},
     policy::{Config, ProjectLoad},
     text::{
         line::Line,

@@ -1,11 +1,12 @@
 //! `vm --command`: the user's own loader on other kernels.
 
+use super::json;
 use crate::{
-    args::{format::Format, vm::VmArgs},
+    args::vm::VmArgs,
+    cmd::guest_setup::{new_guest, report_failure},
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
-    guest::setup::{new_guest, report_failure},
-    json::vm as json,
+    format::Format,
 };
 use core_relo_vm::{Arch, Guest, GuestOutput, KernelImage, VmError, guest::GuestEnd};
 use std::{

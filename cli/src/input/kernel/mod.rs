@@ -1,5 +1,6 @@
 //! Kernels to relocate against: the running kernel, files, archives, directories; and their modules.
 
+pub(crate) mod args;
 pub(crate) mod id;
 pub(crate) mod image;
 pub(crate) mod module;

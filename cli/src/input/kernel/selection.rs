@@ -1,14 +1,16 @@
 //! The kernels that the arguments select.
 
 use crate::{
-    args::{relocate::KernelArgs, shard::Shard},
     error::{BadInput, escape_path},
     input::{
         archive::{self, Member},
         directory::{self, BadDirectory, DirectoryKernels},
         file_id::Inode,
-        kernel::{id::KernelId, image::KernelImage, module::owner_by_path, source::KernelSource},
+        kernel::{
+            args::KernelArgs, id::KernelId, image::KernelImage, module::owner_by_path, source::KernelSource,
+        },
         limits::Limits,
+        shard::Shard,
     },
     process::threads::Threads,
 };

@@ -5,10 +5,11 @@ mod kernels;
 mod report;
 
 use crate::{
-    args::{btf::BtfMinArgs, format::Format},
+    args::btf::BtfMinArgs,
     cmd::verdicts::objects::{JudgedObjects, ObjectFiles, REPORT_BAD, with_judged_objects},
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::file_kind,
     output,
     process::threads::Threads,

@@ -2,9 +2,10 @@
 
 use super::profiler::{Profile, Total};
 use crate::{
-    args::{format::Format, prog_profile::Metric},
+    args::prog_profile::Metric,
     cmd::prog::stats::to_f64,
     console::Console,
+    format::Format,
     text::table::{AlignedTable, left_cell, right_cell},
 };
 use serde::Serialize;

@@ -1,5 +1,7 @@
 //! The dispatch of commands: the output streams and colours of a command, and the function that runs it.
 
+mod batch;
+
 use crate::{
     args::{Args, Command, format::Color, gen_object::GenCommand},
     cmd,
@@ -59,7 +61,7 @@ fn run_command(console: &mut Console<'_>, args: &Args) -> CommandResult {
         Command::Gen(GenCommand::Loader(c)) => cmd::gen_loader::run(console, c),
         Command::Gen(GenCommand::Vmlinux(c)) => cmd::gen_vmlinux::run(console, c),
         Command::Gen(GenCommand::Header(c)) => cmd::gen_header::run(console, c),
-        Command::Batch(c) => cmd::batch::run(console, c, args.color),
+        Command::Batch(c) => batch::run(console, c, args.color),
         Command::Demo(_) => cmd::demo::run(console),
         #[cfg(feature = "completions")]
         Command::Completions { shell } => cmd::completions::run(console, *shell),

@@ -1,9 +1,12 @@
-//! The verifier's explanation of a refusal in JSON.
+//! The parts of a refusal in JSON that `load` writes and that `vm` reads from its guests.
 
 use core_relo_loader::load::{ReportStep, VerifierReport};
 use serde::{Deserialize, Serialize};
 
-/// The explanation: "report of error" in docs/json.md.
+/// The word for a load that cannot be planned because facts about the kernel cannot be read.
+pub(crate) const LACKS_FACTS: &str = "facts";
+
+/// The verifier's explanation: "report of error" in docs/json.md.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct VerifierReportJson {
     category: String,

@@ -1,14 +1,11 @@
 //! `batch`: commands from a file, one for each line.
 
 use crate::{
-    args::{
-        Args, Command,
-        batch::BatchArgs,
-        format::{Color, Format},
-    },
+    args::{Args, Command, batch::BatchArgs, format::Color},
     console::{Console, ExitStatus},
     dispatch,
     error::{BadInput, CommandResult, escape_path},
+    format::Format,
     input::{
         file,
         limits::{MAX_BATCH_BYTES, MAX_BATCH_ERROR_CHARS},
@@ -45,7 +42,7 @@ pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) ->
         };
         let mut args =
             Args { color: if matches!(args.color, Color::Auto) { color } else { args.color }, ..args };
-        args.files.add_input(&batch.file);
+        args.files.add_input("", &batch.file);
         let status = dispatch::run(&args, Some(number))?;
         console.raise_exit(status);
         // Signals that a complete command ignores until its exit end the process again.

@@ -1,14 +1,15 @@
 //! The budget of a command: collects statistics, compares them with a file, and writes a new file.
 
-use super::{
-    comparison::{Comparison, Finding, Measurements, Problem},
-    file::{self, Budget, ProgramKey, Usage},
-    stats::ProgramStats,
-};
 use crate::{
-    args::{format::Format, stats::StatsArgs},
+    args::stats::StatsArgs,
+    budget::{
+        comparison::{Comparison, Finding, Measurements, Problem},
+        file::{self, Budget, ProgramKey, Usage},
+        stats::ProgramStats,
+    },
     console::{Console, ExitStatus},
     error::{BadInput, CommandError, escape_path},
+    format::Format,
     json::budget::FindingJson,
     output::OutputPath,
     text::{
