@@ -34,7 +34,6 @@ fn join_paragraphs(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::args::Args;
-    use clap::CommandFactory as _;
 
     #[test]
     fn paragraphs_are_joined_and_examples_are_not() {
@@ -53,6 +52,6 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&Args::command());
+        check(&Args::described_command());
     }
 }

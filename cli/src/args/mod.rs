@@ -12,6 +12,7 @@ pub(crate) mod btf_query;
 pub(crate) mod btf_write;
 #[cfg(feature = "completions")]
 pub(crate) mod completion;
+mod deferred;
 #[cfg(test)]
 mod documents;
 pub(crate) mod events;
@@ -49,12 +50,15 @@ pub(crate) mod vm;
 use crate::{format::Format, output::CommandFiles};
 use attachments::{CgroupCommand, NetCommand, PerfCommand};
 use batch::BatchArgs;
+use bpftool_words::first_operand;
 use btf::BtfCommand;
 use clap::{
     Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint,
     builder::styling, error::ErrorKind,
 };
 use core_relo::Name;
+pub(crate) use deferred::Deferred;
+use deferred::with_arguments;
 use feature::FeatureArgs;
 use files::{collect_files, with_force};
 use format::{BtfDumpFormat, Color};
@@ -121,6 +125,10 @@ impl Args {
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let raw: Vec<OsString> = env::args_os().collect();
         Self::parse_words(raw.iter().cloned()).map_err(|error| {
+            // Help and the version quote nothing.
+            if !error.use_stderr() {
+                return error;
+            }
             let escaped = raw.iter().map(|arg| Name::new(arg.as_encoded_bytes()).to_string().into());
             match Self::parse_words(escaped) {
                 Err(error) => error,
@@ -132,8 +140,16 @@ impl Args {
     }
 
     /// Parses the words of a command line. The first one is the name of this command.
+    ///
+    /// Only messages about the command line, such as help and suggestions, need the arguments of commands that it does not name.
     pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
-        Self::parse_with(&mut Self::full_command(), words)
+        let words: Vec<OsString> = words.collect();
+        match Self::parse_with(&mut Self::named_command(&words), words.iter().cloned()) {
+            Err(error) if error.kind() != ErrorKind::DisplayVersion => {
+                Self::parse_with(&mut Self::full_command(), words.into_iter())
+            }
+            result => result,
+        }
     }
 
     /// Parses the words of a command line as [`parse_words`](Self::parse_words) does. A caller with many command lines creates the description
@@ -157,7 +173,23 @@ impl Args {
 
     /// Returns the command with its help, and `--force` of the commands with outputs.
     pub(crate) fn full_command() -> clap::Command {
-        with_joined_paragraphs(with_force(Self::command()))
+        with_joined_paragraphs(with_force(Self::described_command()))
+    }
+
+    /// Returns the command with the arguments of all its commands.
+    pub(crate) fn described_command() -> clap::Command {
+        Self::command().mut_subcommands(with_arguments)
+    }
+
+    /// Returns the command with the arguments of the command that a command line names, without help.
+    fn named_command(words: &[OsString]) -> clap::Command {
+        let root = Self::command();
+        let word = first_operand(words, 1).and_then(|place| words.get(place));
+        let name = word.and_then(|word| root.find_subcommand(word)).map(|named| named.get_name().to_owned());
+        with_force(match name {
+            Some(name) => root.mut_subcommand(name, with_arguments),
+            None => root,
+        })
     }
 }
 
@@ -165,72 +197,72 @@ impl Args {
 pub(crate) enum Command {
     /// Check whether objects load on kernels; prints one line per object and kernel
     #[command(after_help = relocate::CHECK_HELP)]
-    Check(CheckArgs),
+    Check(Deferred<CheckArgs>),
     /// Show every relocation, with its instruction before and after
     #[command(after_help = relocate::PLAN_HELP)]
-    Plan(PlanArgs),
+    Plan(Deferred<PlanArgs>),
     /// Explain why objects do not load, and show the code that helps
     #[command(after_help = relocate::EXPLAIN_HELP)]
-    Explain(ExplainArgs),
+    Explain(Deferred<ExplainArgs>),
     /// Write the object with its instructions relocated
     #[command(after_help = relocate::PATCH_HELP)]
-    Patch(PatchArgs),
+    Patch(Deferred<PatchArgs>),
     /// Load objects into the running kernel, or show the load plan
     #[command(after_help = load::LOAD_HELP)]
-    Load(LoadArgs),
+    Load(Deferred<LoadArgs>),
     /// Load one program and run it on your data (BPF_PROG_TEST_RUN)
     #[command(after_help = load::RUN_HELP)]
-    Run(RunArgs),
+    Run(Deferred<RunArgs>),
     /// Load objects on other kernels, in QEMU: which programs load, and why others do not
     #[command(after_help = vm::VM_HELP)]
-    Vm(VmArgs),
+    Vm(Deferred<VmArgs>),
     /// Show the contents of an object: programs, maps, externs, relocations, BTF
     #[command(after_help = INSPECT_HELP)]
-    Inspect(InspectArgs),
+    Inspect(Deferred<InspectArgs>),
     /// Show what objects require of a kernel: map types, helpers, kfuncs, instructions, fields
     #[command(after_help = requires::REQUIRES_HELP)]
-    Requires(RequiresArgs),
+    Requires(Deferred<RequiresArgs>),
     /// Show what a kernel offers: program and map types, helpers, kfuncs, attach types, limits
     #[command(after_help = feature::FEATURE_HELP)]
-    Feature(FeatureArgs),
+    Feature(Deferred<FeatureArgs>),
     /// Print, query, compare or write BTF types, or list the BTF in the running kernel
     #[command(subcommand)]
-    Btf(BtfCommand),
+    Btf(Deferred<BtfCommand>),
     /// Show, run, attach and pin programs in the running kernel
     #[command(subcommand)]
-    Prog(ProgCommand),
+    Prog(Deferred<ProgCommand>),
     /// Show and change maps in the running kernel, and their elements
     #[command(subcommand)]
-    Map(MapCommand),
+    Map(Deferred<MapCommand>),
     /// Show, pin, update and detach links in the running kernel
     #[command(subcommand)]
-    Link(LinkCommand),
+    Link(Deferred<LinkCommand>),
     /// Show the programs on network interfaces and in the network namespace
     #[command(subcommand)]
-    Net(NetCommand),
+    Net(Deferred<NetCommand>),
     /// Show the programs of cgroups
     #[command(subcommand)]
-    Cgroup(CgroupCommand),
+    Cgroup(Deferred<CgroupCommand>),
     /// Show the programs on perf events and raw tracepoints, by process
     #[command(subcommand)]
-    Perf(PerfCommand),
+    Perf(Deferred<PerfCommand>),
     /// Show, register and unregister structs of the kernel that programs implement
     #[command(subcommand, name = "struct_ops")]
-    StructOps(StructOpsCommand),
+    StructOps(Deferred<StructOpsCommand>),
     /// Pin iterators, and read their output
     #[command(subcommand)]
-    Iter(IterCommand),
+    Iter(Deferred<IterCommand>),
     /// Show the mounted bpffs from which BPF tokens can be created
     #[command(subcommand)]
-    Token(TokenCommand),
+    Token(Deferred<TokenCommand>),
     /// Generate files: one linked object, a Rust skeleton, a loader program, headers for C
     #[command(subcommand)]
-    Gen(GenCommand),
+    Gen(Deferred<GenCommand>),
     /// Run commands from a file, one for each line
     #[command(after_help = batch::HELP)]
-    Batch(BatchArgs),
+    Batch(Deferred<BatchArgs>),
     /// Run `check` and `explain` on an example object and kernels that are built in
-    Demo(DemoArgs),
+    Demo(Deferred<DemoArgs>),
     /// Print a shell completion script
     #[cfg(feature = "completions")]
     #[command(after_help = completion::HELP)]
@@ -295,64 +327,68 @@ impl Command {
             Self::Inspect(c) => c.format,
             Self::Requires(c) => c.format,
             Self::Feature(c) => c.format,
-            Self::Btf(BtfCommand::Dump(c)) => match c.format {
+            Self::Btf(Deferred(BtfCommand::Dump(c))) => match c.format {
                 BtfDumpFormat::Raw | BtfDumpFormat::C => Format::Text,
                 BtfDumpFormat::Json => Format::Json,
             },
-            Self::Btf(BtfCommand::Print(c)) => c.format,
-            Self::Btf(BtfCommand::Diff(c)) => c.format,
-            Self::Btf(BtfCommand::Find(c)) => c.format,
-            Self::Btf(BtfCommand::Check(c)) => c.format,
-            Self::Btf(BtfCommand::Layout(c)) => c.format,
-            Self::Btf(BtfCommand::Offset(c)) => c.format,
-            Self::Btf(BtfCommand::Min(c)) => c.format,
-            Self::Btf(BtfCommand::Which(c)) => c.format,
-            Self::Btf(BtfCommand::List(c)) => c.format,
-            Self::Btf(BtfCommand::Show(c)) => c.format,
-            Self::Btf(BtfCommand::Write(c)) => c.output().format,
-            Self::Btf(BtfCommand::Ids(c)) => c.format,
-            Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
-            Self::Prog(ProgCommand::Show(c)) => c.format,
-            Self::Prog(ProgCommand::Dump(c)) => c.format,
-            Self::Prog(ProgCommand::Attach(c)) => c.format,
-            Self::Prog(ProgCommand::Run(c)) => c.format,
-            Self::Prog(ProgCommand::Profile(c)) => c.format,
-            Self::Prog(ProgCommand::Stats(c)) => c.format,
-            Self::Prog(ProgCommand::Tracelog(c)) => c.format,
-            Self::Prog(ProgCommand::Stream(c)) => c.format,
-            Self::Prog(ProgCommand::Detach(c)) => c.format,
+            Self::Btf(Deferred(BtfCommand::Print(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Diff(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Find(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Check(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Layout(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Offset(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Min(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Which(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::List(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Show(c))) => c.format,
+            Self::Btf(Deferred(BtfCommand::Write(c))) => c.output().format,
+            Self::Btf(Deferred(BtfCommand::Ids(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::List(c))) | Self::Map(Deferred(MapCommand::List(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Show(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Dump(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Attach(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Run(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Profile(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Stats(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Tracelog(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Stream(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Detach(c))) => c.format,
             #[cfg(feature = "sign")]
-            Self::Prog(ProgCommand::Sign(c)) => c.format,
-            Self::Map(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c)) => c.elements.format,
-            Self::Map(MapCommand::Lookup(c)) => c.elements.format,
-            Self::Map(MapCommand::Getnext(c)) => c.elements.format,
-            Self::Map(MapCommand::Update(c)) => c.format,
-            Self::Map(MapCommand::Delete(c)) => c.format,
-            Self::Map(MapCommand::Push(c)) => c.format,
-            Self::Map(MapCommand::Events(c)) => c.format,
-            Self::Map(MapCommand::Freeze(c)) => c.format,
-            Self::Map(MapCommand::Show(c)) => c.format,
-            Self::Map(MapCommand::Pin(c)) | Self::Link(LinkCommand::Pin(c)) => c.format,
-            Self::Map(MapCommand::Create(c)) => c.format,
-            Self::Link(LinkCommand::List(c)) => c.format,
-            Self::Link(LinkCommand::Show(c)) => c.format,
-            Self::Prog(ProgCommand::Pin(c)) => c.format,
-            Self::Link(LinkCommand::Detach(c)) => c.format,
-            Self::Link(LinkCommand::Update(c)) => c.format,
-            Self::Net(NetCommand::List(c)) => c.format,
-            Self::Cgroup(CgroupCommand::List(c) | CgroupCommand::Tree(c)) => c.format,
-            Self::Perf(PerfCommand::List(c)) => c.format,
-            Self::StructOps(StructOpsCommand::List(c)) => c.format,
-            Self::StructOps(StructOpsCommand::Show(c)) => c.format,
-            Self::StructOps(StructOpsCommand::Dump(c)) => c.elements.format,
-            Self::StructOps(StructOpsCommand::Register(c)) => c.format,
-            Self::StructOps(StructOpsCommand::Unregister(c)) => c.format,
-            Self::Iter(IterCommand::Pin(c)) => c.format,
-            Self::Iter(IterCommand::Read(_)) => Format::Text,
-            Self::Token(TokenCommand::List(c)) => c.format,
-            Self::Gen(GenCommand::Object(c)) => c.format,
-            Self::Gen(GenCommand::Loader(c)) => c.format,
-            Self::Gen(GenCommand::Rust(_) | GenCommand::Vmlinux(_) | GenCommand::Header(_)) => Format::Text,
+            Self::Prog(Deferred(ProgCommand::Sign(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c))) => {
+                c.elements.format
+            }
+            Self::Map(Deferred(MapCommand::Lookup(c))) => c.elements.format,
+            Self::Map(Deferred(MapCommand::Getnext(c))) => c.elements.format,
+            Self::Map(Deferred(MapCommand::Update(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Delete(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Push(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Events(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Freeze(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Show(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Pin(c))) | Self::Link(Deferred(LinkCommand::Pin(c))) => c.format,
+            Self::Map(Deferred(MapCommand::Create(c))) => c.format,
+            Self::Link(Deferred(LinkCommand::List(c))) => c.format,
+            Self::Link(Deferred(LinkCommand::Show(c))) => c.format,
+            Self::Prog(Deferred(ProgCommand::Pin(c))) => c.format,
+            Self::Link(Deferred(LinkCommand::Detach(c))) => c.format,
+            Self::Link(Deferred(LinkCommand::Update(c))) => c.format,
+            Self::Net(Deferred(NetCommand::List(c))) => c.format,
+            Self::Cgroup(Deferred(CgroupCommand::List(c) | CgroupCommand::Tree(c))) => c.format,
+            Self::Perf(Deferred(PerfCommand::List(c))) => c.format,
+            Self::StructOps(Deferred(StructOpsCommand::List(c))) => c.format,
+            Self::StructOps(Deferred(StructOpsCommand::Show(c))) => c.format,
+            Self::StructOps(Deferred(StructOpsCommand::Dump(c))) => c.elements.format,
+            Self::StructOps(Deferred(StructOpsCommand::Register(c))) => c.format,
+            Self::StructOps(Deferred(StructOpsCommand::Unregister(c))) => c.format,
+            Self::Iter(Deferred(IterCommand::Pin(c))) => c.format,
+            Self::Iter(Deferred(IterCommand::Read(_))) => Format::Text,
+            Self::Token(Deferred(TokenCommand::List(c))) => c.format,
+            Self::Gen(Deferred(GenCommand::Object(c))) => c.format,
+            Self::Gen(Deferred(GenCommand::Loader(c))) => c.format,
+            Self::Gen(Deferred(GenCommand::Rust(_) | GenCommand::Vmlinux(_) | GenCommand::Header(_))) => {
+                Format::Text
+            }
             Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]
@@ -365,10 +401,30 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
     use super::*;
 
     #[test]
     fn arguments_are_consistent() {
-        Args::command().debug_assert();
+        Args::full_command().debug_assert();
+    }
+
+    /// Describing the arguments of all commands takes longer than most commands do.
+    #[test]
+    fn only_the_named_command_has_its_arguments() {
+        for (line, named) in [
+            ("core-relo check a.o", "check"),
+            ("core-relo --color never -v prog show id 7", "prog"),
+            ("core-relo --version", ""),
+            ("core-relo chekc a.o", ""),
+        ] {
+            let root = Args::named_command(&line.split(' ').map(Into::into).collect::<Vec<_>>());
+            for name in ["check", "load", "prog", "btf"] {
+                let command = root.find_subcommand(name).unwrap();
+                let is_described = command.get_arguments().next().is_some() || command.has_subcommands();
+                assert_eq!(is_described, name == named, "{line}: {name}");
+            }
+        }
     }
 }

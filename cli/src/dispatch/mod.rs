@@ -3,7 +3,7 @@
 mod batch;
 
 use crate::{
-    args::{Args, Command, format::Color, gen_object::GenCommand},
+    args::{Args, Command, Deferred, format::Color, gen_object::GenCommand},
     cmd,
     console::{Console, ExitStatus},
     error::CommandResult,
@@ -56,11 +56,11 @@ fn run_command(console: &mut Console<'_>, args: &Args) -> CommandResult {
         Command::StructOps(c) => cmd::struct_ops::run(console, c),
         Command::Iter(c) => cmd::iter::run(console, c),
         Command::Token(c) => cmd::token::run(console, c),
-        Command::Gen(GenCommand::Object(c)) => cmd::gen_object::run(console, c),
-        Command::Gen(GenCommand::Rust(c)) => cmd::gen_rust::run(console, c),
-        Command::Gen(GenCommand::Loader(c)) => cmd::gen_loader::run(console, c),
-        Command::Gen(GenCommand::Vmlinux(c)) => cmd::gen_vmlinux::run(console, c),
-        Command::Gen(GenCommand::Header(c)) => cmd::gen_header::run(console, c),
+        Command::Gen(Deferred(GenCommand::Object(c))) => cmd::gen_object::run(console, c),
+        Command::Gen(Deferred(GenCommand::Rust(c))) => cmd::gen_rust::run(console, c),
+        Command::Gen(Deferred(GenCommand::Loader(c))) => cmd::gen_loader::run(console, c),
+        Command::Gen(Deferred(GenCommand::Vmlinux(c))) => cmd::gen_vmlinux::run(console, c),
+        Command::Gen(Deferred(GenCommand::Header(c))) => cmd::gen_header::run(console, c),
         Command::Batch(c) => batch::run(console, c, args.color),
         Command::Demo(_) => cmd::demo::run(console),
         #[cfg(feature = "completions")]

@@ -16,7 +16,7 @@ pub(crate) use script::write_script;
 
 use super::{Args, bpftool_words::has_option};
 use crate::settings::NameKind;
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_complete::{CompleteEnv, engine::ArgValueCompleter};
 use line::Line;
 use std::{env, ffi::OsString, process, sync::Arc};
@@ -85,11 +85,12 @@ pub(crate) fn answer_shell(feature_names: fn() -> Vec<String>) {
         let index = env::var(INDEX).ok().and_then(|index| index.parse().ok());
         let index = index.unwrap_or_else(|| typed.len().saturating_sub(1));
         typed.truncate(index + 1);
-        line = Line::read(&mut typed, index, &Args::command());
+        line = Line::read(&mut typed, index, &Args::described_command());
         words.append(&mut typed);
     }
     let line = Arc::new(line);
-    let command = || with_completers(Args::command(), &|values| Completer::new(values, &line, feature_names));
+    let command =
+        || with_completers(Args::described_command(), &|values| Completer::new(values, &line, feature_names));
     let dir = env::current_dir().ok();
     let is_answered = CompleteEnv::with_factory(command).var(VARIABLE).try_complete(words, dir.as_deref());
     if is_answered.unwrap_or_else(|error| error.exit()) {
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn completed_arguments_exist() {
         let mut all = Vec::new();
-        fields(&Args::command(), &mut all);
+        fields(&Args::described_command(), &mut all);
         for (field, _) in ARGUMENTS {
             assert!(all.iter().any(|name| name == field), "{field}");
         }

@@ -10,7 +10,6 @@ use crate::{
     process::interrupt::InterruptibleKernel,
     text::printer::Printer,
 };
-use clap::Parser as _;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -58,7 +57,7 @@ fn descriptors() -> usize {
 
 /// Runs a command that is stopped at its n-th check. Returns the loaded objects, unless it was stopped, and the output.
 fn stopped_at(nth: usize, words: &[&str]) -> (Option<Vec<LoadedObject>>, String) {
-    let args = Args::parse_from([&["core-relo"], words].concat());
+    let args = Args::parse_words([&["core-relo"], words].concat().iter().map(Into::into)).unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut console = Console {
         out: Printer::new(&mut out, false),
