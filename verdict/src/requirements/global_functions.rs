@@ -60,7 +60,7 @@ pub(super) enum Parameter {
     Context,
     /// A dynptr, whose struct is only declared.
     Dynptr,
-    /// A number, or something that a tag names, or nothing that is known.
+    /// A number, something that a tag names, something that kernels differ about, or nothing that is known.
     Other,
 }
 
@@ -93,6 +93,7 @@ impl<'f> GlobalFunctions<'f> {
         Some(match self.tags.get(self.btf, function, parameter) {
             Some(TagKind::Context) if self.has_context_type() => Parameter::Context,
             None if self.has_context_type() && self.is_named_context(pointee) => Parameter::Context,
+            None if self.is_projected_context(pointee) => Parameter::Other,
             None if has_size(pointee) => Parameter::Memory,
             None if is_declared_dynptr(pointee) => Parameter::Dynptr,
             _ => Parameter::Other,
@@ -125,6 +126,17 @@ impl<'f> GlobalFunctions<'f> {
     fn is_named_context(&self, pointee: Type<'_>) -> bool {
         let name = self.program_type.and_then(context_struct_name);
         pointee.kind() == Kind::Struct && Some(pointee.name().as_bytes()) == name
+    }
+
+    /// Returns whether kernels since 6.3 take a pointer to a type for one to the context, because its name is that of the kernel's struct
+    /// (kernel: `btf_is_projection_of`). Older kernels take it for memory.
+    fn is_projected_context(&self, pointee: Type<'_>) -> bool {
+        let projected: &[u8] = match self.program_type.and_then(context_struct_name) {
+            Some(b"__sk_buff") => b"sk_buff",
+            Some(b"xdp_md") => b"xdp_buff",
+            _ => return false,
+        };
+        pointee.kind() == Kind::Struct && pointee.name().as_bytes() == projected
     }
 
     /// Returns whether Linux 5.10 may take a pointer to a type for one to the context.

@@ -124,6 +124,10 @@ fn global_functions_take_the_context_if_and_only_if_they_declare_it() {
     assert_eq!(call_reasons(call(&[], value)), unexpected);
     assert_eq!(call_reasons(call(&[], dynptr)), unexpected);
     assert_eq!(call_reasons(call(&stack, value)), []);
+    // Kernels since 6.3 take the kernel's struct for the context, too.
+    let kernel = |b: &mut Builder, int: TypeId| b.structure("sk_buff", 4, &[("len", int, 0)]);
+    assert_eq!(call_reasons(call(&[], kernel)), []);
+    assert_eq!(call_reasons(Call { section: "xdp", ..call(&[], kernel) }), unexpected);
     // The verifier follows the call of a static function. In `syscall` programs, the context is memory.
     assert_eq!(call_reasons(Call { linkage: 0, ..call(&stack, buffer) }), []);
     assert_eq!(call_reasons(Call { section: "syscall", ..call(&[], value) }), []);
