@@ -53,6 +53,9 @@ impl<O: TracedObject> Trace<'_, O> {
             let arguments = state.arguments();
             self.pass_to_global(at, start, arguments);
             self.pass_arguments(start, arguments);
+            if state.passes_context() {
+                state.weaken_stack();
+            }
         }
         let is_probe_read = insn.src == 0 && PROBE_READS.contains(&insn.imm);
         let read = match (state.get(1), state.get(2), state.get(3)) {

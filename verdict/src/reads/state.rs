@@ -68,6 +68,16 @@ impl Value {
         }
     }
 
+    /// Returns whether the value is an address in the context, on some path.
+    pub(super) const fn is_context(self) -> bool {
+        matches!(self, Self::Context(_) | Self::MaybeContext(_) | Self::VariableContext)
+    }
+
+    /// Returns whether the value is an address, on some path.
+    pub(super) const fn is_address(self) -> bool {
+        self.is_context() || matches!(self, Self::Stack(_) | Self::Map(_) | Self::Element(_))
+    }
+
     /// Returns what is known on one of several paths.
     pub(super) fn on_some_path(self) -> Self {
         match self {
@@ -156,14 +166,43 @@ impl State {
         }
     }
 
-    /// Forgets what a call may change: the registers of arguments and of the result, and the stack that an argument points to.
+    /// Forgets what a call may change: the registers of arguments and of the result, and the stack that an argument points to, also by
+    /// addresses that are stored there.
     pub(super) fn call(&mut self) {
         for register in 0..=5 {
             if let Value::Stack(offset) = self.get(register) {
-                self.stack.retain(|slot| slot.offset.saturating_add_unsigned(slot.bytes) <= offset);
+                self.forget_stack_from(offset);
             }
             self.set(register, Value::Unknown);
         }
+    }
+
+    fn forget_stack_from(&mut self, offset: i32) {
+        let mut start = Some(offset);
+        while let Some(offset) = start {
+            let is_before = |slot: &StackSlot| slot.offset.saturating_add_unsigned(slot.bytes) <= offset;
+            let stored =
+                self.stack.iter().filter(|slot| !is_before(slot)).filter_map(|slot| match slot.value {
+                    Value::Stack(address) => Some(address),
+                    _ => None,
+                });
+            start = stored.min().filter(|address| *address < offset);
+            self.stack.retain(is_before);
+        }
+    }
+
+    /// Returns whether a function that the program calls may get an address in the context, and store it on the stack of its caller.
+    pub(super) fn passes_context(&self) -> bool {
+        let slots = self.stack.iter().map(|slot| slot.value);
+        self.arguments().into_iter().chain(slots).any(Value::is_context)
+    }
+
+    /// Forgets slots that an address may have overwritten, after a store through another address that is not known.
+    pub(super) fn weaken_stack(&mut self) {
+        for slot in &mut self.stack {
+            slot.value = slot.value.on_some_path();
+        }
+        self.stack.retain(|slot| slot.value != Value::Unknown);
     }
 
     /// Forgets what differs in another state, except for addresses in the context.
@@ -182,10 +221,7 @@ impl State {
         for value in &mut self.registers {
             *value = value.on_some_path();
         }
-        for slot in &mut self.stack {
-            slot.value = slot.value.on_some_path();
-        }
-        self.stack.retain(|slot| slot.value != Value::Unknown);
+        self.weaken_stack();
         self.set(FRAME_POINTER, Value::Stack(0));
     }
 

@@ -173,6 +173,9 @@ impl<O: TracedObject> Trace<'_, O> {
                 if is_store || insn.imm != LOAD_ACQUIRE {
                     self.use_element(at, state.get(insn.dst), MapAccess::Store);
                 }
+                if state.get(insn.dst) == Value::Unknown && state.get(insn.src).is_address() {
+                    state.weaken_stack();
+                }
                 if let Value::Stack(frame) = state.get(insn.dst) {
                     let value = match state.get(insn.src) {
                         // A store to an unknown place of the stack may overwrite it.
@@ -279,10 +282,7 @@ impl<O: TracedObject> Trace<'_, O> {
                     start.checked_add(offset).map_or(Value::Unknown, Value::MaybeContext)
                 }
                 // The analysis of the program decides whether the number is a constant.
-                (Value::Context(_) | Value::MaybeContext(_) | Value::VariableContext, _)
-                | (_, Value::Context(_) | Value::MaybeContext(_) | Value::VariableContext) => {
-                    Value::VariableContext
-                }
+                (base, other) if base.is_context() || other.is_context() => Value::VariableContext,
                 // The verifier refuses the sum of two addresses.
                 (value @ Value::Element(_), _) | (_, value @ Value::Element(_)) => value,
                 _ => Value::Unknown,

@@ -59,6 +59,34 @@ fn helpers_that_take_the_context_take_nothing_else() {
     assert_eq!(context_reasons(program("tc", &code)), [], "dead code");
 }
 
+/// Protects against a refusal of a program that stores the context through an address that the trace does not know. Kernels load them.
+#[test]
+fn a_slot_of_the_stack_that_may_be_the_context_is_no_constant() {
+    let null = |slot: i16| [insn(0xb7, 1, 0, 0, 0), insn(0x7b, 10, 1, slot, 0)];
+    let call_with = |slot: i16| [insn(0x79, 1, 10, slot, 0), helper(LOAD_BYTES)];
+    // r7 = r0 ? r10 - 16 : r10 - 24.
+    let either = [helper(5), copy(7, 10), add(7, -16), insn(0x15, 0, 0, 2, 0), copy(7, 10), add(7, -24)];
+    let start = [&[copy(6, 1)][..], &null(-16), &null(-24), &either].concat();
+    let expected = refused("helper bpf_skb_load_bytes takes the context, and the program passes a constant");
+    let found = |insns: &[Insn]| context_reasons(program("tc", &[insns, &returns(0)].concat()));
+    assert_eq!(found(&[&start[..], &call_with(-16)].concat()), expected);
+    let stored = [&start[..], &[insn(0x7b, 7, 6, 0, 0)], &call_with(-16)].concat();
+    assert_eq!(found(&stored), []);
+    let with_function = |insns: &[Insn]| {
+        let mut m = TestObject::new();
+        let main = m.program("main", "tc", &[insns, &[call(-1)], &call_with(-24), &returns(0)].concat());
+        let text = m.code(".text", &[&[insn(0x7b, 1, 2, 0, 0)][..], &returns(0)].concat());
+        let function = m.function("store", text, 0, 3);
+        m.refer(main, u64::try_from(insns.len()).unwrap(), function, true);
+        context_reasons(m)
+    };
+    assert_eq!(with_function(&start), expected);
+    assert_eq!(with_function(&[&start[..], &[copy(1, 7), copy(2, 6)]].concat()), []);
+    // The address of the slot is in another slot.
+    let address = [copy(1, 10), add(1, -24), insn(0x7b, 10, 1, -8, 0), copy(1, 10), add(1, -8)];
+    assert_eq!(with_function(&[&start[..], &address].concat()), []);
+}
+
 #[test]
 fn values_of_maps_are_no_context_of_helpers() {
     let mut m = TestObject::new();
