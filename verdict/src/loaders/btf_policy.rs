@@ -14,7 +14,7 @@ pub(crate) enum BtfPolicy {
     Unchanged,
     /// The loader repairs what the kernel would refuse (object/src/load_plan/btf/repair.rs).
     Repaired,
-    /// The loader takes the names of pointers away, gives names to parameters, and sends one `func_info` record for each function
+    /// The loader takes the names of pointers away, gives names to parameters, replaces `/` in names of data sections, and sends one `func_info` record for each function
     /// (aya-obj/src/btf/btf.rs: `fixup_and_sanitize`, aya-obj/src/obj.rs: `get_func_and_line_info`). If the kernel refuses the BTF, the
     /// loader refuses objects that need it, and goes on without BTF with others (aya/src/bpf.rs: `EbpfLoader::load`).
     PartlyRepaired,
@@ -45,10 +45,15 @@ impl Loader {
 impl BtfPolicy {
     /// Returns whether the loader sends something else in place of what violates a rule.
     pub(crate) fn avoids(self, violation: &BtfViolation) -> bool {
-        let is_pointer = violation.ty.as_ref().is_some_and(|ty| ty.kind == Kind::Ptr);
-        match (self, violation.rule) {
-            (Self::PartlyRepaired, BtfRule::ParameterUnnamed { .. }) => true,
-            (Self::PartlyRepaired, BtfRule::Name(_)) => is_pointer,
+        if self != Self::PartlyRepaired {
+            return false;
+        }
+        let kind = violation.ty.as_ref().map(|ty| ty.kind);
+        match (violation.rule, kind) {
+            (BtfRule::ParameterUnnamed { .. }, _) | (BtfRule::Name(_), Some(Kind::Ptr)) => true,
+            (BtfRule::Name(error), Some(Kind::Datasec)) => {
+                matches!(error, NameError::Character { found: b'/', .. })
+            }
             _ => false,
         }
     }

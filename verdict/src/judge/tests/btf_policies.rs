@@ -32,6 +32,21 @@ fn aya_repairs_pointers_and_parameters_only() {
     assert_eq!(btf_result(Loader::Aya, &m.bytes()), (None, 1));
 }
 
+/// aya replaces each `/` in the name of a data section, which kernels before 6.12 refuse.
+#[test]
+fn aya_repairs_the_names_of_data_sections() {
+    let inputs = KernelInputs { version: Some(KernelVersion::release(5, 10)), ..KernelInputs::default() };
+    let about_btf = |section: &str| {
+        let mut m = program("fentry/vfs_read", &returns(0));
+        let variable = m.types.var("v", m.int, 0);
+        m.types.datasec(section, 4, &[(variable, 0, 4)]);
+        let verdict = judge_for(Loader::Aya, &m.bytes(), add_unmarked_kernel, &inputs, None);
+        verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::Btf).count()
+    };
+    assert_eq!(about_btf("maps hash"), 1);
+    assert_eq!(about_btf("maps/hash"), 0);
+}
+
 /// aya goes on without BTF only if it has no CO-RE relocations to apply, and no program that needs the BTF.
 #[test]
 fn aya_refuses_objects_of_tracing_programs_without_btf() {
