@@ -151,7 +151,7 @@ rust_snippets! { loader, program:
     loader.program_mut("name").autoload = Some(false);
     loader.program_mut("name").section = Some("kprobe".into());
     loader.program_mut("name").attach_to = Some(AttachTarget::Kernel("function".into()));
-    loader.program_mut("name").attach_to = Some(AttachTarget::Program { program, function: "function".into() });
+    loader.program_mut("name").attach_to = Some(AttachTarget::Program { program: program.into(), function: "function".into() });
     loader.map_mut("name").autocreate = Some(false);
     loader.map_mut("name").max_entries = Some(10240);
     loader.map_mut("name").key_size = Some(4);

@@ -99,6 +99,7 @@ mod globals;
 pub mod guide {}
 mod hint;
 mod kconfig_file;
+mod kernel_handle;
 mod kernel_version;
 pub mod limits;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::{
     features, kconfig_file,
+    kernel_handle::descriptor,
     kernel_version::running_version,
     lockdown, memory_nodes,
     program_btf::program_btf,
@@ -10,14 +11,13 @@ use crate::{
 };
 use alloc::sync::Arc;
 use core_relo_object::{
-    load_plan::{ReadSystem, RefusedAttachType, TargetKernel},
+    load_plan::{KernelHandle, ReadSystem, RefusedAttachType, TargetKernel},
     lockdown::Lockdown,
     memory_nodes::MemoryNodes,
 };
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
-    os::fd::BorrowedFd,
     sync::OnceLock,
 };
 
@@ -41,8 +41,8 @@ impl ReadSystem for RunningSystem {
         Ok(Box::new(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?)))
     }
 
-    fn read_program_btf(&self, program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno> {
-        program_btf(program)
+    fn read_program_btf(&self, program: &KernelHandle) -> Result<Option<Vec<u8>>, Errno> {
+        program_btf(descriptor(program)?)
     }
 
     fn refused_attach_types(&self) -> Vec<RefusedAttachType> {

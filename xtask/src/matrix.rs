@@ -54,6 +54,12 @@ const FEATURES: [(&str, &[&str]); 5] = [
 /// A target without an operating system, for the engine's promise of `no_std`.
 const BARE_METAL: &str = "thumbv7em-none-eabi";
 
+/// A target whose standard library has neither descriptors nor processes.
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// The packages that use no files, processes or system calls.
+const PURE: [&str; 3] = ["core-relo", "core-relo-object", "core-relo-verdict"];
+
 /// A foreign target whose tests run under QEMU's user-mode emulation.
 struct Emulated {
     triple: &'static str,
@@ -100,8 +106,8 @@ const SLOW_TESTS: [&str; 14] = [
 ];
 
 /// The rows that `cargo xtask ci` runs: all but `big-endian` and `32-bit`, which take minutes.
-pub const CI_ROWS: [&str; 8] =
-    ["msrv", "no-std", "big-endian-fast", "minimal", "public-deps", "features", "package", "semver"];
+pub const CI_ROWS: [&str; 9] =
+    ["msrv", "no-std", "wasm", "big-endian-fast", "minimal", "public-deps", "features", "package", "semver"];
 
 /// One row of the matrix.
 struct Row {
@@ -110,9 +116,10 @@ struct Row {
     run: fn() -> Outcome,
 }
 
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 11] = [
     Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
     Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
+    Row { name: "wasm", about: "check the pure crates for WebAssembly without a system", run: wasm },
     Row { name: "big-endian", about: "run the engine's tests on s390x", run: || test_on(&BIG_ENDIAN, &[]) },
     Row {
         name: "big-endian-fast",
@@ -170,6 +177,15 @@ fn no_std() -> Outcome {
         return skip("no-std", &format!("rustup cannot install {BARE_METAL}"));
     }
     check(cargo().args(["build", "-p", "core-relo", "--target", BARE_METAL]))
+}
+
+fn wasm() -> Outcome {
+    if !add_target(WASM) {
+        return skip("wasm", &format!("rustup cannot install {WASM}"));
+    }
+    let mut command = cargo();
+    command.args(["check", "--locked", "--all-features", "--target", WASM]);
+    check(command.args(PURE.iter().flat_map(|name| ["-p", name])))
 }
 
 /// Runs the tests of the portable packages, without the `skipped` ones.

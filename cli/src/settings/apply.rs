@@ -188,7 +188,7 @@ fn set_target(
         None => AttachTarget::Kernel(function.clone()),
         Some(word) => {
             let (_, fd) = select_one(Kind::Prog, &selection_from_word(word))?;
-            AttachTarget::Program { program: Arc::new(fd), function: function.clone() }
+            AttachTarget::Program { program: Arc::new(fd).into(), function: function.clone() }
         }
     };
     settings.program_mut(name).attach_to = Some(target);

@@ -112,7 +112,7 @@ fn a_freplace_link_names_the_replaced_function() {
     let whole = target.program("whole").unwrap();
     let mut loader = Loader::new(&replacing);
     loader.program_mut("instead").attach_to = Some(AttachTarget::Program {
-        program: Arc::new(whole.as_fd().try_clone_to_owned().unwrap()),
+        program: Arc::new(whole.as_fd().try_clone_to_owned().unwrap()).into(),
         function: "replaced".to_owned(),
     });
     let loaded = match loader.load() {

@@ -5,7 +5,7 @@ use super::{
     loaded::{Loaded, LoadedMap},
     verifier::RefusedProgram,
 };
-use crate::target::running_kernel_btf;
+use crate::{kernel_handle::descriptor, target::running_kernel_btf};
 use core_relo::{
     btf::{Btf, Type},
     insn::{INSN_BYTES, Insn},
@@ -197,7 +197,10 @@ fn compared_type(plan: &ProgramPlan) -> Option<ProgramType> {
     if plan.program_type() != ProgramType::Ext {
         return Some(plan.program_type());
     }
-    ProgramType::from_number(find_number(&read_fdinfo(plan.attach().program()?)?, "prog_type")?)
+    ProgramType::from_number(find_number(
+        &read_fdinfo(descriptor(plan.attach().program()?).ok()?)?,
+        "prog_type",
+    )?)
 }
 
 /// Returns what the kernel reports about a descriptor.

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     hint::Hint,
+    kernel_handle::descriptor,
     memory_limit::memory_shortage,
     memory_nodes,
     sys::{Errno, MapCreate, Pod as _},
@@ -55,9 +56,9 @@ impl<K: Kernel> Loading<'_, K> {
     }
 
     fn create_map(&mut self, map: &MapPlan, loaded: &mut LoadedMap) -> Result<OwnedFd, LoadError> {
-        let inner = match (map.inner_fd(), map.inner()) {
+        let inner = match (map.callers_inner(), map.inner()) {
             (Some(callers_map), _) => {
-                let duplicate = self.kernel.duplicate(callers_map);
+                let duplicate = descriptor(callers_map).and_then(|fd| self.kernel.duplicate(fd));
                 Some(duplicate.map_err(|e| self.map_error(map, "duplicating the caller's inner map", e))?)
             }
             (None, Some(inner)) => Some(self.request_map(inner, None)?),
@@ -314,7 +315,7 @@ fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
         libc::EINVAL
             if matches!(known, Some(M::ArrayOfMaps | M::HashOfMaps))
                 && map.inner().is_none()
-                && map.inner_fd().is_none() =>
+                && map.callers_inner().is_none() =>
         {
             "the map has no definition of its inner maps: `values`, --inner-map, or a map of the caller"
                 .into()

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     hint::Hint,
+    kernel_handle::descriptor,
     sys::{Errno, Pod as _, ProgLoad},
     token_scope::TokenRequest,
 };
@@ -36,6 +37,10 @@ impl<K: Kernel> Loading<'_, K> {
         let insns = self.insns_with_fds(program)?;
         let fd_array = self.fd_array(plan)?;
         let module = program.attach().module().map(|index| self.module(index)).transpose()?;
+        let replaced = program.attach().program().map(descriptor).transpose();
+        let replaced = replaced.map_err(|errno| {
+            self.error(format!("program `{}`: using the caller's target program", program.name()), errno)
+        })?;
         let has_btf = self.loaded.btf.is_some();
         let load = ProgLoad {
             prog_type: program.program_type().number(),
@@ -55,7 +60,7 @@ impl<K: Kernel> Loading<'_, K> {
             line_info: if has_btf { program.line_info() } else { &[] },
             line_info_rec_size: if has_btf && !program.line_info().is_empty() { 16 } else { 0 },
             attach_btf_id: program.attach().type_id().map_or(0, |ty| ty.0),
-            attach_to: program.attach().program().or(module),
+            attach_to: replaced.or(module),
             fd_array: &fd_array,
             is_fd_array_bound: false,
             log_level: program.log_level(),

@@ -1,12 +1,12 @@
 //! Reusing maps of the caller instead of creating new ones.
 
 use super::{error::LoadError, kernel::Kernel, loading::Loading};
-use crate::{hint::Hint, sys::MapInfo};
+use crate::{hint::Hint, kernel_handle::descriptor, sys::MapInfo};
 use core_relo_object::{
-    load_plan::{LoadPlan, MapAttributes, MapPlan, MapRole},
+    load_plan::{KernelHandle, LoadPlan, MapAttributes, MapPlan, MapRole},
     object::MapType,
 };
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 
 impl<K: Kernel> Loading<'_, K> {
     /// Duplicates the descriptor of a caller's map and copies the map's properties to the plan (libbpf: `bpf_map__reuse_fd`).
@@ -14,11 +14,12 @@ impl<K: Kernel> Loading<'_, K> {
     /// Unlike libbpf, this refuses a map that cannot stand for the object's, because the verifier's message names neither map.
     pub(super) fn reuse_map(
         &self,
-        callers_map: BorrowedFd<'_>,
+        callers_map: &KernelHandle,
         plan: &mut MapPlan,
     ) -> Result<OwnedFd, LoadError> {
         let failed = |plan: &MapPlan, errno| self.map_error(plan, "reusing the caller's map", errno);
-        let fd = self.kernel.duplicate(callers_map).map_err(|e| failed(plan, e))?;
+        let fd =
+            descriptor(callers_map).and_then(|fd| self.kernel.duplicate(fd)).map_err(|e| failed(plan, e))?;
         let info = self.kernel.map_info(fd.as_fd()).map_err(|e| failed(plan, e))?;
         check_type(&self.loaded.name, plan, &info)?;
         plan.set_attributes(MapAttributes {
@@ -37,13 +38,14 @@ impl<K: Kernel> Loading<'_, K> {
 pub fn check_reused_maps(plan: &LoadPlan, kernel: &impl Kernel) -> Result<(), LoadError> {
     plan.maps().iter().try_for_each(|map| {
         let Some(reused) = map.reuse() else { return Ok(()) };
-        let info = kernel.map_info(reused).map_err(|errno| LoadError::Kernel {
-            object: plan.name().into(),
-            request: format!("map `{}`: reading the caller's map", map.name()).into(),
-            map: Some(map.name().into()),
-            errno,
-            hint: Hint::for_errno(errno).into(),
-        })?;
+        let info =
+            descriptor(reused).and_then(|fd| kernel.map_info(fd)).map_err(|errno| LoadError::Kernel {
+                object: plan.name().into(),
+                request: format!("map `{}`: reading the caller's map", map.name()).into(),
+                map: Some(map.name().into()),
+                errno,
+                hint: Hint::for_errno(errno).into(),
+            })?;
         check_type(plan.name(), map, &info)
     })
 }

@@ -9,6 +9,7 @@ mod display;
 mod error;
 mod externs;
 mod initial_values;
+mod kernel_handle;
 mod late_binding;
 mod load_functions;
 mod maps;
@@ -38,6 +39,7 @@ pub use externs::{
     ConfigValueError, ExternComparer, IncompatibleKfunc, KfuncReplacement, ModulePlan, write_config_value,
 };
 pub use initial_values::InitialValues;
+pub use kernel_handle::KernelHandle;
 pub use late_binding::{KernelSymbol, LateBinding, LateReloc, SymbolKind, SymbolRef};
 pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, SEGV_ON_FAULT, SlotPlan};
 pub use object_names::{OBJECT_NAME_PROBLEM, accepted_object_name};

@@ -1,14 +1,13 @@
 //! Settings of a load, with which a caller overrides the object.
 
-use super::symbol_address::SymbolAddress;
+use super::{kernel_handle::KernelHandle, symbol_address::SymbolAddress};
 use crate::{
     elf::key,
     object::{AttachType, MapDef, Object, Program, ProgramType, SEC_DEFS, SecDef},
 };
-use alloc::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use alloc::{borrow::Cow, collections::BTreeMap};
 use std::{
     collections::{HashMap, HashSet},
-    os::fd::OwnedFd,
     path::PathBuf,
 };
 
@@ -194,7 +193,7 @@ pub enum AttachTarget {
     /// A function of another program.
     Program {
         /// The program.
-        program: Arc<OwnedFd>,
+        program: KernelHandle,
         /// The function's name in the program's BTF.
         function: String,
     },
@@ -231,9 +230,9 @@ pub struct MapSettings {
     /// The path of the pin. `Some(None)` turns pinning off.
     pub pin: Option<Option<PathBuf>>,
     /// A map to reuse instead of creating a new map.
-    pub reuse: Option<Arc<OwnedFd>>,
+    pub reuse: Option<KernelHandle>,
     /// The inner map of a map of maps: a template of the maps that it will hold.
-    pub inner: Option<Arc<OwnedFd>>,
+    pub inner: Option<KernelHandle>,
     /// The initial contents of a data map, the arena or a struct_ops map.
     pub data: Option<Vec<u8>>,
     /// The programs of a struct_ops map by member, instead of the object's. `None` leaves a member empty. A program that is no

@@ -1,16 +1,13 @@
 //! The kernel and the machine that a load is planned for.
 
-use super::late_binding::LateBinding;
+use super::{kernel_handle::KernelHandle, late_binding::LateBinding};
 use crate::{
     errno::Errno, features::Features, lockdown::Lockdown, memory_nodes::MemoryNodes, object::AttachType,
     target::KernelBtf,
 };
 use alloc::sync::Arc;
 use core::fmt;
-use std::{
-    io::{self, BufRead},
-    os::fd::BorrowedFd,
-};
+use std::io::{self, BufRead};
 
 /// An attach type whose programs the running machine refuses, although the process has the capabilities: a policy, such as lockdown or
 /// another LSM.
@@ -32,7 +29,7 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
     fn open_kallsyms(&self) -> io::Result<Box<dyn BufRead>>;
 
     /// Reads the BTF of a loaded program. Returns `None` if the program was loaded without BTF.
-    fn read_program_btf(&self, program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno>;
+    fn read_program_btf(&self, program: &KernelHandle) -> Result<Option<Vec<u8>>, Errno>;
 
     /// Returns the attach types of functions and LSM hooks whose programs the machine refuses by a policy. By default, none is known.
     fn refused_attach_types(&self) -> Vec<RefusedAttachType> {
@@ -143,7 +140,7 @@ impl TargetKernel {
     }
 
     /// Returns the BTF of a loaded program. Returns `None` if the program was loaded without BTF.
-    pub(super) fn read_program_btf(&self, program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, String> {
+    pub(super) fn read_program_btf(&self, program: &KernelHandle) -> Result<Option<Vec<u8>>, String> {
         let system = self.system().map_err(|e| e.to_string())?;
         system.read_program_btf(program).map_err(|e| e.to_string())
     }

@@ -149,7 +149,7 @@ fn two_objects_share_a_map() {
     let Some(_live) = live("lifetime::two_objects_share_a_map", &[]) else { return };
     let first = load("maps");
     let shared = Arc::new(first.map("hash").unwrap().fd().unwrap().try_clone_to_owned().unwrap());
-    let second = load_with("maps", |loader| loader.map_mut("hash").reuse = Some(shared));
+    let second = load_with("maps", |loader| loader.map_mut("hash").reuse = Some(shared.into()));
     assert!(second.map("hash").unwrap().is_reused() && !second.map("array").unwrap().is_reused());
     run(&first, "touch");
     run(&first, "touch");
@@ -175,7 +175,7 @@ fn a_reused_map_that_no_helper_of_the_program_accepts_is_refused_before_the_load
         let bytes = object(name);
         let object = Object::parse(&bytes).unwrap();
         let mut loader = Loader::new(&object);
-        loader.map_mut(map).reuse = Some(reused);
+        loader.map_mut(map).reuse = Some(reused.into());
         loader.load()
     };
     let refused = try_load("ringbuf", &ring_name, hash);

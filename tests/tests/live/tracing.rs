@@ -259,7 +259,7 @@ fn freplace_replaces_a_function() {
     let replacing = Tracer::load_with("freplace", |loader| {
         let function = "replaced".to_owned();
         loader.program_mut("instead").attach_to =
-            Some(AttachTarget::Program { program: Arc::new(whole), function });
+            Some(AttachTarget::Program { program: Arc::new(whole).into(), function });
     });
     let link = replacing.attach("instead");
     assert_eq!((run(), replacing.read("hits")), (42, 1));

@@ -73,7 +73,7 @@ pub(super) fn input_fixes(program: &ProgramNeeds, section: &[u8], reason: &Reaso
         AttachNeed::OtherProgram(_) => (
             format!("bpf_program__set_attach_target(skel->progs.{name}, other_program_fd, \"function\");"),
             format!(
-                "loader.program_mut(\"{name}\").attach_to = Some(AttachTarget::Program {{ program, function: \"function\".into() }});"
+                "loader.program_mut(\"{name}\").attach_to = Some(AttachTarget::Program {{ program: program.into(), function: \"function\".into() }});"
             ),
         ),
         _ => (

@@ -40,9 +40,9 @@ fn check_lines(dir: &str, module: &Module<'_, '_>, problems: &mut Vec<String>) {
             report("core-relo may use core and alloc, but not std, libc or object");
         }
         if PURE.contains(&dir)
-            && ["std::fs", "std::env", "std::process", "std::net", "std::thread", "libc::"]
+            && ["std::fs", "std::env", "std::process", "std::net", "std::os", "std::thread", "libc::"]
                 .iter()
-                .chain(&["fs::", "env::", "process::", "File::"])
+                .chain(&["fs::", "env::", "os::", "process::", "File::"])
                 .any(|part| uses(line, part))
         {
             report(&format!("{dir} may not use files, processes, threads, the environment or the system"));

@@ -86,7 +86,7 @@ pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) ->
             let help = "leave out --max-entries, --key-size, --value-size and --without-map for it";
             return Err(BadInput::new("--reuse-map", what).help(help));
         }
-        settings.reuse = Some(Arc::new(fd));
+        settings.reuse = Some(Arc::new(fd).into());
         // As in libbpf, a map that is pinned at the object's path would be used instead of the user's.
         settings.pin = Some(None);
     }

@@ -42,7 +42,7 @@ pub(super) fn apply_settings(
     plan.ifindex = settings.ifindex;
     plan.exclusive_to = settings.exclusive_to;
     plan.reuse = settings.reuse;
-    plan.inner_fd = settings.inner;
+    plan.callers_inner = settings.inner;
     Ok(())
 }
 

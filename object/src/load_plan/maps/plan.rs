@@ -1,6 +1,6 @@
 //! The plan of a map: its attributes in the kernel and its initial contents.
 
-use super::super::program_slot::ProgramSlot;
+use super::super::{kernel_handle::KernelHandle, program_slot::ProgramSlot};
 use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
@@ -8,12 +8,10 @@ use crate::{
     map_rules::{MapDefError, MapRule, find_map_errors},
     object::{MapDef, MapType},
 };
-use alloc::{collections::BTreeMap, sync::Arc};
+use alloc::collections::BTreeMap;
+use core::ffi::c_int;
 use core_relo::{Endian, TypeId};
-use std::{
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// `BPF_F_MMAPABLE`.
 pub(super) const MMAPABLE: u32 = 1 << 10;
@@ -40,9 +38,9 @@ pub struct MapPlan {
     pub(in crate::load_plan) exclusive_to: Option<String>,
     pub(in crate::load_plan) exclusive_hash: Option<[u8; 32]>,
     pub(super) pin: Option<PathBuf>,
-    pub(super) reuse: Option<Arc<OwnedFd>>,
+    pub(super) reuse: Option<KernelHandle>,
     pub(in crate::load_plan) inner: Option<Box<Self>>,
-    pub(super) inner_fd: Option<Arc<OwnedFd>>,
+    pub(super) callers_inner: Option<KernelHandle>,
     pub(super) data: Vec<u8>,
     pub(super) data_offset: u64,
     pub(super) slots: BTreeMap<u32, SlotPlan>,
@@ -147,7 +145,7 @@ impl MapPlan {
     /// Writes the descriptor of a loaded program to a member of a struct_ops map's value.
     ///
     /// The kernel reads the descriptor from the first bytes of the member, which is a function pointer.
-    pub fn set_program_fd(&mut self, slot: ProgramSlot, fd: RawFd) -> Result<(), InternalError> {
+    pub fn set_program_fd(&mut self, slot: ProgramSlot, fd: c_int) -> Result<(), InternalError> {
         let member = self.data.get_mut(slot.offset()..).and_then(|rest| rest.first_chunk_mut());
         let member = member.invariant("each program of a struct_ops map is a member of its value")?;
         *member = Endian::native().u64_bytes(u64::from(fd.cast_unsigned()));
@@ -282,8 +280,8 @@ impl MapPlan {
     }
 
     /// Returns the map of the caller that is reused instead of creating a new map.
-    pub fn reuse(&self) -> Option<BorrowedFd<'_>> {
-        self.reuse.as_ref().map(|fd| fd.as_fd())
+    pub const fn reuse(&self) -> Option<&KernelHandle> {
+        self.reuse.as_ref()
     }
 
     /// Returns the inner map of a map of maps: the plan of a template of the maps that it will hold.
@@ -292,8 +290,8 @@ impl MapPlan {
     }
 
     /// Returns the inner map of a map of maps, if the caller has created the template.
-    pub fn inner_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inner_fd.as_ref().map(|fd| fd.as_fd())
+    pub const fn callers_inner(&self) -> Option<&KernelHandle> {
+        self.callers_inner.as_ref()
     }
 
     /// Returns the initial contents: the single value of a data map, or the variables of the arena. Empty if all bytes are zero.

@@ -14,12 +14,10 @@ use crate::{
     object::{AttachType, ProgramType, module_of_prefix},
     target::KernelType,
 };
-use alloc::sync::Arc;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
 };
-use std::os::fd::AsFd as _;
 
 /// Finds the attach target of a program. `section` is the part of the section name after the `/`.
 pub(super) fn find(
@@ -33,11 +31,11 @@ pub(super) fn find(
     let fail = |what: String| LoadPlanError::Program { program: text(program), what: what.into() };
     let name = match setting {
         Some(AttachTarget::Program { program: target, function }) => {
-            let btf = kernel.read_program_btf(target.as_fd());
+            let btf = kernel.read_program_btf(target);
             let btf =
                 btf.map_err(|why| fail(format!("the BTF of the target program cannot be read: {why}")))?;
             let function = find_program_function(btf, function).map_err(fail)?;
-            return Ok(AttachPlan::program_function(function, Arc::clone(target)));
+            return Ok(AttachPlan::program_function(function, target.clone()));
         }
         Some(AttachTarget::Kernel(name)) => name.clone(),
         None => match section {

@@ -3,12 +3,13 @@
 use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     link::FunctionCopy,
-    load_plan::late_binding::{KernelSymbol, LateReloc, SymbolRef},
+    load_plan::{
+        kernel_handle::KernelHandle,
+        late_binding::{KernelSymbol, LateReloc, SymbolRef},
+    },
     object::{ProgramType, SecDef},
 };
-use alloc::sync::Arc;
 use core_relo::TypeId;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// The plan of a program.
 #[derive(Clone, Debug)]
@@ -211,7 +212,7 @@ pub enum FixupTarget {
 pub struct AttachPlan {
     type_id: Option<TypeId>,
     module: Option<ModuleIndex>,
-    program: Option<Arc<OwnedFd>>,
+    program: Option<KernelHandle>,
     symbol: Option<KernelSymbol>,
 }
 
@@ -227,7 +228,7 @@ impl AttachPlan {
     }
 
     /// Creates the plan for a function of another program.
-    pub(super) const fn program_function(function: TypeId, program: Arc<OwnedFd>) -> Self {
+    pub(super) const fn program_function(function: TypeId, program: KernelHandle) -> Self {
         Self { type_id: Some(function), module: None, program: Some(program), symbol: None }
     }
 
@@ -253,7 +254,7 @@ impl AttachPlan {
     }
 
     /// Returns the program whose BTF has the type. Returns `None` if the target is not a program.
-    pub fn program(&self) -> Option<BorrowedFd<'_>> {
-        self.program.as_ref().map(|fd| fd.as_fd())
+    pub const fn program(&self) -> Option<&KernelHandle> {
+        self.program.as_ref()
     }
 }

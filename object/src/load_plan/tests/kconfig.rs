@@ -4,7 +4,7 @@ use super::{externs::with_externs, without};
 use crate::{
     errno::Errno,
     features::Feature,
-    load_plan::{KernelFact, LoadPlanError, ReadSystem, TargetKernel},
+    load_plan::{KernelFact, KernelHandle, LoadPlanError, ReadSystem, TargetKernel},
     test_support::{TestObject, insns, kernel, line, words},
 };
 use alloc::sync::Arc;
@@ -12,7 +12,7 @@ use core_relo::{
     btf::{Btf, Builder, Kind},
     insn::Insn,
 };
-use std::{io, os::fd::BorrowedFd};
+use std::io;
 
 /// Returns a kernel with this configuration.
 pub(super) fn kernel_with_config(text: &str) -> TargetKernel {
@@ -173,7 +173,7 @@ impl ReadSystem for NoConfiguration {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    fn read_program_btf(&self, _program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno> {
+    fn read_program_btf(&self, _program: &KernelHandle) -> Result<Option<Vec<u8>>, Errno> {
         Ok(None)
     }
 }

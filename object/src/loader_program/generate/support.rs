@@ -52,7 +52,7 @@ fn map_refusal(plan: &LoadPlan, map: &MapPlan) -> Option<&'static str> {
         Some("its values are those of one kernel: name that kernel with `--kernel`")
     } else if map.pin().is_some() {
         Some("a loader program cannot open or create pins: expected a map without LIBBPF_PIN_BY_NAME")
-    } else if map.reuse().is_some() || map.inner_fd().is_some() {
+    } else if map.reuse().is_some() || map.callers_inner().is_some() {
         Some("it reuses a map of this process")
     } else if map.exclusive_hash().is_some() && has_late_parts() {
         Some("it is exclusive to a program by hash, and the kernel relocates programs during the load")

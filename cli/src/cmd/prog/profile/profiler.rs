@@ -14,7 +14,7 @@ use core_relo_loader::{
     Loader,
     attach::Link,
     load::{LoadError, Loaded},
-    load_plan::{AttachTarget, LoadPlanError},
+    load_plan::{AttachTarget, KernelHandle, LoadPlanError},
     maps::{MapError, PerCpuArray, PerfEventArray},
     object::Object,
     sys,
@@ -132,11 +132,11 @@ fn load(program: OwnedFd, function: &str, event_count: u32, cpu_count: u32) -> R
     let plan_error = |e: LoadPlanError| e.to_string();
     loader.set_global("cpu_count", &cpu_count).map_err(plan_error)?;
     loader.set_global("metric_count", &(event_count / cpu_count)).map_err(plan_error)?;
-    let program = Arc::new(program);
+    let program = KernelHandle::from(Arc::new(program));
     for name in PROGRAMS {
         let function = function.to_owned();
         loader.program_mut(name).attach_to =
-            Some(AttachTarget::Program { program: Arc::clone(&program), function });
+            Some(AttachTarget::Program { program: program.clone(), function });
     }
     loader.load().map_err(|e| load_error(&e))
 }
