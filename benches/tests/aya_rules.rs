@@ -8,7 +8,7 @@ use aya::{
     maps::{Array, ArrayOfMaps, MapData, MapError},
 };
 use aya_obj::{Object, ProgramSection, btf::Btf};
-use core_relo_tests::skip;
+use core_relo_test_support::{Requirement, skip, skip_without};
 use core_relo_verdict::{
     loaders::{Loader, LoaderRule, Stance},
     test_support::{knows_aya_section, loader_object, section_words},
@@ -100,7 +100,7 @@ fn aya_loads_the_maps_that_the_table_says() {
         if let Err(error) = &result
             && error.contains("failed to create map")
         {
-            skip::skip("aya_loads_the_maps_that_the_table_says", &format!("{rule:?}: {error}"));
+            skip("aya_loads_the_maps_that_the_table_says", &format!("{rule:?}: {error}"));
             continue;
         }
         assert_eq!(find_difference(*rule, result), None);
@@ -132,7 +132,7 @@ fn aya_obj_knows_the_section_names_that_the_table_says() {
 fn is_root(test: &str) -> bool {
     let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     if !is_root {
-        skip::skip(test, "needs root, because aya decides after it has created maps");
+        skip_without(Requirement::Root, test, "needs root, because aya decides after it has created maps");
     }
     is_root
 }

@@ -1,9 +1,10 @@
 //! The builder with real compilers: what it writes, what it tells cargo, and how it fails.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use core_relo::{Endian, btf};
 use core_relo_build::{BuildError, Builder, skeleton::Options};
+use core_relo_test_support::skip;
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -63,7 +64,7 @@ impl Project {
         let mut directives = Vec::new();
         match self.builder().build_with(&mut directives) {
             Err(BuildError::NoClang { .. }) => {
-                println!("SKIP: no clang that compiles BPF programs");
+                skip!(Clang, "no clang that compiles BPF programs");
                 None
             }
             result => Some(result.map(|_| String::from_utf8(directives).unwrap())),
@@ -134,7 +135,7 @@ fn warnings_reach_cargo_and_errors_name_the_line() {
 #[test]
 fn vmlinux_h_declares_the_running_kernels_types() {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        return println!("SKIP: the running kernel has no BTF");
+        return skip!(Btf, "the running kernel has no BTF");
     }
     let project = Project::new();
     project.write(
@@ -146,7 +147,7 @@ fn vmlinux_h_declares_the_running_kernels_types() {
     );
     let mut directives = Vec::new();
     match project.builder().vmlinux_of_running_kernel().build_with(&mut directives) {
-        Err(BuildError::NoClang { .. }) => println!("SKIP: no clang that compiles BPF programs"),
+        Err(BuildError::NoClang { .. }) => skip!(Clang, "no clang that compiles BPF programs"),
         result => {
             result.unwrap();
             let directives = String::from_utf8(directives).unwrap();
@@ -166,7 +167,7 @@ fn vmlinux_h_of_an_earlier_run_is_not_seen() {
     project.write("src/agent.bpf.c", "#include <vmlinux.h>\nstruct old_kernel value;\n");
     let built = project.builder().vmlinux_of(project.path("old.btf")).build_with(&mut Vec::new());
     if let Err(BuildError::NoClang { .. }) = built {
-        return println!("SKIP: no clang that compiles BPF programs");
+        return skip!(Clang, "no clang that compiles BPF programs");
     }
     built.unwrap();
 
@@ -226,7 +227,7 @@ fn the_machine_tells_the_word_size_of_its_kernels() {
         built.map(drop).map_err(|e| e.to_string())
     };
     if build("riscv64", "8.btf").is_err_and(|error| error.starts_with("no clang")) {
-        return println!("SKIP: no clang that compiles BPF programs");
+        return skip!(Clang, "no clang that compiles BPF programs");
     }
     for (machine, types) in [
         ("i686", "4.btf"),
@@ -341,7 +342,7 @@ fn common_symbols_are_refused_with_the_compilers_option() {
     let project = Project::new();
     project.write("src/agent.bpf.c", &format!("{SOURCE}\nunsigned long counter;\n"));
     match project.builder().clang_arg("-fcommon").build_with(&mut Vec::new()) {
-        Err(BuildError::NoClang { .. }) => println!("SKIP: no clang that compiles BPF programs"),
+        Err(BuildError::NoClang { .. }) => skip!(Clang, "no clang that compiles BPF programs"),
         result => {
             let error = result.unwrap_err().to_string();
             let expected = "variable `counter` is uninitialised and in no section (a common symbol): compile with -fno-common";
@@ -403,7 +404,7 @@ fn options_hold_for_the_sources_that_have_the_map_or_type() {
     };
     let with_event = |builder: Builder| builder.event("events", "struct event");
     let Some(built) = build(&with_event) else {
-        return println!("SKIP: no clang that compiles BPF programs");
+        return skip!(Clang, "no clang that compiles BPF programs");
     };
     built.unwrap();
     let skeleton = fs::read_to_string(project.path("out/agent.skel.rs")).unwrap();
@@ -475,7 +476,7 @@ fn an_output_directory_that_cannot_be_written_is_named() {
     let builder =
         Builder::new().source(project.path("src/agent.bpf.c")).out_dir(project.path("src/agent.bpf.c"));
     match builder.build_with(&mut Vec::new()) {
-        Err(BuildError::NoClang { .. }) => println!("SKIP: no clang that compiles BPF programs"),
+        Err(BuildError::NoClang { .. }) => skip!(Clang, "no clang that compiles BPF programs"),
         result => {
             let error = result.unwrap_err();
             assert!(matches!(error, BuildError::Io { .. }), "{error}");

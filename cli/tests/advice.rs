@@ -10,13 +10,13 @@ mod common;
 use common::{demo, run_in, schema, text};
 use core_relo::{Endian, btf::Builder};
 use core_relo_loader::{Loader, load_plan::AttachTarget};
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::{Clang, Requirement, clang, skip_without};
+use core_relo_tests::artifacts;
 use serde_json::Value;
 use std::{
     fs,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
 };
 
@@ -27,19 +27,7 @@ struct Case {
     kernel: PathBuf,
     options: Vec<String>,
     dir: tempfile::TempDir,
-    clang: &'static str,
-}
-
-/// Returns the command of a clang that this machine has.
-fn find_clang() -> Option<&'static str> {
-    let names = [
-        "clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16",
-        "clang-15", "clang-14",
-    ];
-    let runs = |name: &&str| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
-    };
-    names.into_iter().find(runs)
+    clang: &'static Clang,
 }
 
 impl Case {
@@ -51,8 +39,8 @@ impl Case {
         let dir = tempfile::tempdir().unwrap();
         fs::copy(sources.join("libbpf.h"), dir.path().join("libbpf.h")).unwrap();
         let (version, mut options) = (directive("kernel").unwrap(), Vec::new());
-        let Some(clang) = find_clang() else {
-            skip(name, "no clang");
+        let Some(clang) = clang() else {
+            skip_without(Requirement::Clang, name, "no clang");
             return None;
         };
         let kernel = if version == "4.20" {
@@ -66,7 +54,11 @@ impl Case {
             path
         } else {
             let Some(kernel) = complete_kernel(version) else {
-                skip(name, &format!("no BTF of Linux {version}: `cargo xtask kernels` gets it"));
+                skip_without(
+                    Requirement::Kernels,
+                    name,
+                    &format!("no BTF of Linux {version}: `cargo xtask kernels` gets it"),
+                );
                 return None;
             };
             kernel
@@ -84,7 +76,9 @@ impl Case {
     fn run(&self, command: &str, source: &str, mcpu: &str, more: &[&str]) -> Vec<Value> {
         let file = self.dir.path().join("prog.bpf.c");
         fs::write(&file, source).unwrap();
-        let compiled = Command::new(self.clang)
+        let compiled = self
+            .clang
+            .command()
             .args(["-target", "bpf", "-g", "-O2", "-Wall", "-Werror", "-Wno-unused-variable", mcpu, "-c"])
             .args(["prog.bpf.c", "-o", "prog.bpf.o"])
             .current_dir(self.dir.path())

@@ -6,6 +6,7 @@ mod common;
 
 use common::{Run, demo, prebuilt, run, run_in, text};
 use core_relo::{Endian, TypeId, btf::Builder};
+use core_relo_test_support::skip;
 use std::{ffi::OsStr, fs, path::PathBuf, process::Command};
 
 /// A temporary directory with the object of the demo and one kernel. Tests add bad files.
@@ -211,7 +212,7 @@ fn an_unreadable_file_is_named() {
     f.write("secret.o", "");
     fs::set_permissions(f.path("secret.o"), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(f.path("secret.o")).is_ok() {
-        println!("SKIP: root may read everything");
+        skip!("root may read everything");
         return;
     }
     f.bad_object("secret.o", "permission denied");

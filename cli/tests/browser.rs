@@ -84,7 +84,7 @@ fn find_browser() -> Option<PathBuf> {
 #[test]
 fn the_page_works_in_a_browser() {
     let Some(browser) = find_browser() else {
-        core_relo_tests::skip::skip(
+        core_relo_test_support::skip(
             "the_page_works_in_a_browser",
             "no Chromium in PATH, see CORE_RELO_BROWSER",
         );

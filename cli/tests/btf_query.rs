@@ -6,6 +6,7 @@ mod common;
 
 use common::{prebuilt, run_in, text};
 use core_relo::{Endian, btf::Builder};
+use core_relo_test_support::skip;
 use std::{fs, path::Path, process::Command};
 
 fn run(arguments: &[&str]) -> common::Run {
@@ -156,7 +157,7 @@ fn the_error_of_a_type_in_place_of_a_path_names_the_option() {
 fn sizes_and_holes_are_those_of_pahole() {
     let kernel = Path::new("/sys/kernel/btf/vmlinux");
     if !kernel.exists() || Command::new("pahole").arg("--version").output().is_err() {
-        return println!("SKIP: pahole, or the running kernel's BTF, is missing");
+        return skip!("pahole, or the running kernel's BTF, is missing");
     }
     for ty in ["task_struct", "sk_buff", "list_head", "net_device", "inode", "sock", "page", "file"] {
         let output = Command::new("pahole").args(["-C", ty]).arg(kernel).output().unwrap();

@@ -9,6 +9,7 @@ use core_relo::{
     Endian,
     btf::{Builder, Kind},
 };
+use core_relo_test_support::{Clang, clang, find_clangs, skip};
 use rustix::{
     fs::{CWD, FileType, Mode, OFlags},
     process::{Pid, Signal},
@@ -27,7 +28,7 @@ const KERNEL: &str = "linux-7.2.btf";
 
 /// Compiles C for BPF, with warnings as errors. Returns what clang prints; `None` without a clang.
 fn compile(source: &str, include: &Path) -> Option<String> {
-    let mut command = Command::new("clang");
+    let mut command = clang()?.command();
     command
         .args(["-target", "bpf", "-Wall", "-Werror", "-fsyntax-only", "-x", "c", "-"])
         .arg("-I")
@@ -47,7 +48,7 @@ fn has_clang(dir: &Path) -> bool {
     let probe = run_in(dir, ["gen", "vmlinux", "probe.bpf.c", "--btf", "probe.btf"]);
     let reason = ["no clang", "file not found"].into_iter().find(|reason| probe.err.contains(reason));
     if let Some(reason) = reason {
-        println!("SKIP: {reason}");
+        skip!("{reason}");
     } else {
         assert_eq!(probe.exit, 0, "{probe:?}");
     }
@@ -57,7 +58,7 @@ fn has_clang(dir: &Path) -> bool {
 fn assert_compiles(source: &str, include: &Path) {
     match compile(source, include) {
         Some(errors) => assert_eq!(errors, ""),
-        None => println!("SKIP: no clang"),
+        None => skip!(Clang, "no clang"),
     }
 }
 
@@ -110,7 +111,7 @@ const STANDARDS: [&str; 9] = ["c89", "gnu89", "c99", "gnu11", "c17", "c2x", "c23
 
 /// A compiler, and a standard that it knows.
 struct Compiler {
-    clang: &'static str,
+    clang: &'static Clang,
     standard: &'static str,
 }
 
@@ -119,45 +120,42 @@ impl Compiler {
         self.standard.contains("++")
     }
 
-    /// Compiles C or C++ for BPF, with warnings as errors. Returns what clang prints; `None` without the clang.
-    fn compile(&self, source: &str) -> Option<String> {
-        let mut command = Command::new(self.clang);
+    /// Compiles C or C++ for BPF, with warnings as errors. Returns what clang prints.
+    fn compile(&self, source: &str) -> String {
+        let mut command = self.clang.command();
         let language = if self.is_for_cpp() { "c++" } else { "c" };
         command.args(["-target", "bpf", "-Wall", "-Werror", "-fsyntax-only", "-x", language, "-"]);
         command.arg(format!("-std={}", self.standard)).stdin(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().ok()?;
+        let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        Some(String::from_utf8_lossy(&output.stderr).into_owned())
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 }
+
+/// One clang of each version on this machine.
+static CLANGS: LazyLock<Vec<Clang>> = LazyLock::new(find_clangs);
 
 /// The compilers of this machine, each with the standards that it knows.
 static COMPILERS: LazyLock<Vec<Compiler>> = LazyLock::new(|| {
     // clang 15 to 17 know C23 by an older name.
-    let mut compilers: Vec<_> =
-        ["clang-14", "clang-16", "clang-19", "clang-22"].into_iter().flat_map(standards_of).collect();
+    let compilers: Vec<_> = CLANGS.iter().flat_map(standards_of).collect();
     if compilers.is_empty() {
-        compilers = standards_of("clang");
+        skip!(Clang, "no clang");
     }
     compilers
 });
 
 /// Returns a compiler with each standard that it knows.
-fn standards_of(clang: &'static str) -> Vec<Compiler> {
-    let mut compilers = Vec::new();
-    for standard in STANDARDS {
-        let compiler = Compiler { clang, standard };
-        match compiler.compile("").as_deref() {
-            Some("") => compilers.push(compiler),
-            Some(_) => println!("SKIP: {clang} does not know -std={standard}"),
-            None => {
-                println!("SKIP: no {clang}");
-                break;
-            }
+fn standards_of(clang: &'static Clang) -> Vec<Compiler> {
+    let known = |compiler: &Compiler| {
+        let is_known = compiler.compile("").is_empty();
+        if !is_known {
+            skip!("{clang} does not know -std={}", compiler.standard);
         }
-    }
-    compilers
+        is_known
+    };
+    STANDARDS.into_iter().map(|standard| Compiler { clang, standard }).filter(known).collect()
 }
 
 /// Returns the C header of types, with assertions on their layout.
@@ -182,7 +180,7 @@ fn assert_compiles_in_all_standards(header: &str, program: &str) {
                 continue;
             }
             let errors = compiler.compile(&[before, header, program].concat());
-            assert_eq!(errors.as_deref(), Some(""), "{} {} {before}", compiler.clang, compiler.standard);
+            assert_eq!(errors, "", "{} {} {before}", compiler.clang, compiler.standard);
         }
     }
 }
@@ -233,7 +231,7 @@ fn kernels_with_another_bool_compile_in_all_standards() {
     for compiler in COMPILERS.iter().filter(|compiler| ["c89", "gnu11", "c17"].contains(&compiler.standard)) {
         for (header, program) in [(&header, program), (&tags, of_tag)] {
             let errors = compiler.compile(&[header, program].concat());
-            assert_eq!(errors.as_deref(), Some(""), "{} {}", compiler.clang, compiler.standard);
+            assert_eq!(errors, "", "{} {}", compiler.clang, compiler.standard);
         }
     }
 }
@@ -273,7 +271,8 @@ fn programs_compile_with_the_header_of_their_source_or_object() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     let to_object = |source: &str, object: &str| {
-        let mut clang = Command::new("clang");
+        let Some(clang) = clang() else { return false };
+        let mut clang = clang.command();
         clang.args(["-target", "bpf", "-g", "-O2", "-c", source, "-o", object]).current_dir(dir.path());
         clang.status().is_ok_and(|status| status.success())
     };
@@ -282,7 +281,7 @@ fn programs_compile_with_the_header_of_their_source_or_object() {
     fs::write(path("whole.bpf.c"), &whole).unwrap();
     fs::write(path("live.bpf.c"), LIVE_CODE).unwrap();
     if !to_object("kernel.c", "kernel.o") {
-        println!("SKIP: no clang");
+        skip!(Clang, "no clang");
         return;
     }
     let generate = |input: &str| {
@@ -453,7 +452,7 @@ fn a_signal_stops_clang_and_leaves_no_directory_of_headers() {
         if writer.is_none() {
             let errors = fs::read_to_string(&errors).unwrap();
             assert!(errors.contains("no clang"), "{errors}");
-            println!("SKIP: no clang");
+            skip!(Clang, "no clang");
             return;
         }
         assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+use core_relo_test_support::skip;
 use std::{
     collections::BTreeSet,
     fs,
@@ -56,7 +57,7 @@ fn run_with_output(folder: &Path, status: i32, variables: &[(&str, &str)]) -> Op
     match done {
         Ok(done) => Some(done),
         Err(_) => {
-            println!("SKIP: no bash");
+            skip!("no bash");
             None
         }
     }

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{demo, run, run_guarded, schema};
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use insta::assert_snapshot;
 use object::{
     Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind, SymbolScope,

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Run, may_load, prebuilt, run, schema, text};
+use core_relo_test_support::skip;
 use serde_json::json;
 use std::{
     io::{BufRead as _, BufReader},
@@ -208,7 +209,7 @@ fn events_of_attached_programs_end_at_a_signal_a_limit_or_a_closed_pipe() {
     }
     let probe = run(["load", text(&object), "--program", "handle_exec"]);
     if probe.exit != 0 {
-        println!("SKIP: the example object does not load here: {}", probe.out);
+        skip!("the example object does not load here: {}", probe.out);
         return;
     }
     let only = ["--program", "handle_exec"];

@@ -6,6 +6,7 @@ mod common;
 
 use common::{demo, has_own_bpffs, may_load, prebuilt, text};
 use core_relo_loader::sys::{self, Errno};
+use core_relo_test_support::skip;
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _},
@@ -60,7 +61,7 @@ fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
     let works = traced.is_ok_and(|status| status.success());
     if !works {
-        println!("SKIP: strace cannot trace here");
+        skip!("strace cannot trace here");
     }
     works
 }
@@ -255,7 +256,7 @@ fn a_bpffs_that_takes_no_pins_is_named() {
     let object = prebuilt("live/pinned.bpf.o");
     let read_only = Command::new("mount").args(["-o", "remount,bind,ro", "/sys/fs/bpf"]).status().unwrap();
     if !read_only.success() {
-        return println!("SKIP: the bpffs cannot be mounted read-only");
+        return skip!("the bpffs cannot be mounted read-only");
     }
     let (status, out, err) = output(&["load", text(&object), "--pin", DIR]);
     assert_eq!(status, Some(1), "{out}{err}");
@@ -280,7 +281,7 @@ impl LimitedCgroup {
         let group = Self(root.join(format!("core_relo_faults_{}", std::process::id())));
         let created = fs::create_dir(&group.0);
         if created.and_then(|()| fs::write(group.0.join(limit), bytes.to_string())).is_err() {
-            println!("SKIP: no cgroup with a memory limit can be created here");
+            skip!("no cgroup with a memory limit can be created here");
             return None;
         }
         Some(group)
@@ -333,7 +334,7 @@ fn a_suspended_reader_reports_that_its_buffer_was_full() {
         ["--program", "handle_exec", "--attach", "--print", "events=int", "--max-entries", "events=4096"];
     let probe = output(&["load", text(&object), "--program", "handle_exec"]);
     if probe.0 != Some(0) {
-        return println!("SKIP: the example object does not load here: {}", probe.1);
+        return skip!("the example object does not load here: {}", probe.1);
     }
     let (child, mut err, _) = start_attached(&[&["load", text(&object)][..], &args].concat());
     signal(&child, "-STOP");

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{demo, prebuilt, run_in, text};
+use core_relo_test_support::skip;
 use std::fs;
 
 #[test]
@@ -183,7 +184,7 @@ fn a_version_needs_a_kernel_and_may_not_contradict_it() {
     assert_eq!(generate(&[]).exit, 2);
     let running = generate(&["--kernel", "running"]);
     if running.exit != 0 {
-        return println!("SKIP: the running kernel has no BTF: {}", running.err);
+        return skip!(Btf, "the running kernel has no BTF: {}", running.err);
     }
     assert!(
         running.err.contains("the given version is 3.1.4, but that of the kernel is "),
@@ -199,7 +200,7 @@ fn the_running_kernel_is_named_by_its_release() {
     let args = ["gen", "loader", "maps.bpf.o", "--kernel", "running", "-o", text(&out)];
     let run = run_in(&prebuilt("live"), args);
     if run.err.contains("BTF") {
-        println!("SKIP: the running kernel has no BTF: {}", run.err);
+        skip!(Btf, "the running kernel has no BTF: {}", run.err);
         return;
     }
     assert_eq!(run.exit, 0, "{}", run.whole());

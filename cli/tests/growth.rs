@@ -3,10 +3,8 @@
 //! valgrind counts instructions at two sizes, so that the result does not depend on the machine or its load.
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
-use core_relo_tests::{
-    growth::{Command, Dimension, Written, dimensions},
-    skip::skip,
-};
+use core_relo_test_support::{Requirement, skip_without};
+use core_relo_tests::growth::{Command, Dimension, Written, dimensions};
 use std::{
     fs, io,
     num::NonZero,
@@ -36,7 +34,7 @@ const MIN_WORK: u64 = 1_500_000;
 #[test]
 fn the_work_of_every_command_is_nearly_linear() {
     if let Err(why) = process::Command::new("valgrind").arg("--version").output() {
-        return skip("growth", &format!("valgrind does not run: {why}"));
+        return skip_without(Requirement::Valgrind, "growth", &format!("valgrind does not run: {why}"));
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
     let program = &without_debug_info(dir.path());

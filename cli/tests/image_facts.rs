@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Run, demo, prebuilt, run_guarded, schema, text};
+use core_relo_test_support::skip;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use std::{
@@ -296,7 +297,7 @@ fn an_image_of_a_distribution_has_its_version() {
         kernels.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/kernels/btf"));
     let vmlinux = kernels.join("../boot/amd64-5.10.223-cloud/vmlinux");
     if !vmlinux.is_file() {
-        println!("SKIP: no {}; `cargo xtask kernels` fetches it", vmlinux.display());
+        skip!("no {}; `cargo xtask kernels` fetches it", vmlinux.display());
         return;
     }
     let args = ["check", "exec.bpf.o", "--no-config", "--kernel-version", "5.4", "--btf", text(&vmlinux)];

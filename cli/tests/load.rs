@@ -6,6 +6,7 @@ mod common;
 use common::{Run, may_load, prebuilt, run, schema, text};
 use core_relo::Endian;
 use core_relo_loader::sys;
+use core_relo_test_support::skip;
 use flate2::{Compression, write::GzEncoder};
 use std::{fs, io::Write as _, path::Path};
 
@@ -188,7 +189,7 @@ fn a_wrong_argument_is_one_line_and_status_2() {
 fn a_dry_run_judges_the_targets_that_are_set() {
     let object = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf/prebuilt/el/profile.bpf.o");
     if !Path::new("/sys/kernel/btf/vmlinux").exists() || cfg!(target_endian = "big") {
-        return println!("SKIP: the running kernel has no BTF");
+        return skip!(Btf, "the running kernel has no BTF");
     }
     let max_entries = ["--dry-run", "--max-entries", "events=4", "--format", "json"];
     let targets = ["--attach-target", "on_entry=do_unlinkat", "--attach-target", "on_exit=do_unlinkat"];
@@ -378,7 +379,7 @@ fn run_returns_the_written_context() {
         ["run", text(&object), "--program", "add", "--ctx-in", text(&before), "--ctx-out", text(&after)];
     let shown = run(args);
     if format!("{}{}", shown.out, shown.err).contains("EINVAL") {
-        return println!("SKIP: this kernel has no programs of type syscall");
+        return skip!("this kernel has no programs of type syscall");
     }
     assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
     assert_eq!(fs::read(&after).unwrap(), numbers([2, 3, 5]));

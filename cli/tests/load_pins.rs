@@ -5,6 +5,7 @@ mod common;
 
 use common::{has_own_bpffs, pipe, prebuilt, text};
 use core_relo_loader::sys;
+use core_relo_test_support::skip;
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
@@ -291,7 +292,7 @@ fn a_hidden_bpffs_is_named_with_the_way_around_it() {
             .args(args);
         let output = command.output().unwrap();
         if matches!(output.status.code(), Some(42)) {
-            return println!("SKIP: no sysfs can be mounted");
+            return skip!("no sysfs can be mounted");
         }
         let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
         let hint = "no bpffs is mounted at /sys/fs/bpf; `ip netns exec` hides it, \

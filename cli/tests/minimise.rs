@@ -4,6 +4,7 @@
 mod common;
 
 use common::{demo, run, run_in, schema};
+use core_relo_test_support::skip;
 use serde_json::Value;
 use std::{
     fs,
@@ -113,7 +114,7 @@ fn verdicts_on_an_archive_are_the_same_and_other_minimal_btf_has_none() {
 fn verdicts_and_warnings_about_test_programs_are_those_of_the_running_kernels_full_btf() {
     let kernel = "/sys/kernel/btf/vmlinux";
     if !Path::new(kernel).exists() {
-        return println!("SKIP: the running kernel has no BTF");
+        return skip!(Btf, "the running kernel has no BTF");
     }
     let dir = tempfile::tempdir().unwrap();
     let order = if cfg!(target_endian = "little") { "el" } else { "eb" };

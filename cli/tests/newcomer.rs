@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Run, demo, prebuilt, run_in, text};
+use core_relo_test_support::skip;
 use std::{
     fs,
     io::Write as _,
@@ -306,7 +307,7 @@ fn maps_of_data_sections_are_found_by_the_section() {
     let pins = "/sys/fs/bpf/newcomer";
     let loaded = run_in(&demo(), ["load", text(&object), "--pin", pins, "--format", "json"]);
     if loaded.exit != 0 {
-        println!("SKIP: {}{}", loaded.out, loaded.err);
+        skip!("{}{}", loaded.out, loaded.err);
         return;
     }
     let maps: Vec<_> =

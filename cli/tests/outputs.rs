@@ -5,6 +5,7 @@
 mod common;
 
 use common::{demo, run_in};
+use core_relo_test_support::skip;
 use std::{
     ffi::OsString,
     fs::{self, File},
@@ -175,7 +176,7 @@ fn a_file_size_limit_leaves_the_old_output() {
             .current_dir(dir.path())
             .output();
         let Ok(done) = limited else {
-            println!("SKIP: no prlimit");
+            skip!("no prlimit");
             return;
         };
         let err = String::from_utf8(done.stderr).unwrap();
@@ -209,7 +210,7 @@ fn a_link_of_another_user_in_a_shared_directory_is_not_followed() {
     for (link, target) in [("existing", &victim), ("dangling", &dir.path().join("new"))] {
         symlink(target, shared.join(link)).unwrap();
         if lchown(shared.join(link), Some(65534), Some(65534)).is_err() {
-            println!("SKIP: only root gives links to others");
+            skip!("only root gives links to others");
             return;
         }
     }

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{demo, prebuilt, run, run_in, text};
+use core_relo_test_support::{clang, skip};
 use std::{fs, path::Path};
 
 fn patch(object: &str, kernel: &str, out: &Path) -> common::Run {
@@ -127,15 +128,10 @@ SEC("kprobe/foo") int only_b(void *ctx)
 fn relocations_of_programs_that_are_not_loaded_eliminate_no_candidates() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("optional.bpf.c"), OPTIONAL).unwrap();
-    let mut clang = std::process::Command::new("clang");
+    let Some(clang) = clang() else { return skip!(Clang, "no clang") };
+    let mut clang = clang.command();
     clang.args(["-O2", "-g", "-target", "bpf", "-c", "optional.bpf.c", "-o", "optional.bpf.o"]);
-    match clang.current_dir(dir.path()).status() {
-        Ok(status) => assert!(status.success()),
-        Err(_) => {
-            println!("SKIP relocations_of_programs_that_are_not_loaded_eliminate_no_candidates: no clang");
-            return;
-        }
-    }
+    assert!(clang.current_dir(dir.path()).status().unwrap().success());
     let mut b = core_relo::btf::Builder::new(core_relo::Endian::Little);
     let int = b.int("unsigned int", 4, 0);
     b.structure("nic", 8, &[("a", int, 32)]);

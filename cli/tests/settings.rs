@@ -5,9 +5,9 @@
 mod common;
 
 use common::{Run, may_load, prebuilt, run_in, text};
-use core_relo_tests::skip::skip;
+use core_relo_test_support::{Requirement, clang, skip_without};
 use serde_json::Value;
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 /// The settings with which each program but `filter` loads.
 const COMPLETE: [&str; 10] = [
@@ -27,15 +27,14 @@ const COMPLETE: [&str; 10] = [
 fn compile(test: &str) -> Option<tempfile::TempDir> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/settings/probes.bpf.c");
     let dir = tempfile::tempdir().unwrap();
-    let mut clang = Command::new("clang");
+    let Some(clang) = clang() else {
+        skip_without(Requirement::Clang, test, "no clang");
+        return None;
+    };
+    let mut clang = clang.command();
     clang.args(["-target", "bpf", "-g", "-O2", "-c", text(&source), "-o", "probes.bpf.o"]);
-    match clang.current_dir(dir.path()).status() {
-        Ok(status) if status.success() => Some(dir),
-        status => {
-            skip(test, &format!("clang: {status:?}"));
-            None
-        }
-    }
+    assert!(clang.current_dir(dir.path()).status().unwrap().success());
+    Some(dir)
 }
 
 /// Runs a command on the probes, with the running kernel unless the arguments name another.
@@ -56,7 +55,7 @@ fn verdicts(dir: &Path, args: &[&str]) -> Vec<(String, String)> {
 fn has_running_btf(test: &str) -> bool {
     let has_btf = Path::new("/sys/kernel/btf/vmlinux").exists();
     if !has_btf {
-        skip(test, "no BTF of the running kernel");
+        skip_without(Requirement::Btf, test, "no BTF of the running kernel");
     }
     has_btf
 }
@@ -292,8 +291,8 @@ fn the_fix_of_several_programs_names_each() {
     let source = "__attribute__((section(\"x\"), used)) int one(void *ctx) { return 0; }\n\
                   __attribute__((section(\"x\"), used)) int two(void *ctx) { return 1; }\n";
     fs::write(dir.path().join("two.bpf.c"), source).unwrap();
-    let clang = ["-target", "bpf", "-g", "-O2", "-c", "two.bpf.c", "-o", "two.bpf.o"];
-    assert!(Command::new("clang").args(clang).current_dir(dir.path()).status().unwrap().success());
+    let arguments = ["-target", "bpf", "-g", "-O2", "-c", "two.bpf.c", "-o", "two.bpf.o"];
+    assert!(clang().unwrap().command().args(arguments).current_dir(dir.path()).status().unwrap().success());
     let run = run_in(dir.path(), ["check", "two.bpf.o"]);
     let lines: Vec<_> = run.out.lines().filter(|line| line.contains("--program-type")).collect();
     let [line] = *lines else { panic!("{}", run.out) };

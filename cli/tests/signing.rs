@@ -6,6 +6,7 @@ mod common;
 
 use common::{prebuilt, run, run_in, schema, text};
 use core_relo_loader::loader_program::LoaderFile;
+use core_relo_test_support::skip;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -55,7 +56,7 @@ fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
         openssl.args(["-signer", &certificate, "-inkey", &key]);
         match openssl.arg("-in").arg(&bytes).arg("-out").arg(&expected).output() {
             Ok(output) if output.status.success() => assert_eq!(*found, fs::read(&expected).unwrap()),
-            other => println!("SKIP: openssl: {other:?}"),
+            other => skip!("openssl: {other:?}"),
         }
     }
 }
@@ -63,7 +64,7 @@ fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
 #[test]
 fn openssl_verifies_rsa_and_ecdsa_signatures_and_refuses_those_of_other_bytes() {
     if let Err(error) = Command::new("openssl").arg("version").output() {
-        println!("SKIP: openssl: {error}");
+        skip!(Openssl, "openssl: {error}");
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ mod warnings;
 
 use common::{Run, demo, prebuilt, run, run_in, schema, text};
 use core_relo::{Endian, btf::Builder};
+use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -135,7 +136,7 @@ fn a_program_that_cannot_be_attached_has_a_warning_and_loads() {
 #[test]
 fn a_missing_address_of_a_kernel_variable_has_advice_of_its_own() {
     if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() || cfg!(target_endian = "big") {
-        return println!("SKIP: the running kernel has no BTF");
+        return skip!(Btf, "the running kernel has no BTF");
     }
     let dir = tempfile::tempdir().unwrap();
     let symbols = dir.path().join("kallsyms");

@@ -5,18 +5,19 @@
 mod common;
 
 use common::{prebuilt, run, run_in, schema, text};
+use core_relo_test_support::{clang, skip};
 use serde_json::json;
 use std::{env, fs, path::PathBuf, process::Command};
 
-/// Returns the kernels that `cargo xtask vm` fetched, or prints why there are none.
-fn kernels(test: &str) -> Vec<PathBuf> {
+/// Returns the kernels that `cargo xtask vm` fetched, or reports a skipped test.
+fn kernels() -> Vec<PathBuf> {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/kernels/boot");
     let images = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path().join("vmlinux"));
     let mut images: Vec<_> = images.filter(|image| image.is_file()).collect();
     images.sort();
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
     if !cfg!(target_arch = "x86_64") || images.is_empty() || qemu.is_err() {
-        println!("SKIP {test}: no QEMU, or no kernel (cargo xtask vm fetches some)");
+        skip!(Qemu, "no QEMU, or no kernel (cargo xtask vm fetches some)");
         return Vec::new();
     }
     images.truncate(1);
@@ -46,7 +47,7 @@ fn errors_of_commands_and_kernels_are_named_once() {
 
 #[test]
 fn a_damaged_kernel_is_named() {
-    for kernel in kernels("a_damaged_kernel_is_named") {
+    for kernel in kernels() {
         let dir = tempfile::tempdir().unwrap();
         let damaged = dir.path().join("vmlinux-damaged");
         let image = fs::read(kernel).unwrap();
@@ -61,7 +62,7 @@ fn a_damaged_kernel_is_named() {
 
 #[test]
 fn a_guest_has_no_colours_and_finds_commands_in_path() {
-    for kernel in kernels("a_guest_has_no_colours_and_finds_commands_in_path") {
+    for kernel in kernels() {
         let script = "echo $NO_COLOR-$TERM";
         let ran = run(["vm", "--kernel", text(&kernel), "--command", "sh", "-c", script]);
         assert_eq!((ran.exit, ran.out.as_str()), (0, "1-dumb\n"), "{ran:?}");
@@ -94,7 +95,7 @@ fn a_bad_object_does_not_keep_others_from_loading() {
 
 #[test]
 fn programs_load_in_a_guest() {
-    for kernel in kernels("programs_load_in_a_guest") {
+    for kernel in kernels() {
         let object = prebuilt("live/cgroup_skb.bpf.o");
         let ran = run(["vm", text(&object), "--kernel", text(&kernel), "--format", "json"]);
         let lines = ran.lines();
@@ -109,7 +110,7 @@ fn programs_load_in_a_guest() {
 
 #[test]
 fn verdicts_are_printed_beside_real_loads() {
-    for kernel in kernels("verdicts_are_printed_beside_real_loads") {
+    for kernel in kernels() {
         let [loads, refused] = ["live/cgroup_skb.bpf.o", "live/freplace.bpf.o"].map(prebuilt);
         let dir = tempfile::tempdir().unwrap();
         let budget = dir.path().join("budget.jsonl");
@@ -153,7 +154,7 @@ fn an_image_that_does_not_boot_still_has_verdicts() {
 
 #[test]
 fn a_command_runs_in_a_guest_and_its_exit_status_is_passed_on() {
-    for kernel in kernels("a_command_runs_in_a_guest_and_its_exit_status_is_passed_on") {
+    for kernel in kernels() {
         let script = "read a b version rest </proc/version; echo $version; echo problem >&2; [ -r exec.bpf.o ]; exit 7";
         let args = ["vm", "exec.bpf.o", "--kernel", text(&kernel), "--command", "/bin/sh", "-c", script];
         let ran = run(args);
@@ -172,7 +173,7 @@ fn a_program_is_profiled_by_programs_on_its_entry_and_exit() {
         $load link list --format json
         $load prog profile --name filter cycles --duration 1 && exit 7
         exit 0";
-    for kernel in kernels("a_program_is_profiled_by_programs_on_its_entry_and_exit") {
+    for kernel in kernels() {
         let (command, object) = (env!("CARGO_BIN_EXE_core-relo"), prebuilt("live/socket_filter.bpf.o"));
         let object = fs::canonicalize(object).unwrap();
         let args = ["vm", "--kernel", text(&kernel), "--file", command, "--file", text(&object)];
@@ -205,17 +206,14 @@ SEC("tc") int second(void *ctx) { tail_call(ctx, &jumps, 1); return 0; }
 
 #[test]
 fn an_object_is_loaded_as_a_whole_beside_its_programs() {
-    let kernels = kernels("an_object_is_loaded_as_a_whole_beside_its_programs");
+    let kernels = kernels();
     let dir = tempfile::tempdir().unwrap();
     let (source, object) = (dir.path().join("shared.bpf.c"), dir.path().join("shared.bpf.o"));
     fs::write(&source, SHARED).unwrap();
-    let mut clang = Command::new("clang");
+    let Some(clang) = clang() else { return skip!(Clang, "no clang") };
+    let mut clang = clang.command();
     clang.args(["-O2", "-g", "-target", "bpf", "-c"]).arg(&source);
-    let Ok(compiled) = clang.arg("-o").arg(&object).status() else {
-        println!("SKIP an_object_is_loaded_as_a_whole_beside_its_programs: no clang");
-        return;
-    };
-    assert!(compiled.success());
+    assert!(clang.arg("-o").arg(&object).status().unwrap().success());
     for kernel in kernels {
         let ran = run(["vm", text(&object), "--kernel", text(&kernel)]);
         assert_eq!(ran.exit, 1, "{ran:?}");
@@ -256,16 +254,12 @@ SEC("xdp") int count(void *ctx) { int key = 0; return lookup(&counts, &key) ? 2 
 /// The verdict and the guest have the settings of the file.
 #[test]
 fn a_guest_loads_with_the_settings_of_the_project() {
-    let test = "a_guest_loads_with_the_settings_of_the_project";
-    let kernels = kernels(test);
+    let kernels = kernels();
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("counts.bpf.c"), UNSIZED).unwrap();
     let args = ["-O2", "-g", "-target", "bpf", "-c", "counts.bpf.c", "-o", "counts.bpf.o"];
-    let Ok(compiled) = Command::new("clang").args(args).current_dir(dir.path()).status() else {
-        println!("SKIP {test}: no clang");
-        return;
-    };
-    assert!(compiled.success());
+    let Some(clang) = clang() else { return skip!(Clang, "no clang") };
+    assert!(clang.command().args(args).current_dir(dir.path()).status().unwrap().success());
     let config = "[[settings]]\nobject = \"counts*.o\"\nmax-entries = { counts = 4 }\n";
     fs::write(dir.path().join("core-relo.toml"), config).unwrap();
     for kernel in kernels {

@@ -17,17 +17,17 @@ use core_relo::{
     TypeId,
     btf::{Btf, CHeader, Kind, Member, Type},
 };
+use core_relo_test_support::{clang, skip};
 use std::{
     collections::{HashMap, HashSet},
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 #[test]
 fn clang_lays_types_out_as_the_kernel_does() {
-    if Command::new("clang").arg("--version").output().is_err() {
-        println!("SKIP: no clang");
+    if clang().is_none() {
+        skip!(Clang, "no clang");
         return;
     }
     let others = env::var_os("CORE_RELO_HEADER_BTF").unwrap_or_default();
@@ -44,7 +44,7 @@ fn clang_lays_types_out_as_the_kernel_does() {
         kernels.push(running.to_path_buf());
     }
     if kernels.is_empty() {
-        println!("SKIP: no kernel with BTF");
+        skip!(Kernels, "no kernel with BTF");
     }
     for kernel in kernels {
         check(&kernel);
@@ -79,7 +79,9 @@ fn check(path: &Path) {
         (true, false) => &["mips-linux-gnu"],
     };
     for target in others.iter().copied().chain([bpf]) {
-        let clang = Command::new("clang")
+        let clang = clang()
+            .unwrap()
+            .command()
             .args(["-target", target, "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "use.c"])
             // Host targets have built-in functions with the names of kfuncs and types of the kernel.
             .args(["-ffreestanding", "-o", "use.o"])

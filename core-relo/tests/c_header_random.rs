@@ -9,10 +9,11 @@ use core_relo::{
     Endian, TypeId,
     btf::{Btf, Builder, BuiltMember, CHeader, Kind},
 };
+use core_relo_test_support::{clang, skip};
 use std::{
     env,
     io::{ErrorKind, Write as _},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{ExitStatus, Stdio},
 };
 
 const HEADERS: u64 = 100;
@@ -170,30 +171,11 @@ fn composite(b: &mut Builder, random: &mut Random, sized: &[Sized]) -> Sized {
     Sized { id: b.composite(kind, random.name(), bytes, &members), bits: bytes * 8, is_integer: false }
 }
 
-/// Starts clang for the BPF target. The header is its stdin.
-fn clang() -> std::io::Result<Child> {
-    let mut clang = Command::new("clang");
-    clang.args(["-target", "bpfel", "-fsyntax-only", "-w", "-x", "c", "-"]);
-    clang.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()
-}
-
-/// Returns whether a compiler for the BPF target is there. Otherwise reports a skipped test.
-fn has_clang() -> bool {
-    let Ok(child) = clang() else {
-        println!("SKIP: no clang");
-        return false;
-    };
-    // The end of stdin is the end of an empty source.
-    let output = child.wait_with_output().unwrap();
-    if !output.status.success() {
-        println!("SKIP: clang has no BPF target: {}", String::from_utf8_lossy(&output.stderr).trim_end());
-    }
-    output.status.success()
-}
-
 /// Returns the status of clang and its messages.
 fn compile(header: &str) -> (ExitStatus, String) {
-    let mut clang = clang().unwrap();
+    let mut clang = clang().unwrap().command();
+    clang.args(["-target", "bpfel", "-fsyntax-only", "-w", "-x", "c", "-"]);
+    let mut clang = clang.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A clang that ends before it has read all says why on stderr.
     let written = clang.stdin.take().unwrap().write_all(header.as_bytes());
     assert!(written.is_ok() || written.is_err_and(|e| e.kind() == ErrorKind::BrokenPipe));
@@ -203,8 +185,8 @@ fn compile(header: &str) -> (ExitStatus, String) {
 
 #[test]
 fn clang_accepts_the_headers_of_random_btf() {
-    if !has_clang() {
-        return;
+    if clang().is_none() {
+        return skip!(Clang, "no clang");
     }
     let first = env::var("CORE_RELO_HEADER_SEED").map_or(0, |seed| seed.parse().unwrap());
     let (mut headers, mut assertions) = (0, 0);

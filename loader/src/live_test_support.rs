@@ -7,6 +7,7 @@ use core_relo::{
     insn::{Insn, LD_IMM64},
 };
 use core_relo_object::object::{MapType, ProgramType};
+use core_relo_test_support::skip;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 /// Skips the test if this kernel lacks or forbids the request, and fails it on any other error.
@@ -14,7 +15,7 @@ pub(crate) fn or_skip<T>(label: &str, result: Result<T, Errno>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(e @ Errno(libc::EPERM | libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP | 524)) => {
-            println!("SKIP: {label}: {e}");
+            skip!("{label}: {e}");
             None
         }
         Err(e) => panic!("{label}: {e}"),

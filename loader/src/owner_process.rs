@@ -34,6 +34,7 @@ fn pid_namespace() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::sys;
+    use core_relo_test_support::skip;
     use std::thread;
 
     /// The child would detach what its parent still uses.
@@ -42,7 +43,7 @@ mod tests {
         // The namespace applies to all later children of a thread, so this thread ends with the test.
         let test = thread::spawn(|| {
             if let Err(e) = sys::new_pid_namespace_for_children() {
-                return println!("SKIP: no pid namespace: {e}");
+                return skip!("no pid namespace: {e}");
             }
             sys::in_child(|| {
                 let owner = OwnerProcess::current();

@@ -49,7 +49,7 @@ pub fn on_release(path: &Path, release: &str) -> Option<&'static Crash> {
 pub fn may_be_loaded(path: &Path) -> bool {
     let crash = on_running_kernel(path, None);
     if let Some(crash) = crash {
-        crate::skip::skip(&path.display().to_string(), crash.reason);
+        core_relo_test_support::skip(&path.display().to_string(), crash.reason);
     }
     crash.is_none()
 }

@@ -13,7 +13,6 @@ pub mod kernel_crashes;
 #[cfg(feature = "libbpf")]
 pub mod libbpf;
 pub mod record;
-pub mod skip;
 pub mod sorted;
 pub mod synthetic;
 pub mod verdict_steps;

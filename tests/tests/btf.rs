@@ -3,7 +3,7 @@
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn libbpf_parses_the_same_types() {
-    core_relo_tests::skip::skip("btf", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]
@@ -12,7 +12,8 @@ mod with_libbpf {
         Name,
         btf::{Btf, Kind, Type},
     };
-    use core_relo_tests::{artifacts, libbpf, skip::skip};
+    use core_relo_test_support::skip;
+    use core_relo_tests::{artifacts, libbpf};
     use std::{fs, path::PathBuf, rc::Rc, sync::Arc};
 
     fn kernels() -> Vec<PathBuf> {
@@ -39,7 +40,7 @@ mod with_libbpf {
         }
         println!("compared {types} types of {files} BTFs with libbpf");
         if files == 0 {
-            skip("btf", "neither the running kernel nor target/kernels has BTF");
+            skip!(Kernels, "neither the running kernel nor target/kernels has BTF");
         }
     }
 
@@ -168,7 +169,7 @@ mod with_libbpf {
             "compared the relocation of split BTFs with libbpf: {relocated} relocated, {refused} refused"
         );
         if relocated == 0 {
-            skip("btf, distilled", "no modules' BTF here (cargo xtask kernels fetches some)");
+            skip!(Kernels, "no modules' BTF here (cargo xtask kernels fetches some)");
         }
     }
 

@@ -2,9 +2,10 @@
 
 use core_relo::{Endian, btf::Btf};
 use core_relo_object::btf_ids::{BtfIds, IdSetKind};
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::{clang, skip};
+use core_relo_tests::artifacts;
 use object::{Object as _, ObjectSection as _};
-use std::{fs, path::Path, process::Command, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 /// Every id of every module is that of the type that its symbol names. After the ids are removed, they are resolved to the same ids.
 #[test]
@@ -24,7 +25,7 @@ fn ids_of_modules_are_those_of_the_kernels_build() {
     }
     println!("checked {ids} ids of {files} modules");
     if files == 0 {
-        skip("btf_ids", "no modules with .BTF_ids in target/kernels/btf/ko");
+        skip!("no modules with .BTF_ids in target/kernels/btf/ko");
     }
 }
 
@@ -89,8 +90,9 @@ END("__BTF_ID__set__set")
     fs::create_dir_all(&dir).unwrap();
     let (source, object) = (dir.join("ids.c"), dir.join("ids.o"));
     fs::write(&source, SOURCE).unwrap();
-    let compiled = Command::new("clang").arg("-c").arg(&source).arg("-o").arg(&object).status();
-    let bytes = compiled.is_ok_and(|status| status.success()).then(|| fs::read(&object).unwrap());
+    let compiled =
+        clang().map(|clang| clang.command().arg("-c").arg(&source).arg("-o").arg(&object).status().unwrap());
+    let bytes = compiled.is_some_and(|status| status.success()).then(|| fs::read(&object).unwrap());
     fs::remove_dir_all(&dir).unwrap();
     let Some(bytes) = bytes else { return skip("btf_ids", "clang does not compile for this host") };
     let ids = BtfIds::parse(&bytes).unwrap();

@@ -3,7 +3,7 @@
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn written_btf_is_libbpfs() {
-    core_relo_tests::skip::skip("btf_write", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]
@@ -12,7 +12,8 @@ mod with_libbpf {
         Endian, TypeId,
         btf::{Btf, Builder, Kind, LayoutChange, convert, dedup, distil_base, sort},
     };
-    use core_relo_tests::{artifacts, libbpf, skip::skip};
+    use core_relo_test_support::skip;
+    use core_relo_tests::{artifacts, libbpf};
     use object::{Object as _, ObjectSection as _};
     use std::{fs, path::PathBuf, rc::Rc, sync::Arc};
 
@@ -131,7 +132,7 @@ mod with_libbpf {
         }
         println!("distilled the bases of {modules} modules");
         if modules == 0 {
-            skip("btf_write", "no modules in target/kernels");
+            skip!(Kernels, "no modules in target/kernels");
         }
     }
 

@@ -3,16 +3,16 @@
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn libbpf_agrees_on_every_record() {
-    core_relo_tests::skip::skip("differential", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
     use core_relo::btf::Btf;
+    use core_relo_test_support::skip;
     use core_relo_tests::{
         artifacts,
         compare::{BothTargets, Tally},
-        skip::skip,
         sorted::sorted,
     };
     use std::{
@@ -43,7 +43,7 @@ mod with_libbpf {
         }
         match artifacts::running_kernel() {
             Some(kernel) => compare_on(&kernel, &[], &objects),
-            None => skip("differential, running kernel", "the running kernel has no BTF"),
+            None => skip!(Btf, "the running kernel has no BTF"),
         }
         // Builds of kernels from 7.0 on sort the types.
         if let Some(kernel) = artifacts::running_kernel() {
@@ -55,7 +55,7 @@ mod with_libbpf {
         }
         let kernels = artifacts::kernel_btfs();
         if kernels.is_empty() {
-            skip("differential, other kernels", "no kernels' BTF here (cargo xtask kernels fetches some)");
+            skip!(Kernels, "no kernels' BTF here (cargo xtask kernels fetches some)");
         }
         for kernel in &kernels {
             compare_on(kernel, &artifacts::module_btfs(kernel), &objects);

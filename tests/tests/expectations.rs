@@ -5,10 +5,10 @@ use core_relo::{
     plan::{Decision, PlannedReloc},
 };
 use core_relo_loader::{object::Object, target::BtfFile};
+use core_relo_test_support::skip;
 use core_relo_tests::{
     artifacts,
     expect::{self, Expectation},
-    skip::skip,
 };
 use std::{
     fs,

@@ -10,8 +10,9 @@ use core_relo::{
     btf::{Btf, CHeader},
 };
 use core_relo_loader::object::Object;
-use core_relo_tests::{artifacts, skip::skip};
-use std::{fs, path::Path, process::Command, sync::Arc};
+use core_relo_test_support::{clang, skip};
+use core_relo_tests::artifacts;
+use std::{fs, path::Path, sync::Arc};
 
 /// The types of a kernel, with members without a name of named and of qualified types.
 const KERNEL: &str = "
@@ -53,7 +54,7 @@ __attribute__((section(\"raw_tp\"))) int reads(void *ctx)
 /// Compiles a source for BPF in a directory. Returns `None` without a clang.
 fn compile(dir: &Path, source: &str, flags: &[&str]) -> Option<Vec<u8>> {
     fs::write(dir.join("source.c"), source).unwrap();
-    let mut clang = Command::new("clang");
+    let mut clang = clang()?.command();
     clang.args(["-target", "bpf", "-g", "-O2", "-Wall", "-Werror", "-c", "source.c", "-o", "object.o"]);
     let output = clang.args(flags).current_dir(dir).output().ok()?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -89,7 +90,7 @@ fn accesses_are_relocated_between_both_forms() {
     let dir = tempfile("forms");
     let extensions = ["-fms-extensions", "-Wno-microsoft-anon-tag"];
     let Some(named) = compile(&dir, &format!("{KERNEL}{VARIABLES}"), &extensions) else {
-        return skip("headers", "no clang");
+        return skip!(Clang, "no clang");
     };
     let named = btf_of(&named);
     let other = btf_of(&compile(&dir, &format!("{OTHER_KERNEL}{VARIABLES}"), &[]).unwrap());
@@ -111,12 +112,12 @@ fn accesses_are_relocated_between_both_forms() {
 fn members_of_linux_7_2_are_found() {
     let kernel = artifacts::kernels().join("amd64-7.2.13-cloud.btf");
     let Ok(bytes) = fs::read(&kernel) else {
-        return skip("headers", "no BTF of Linux 7.2 (cargo xtask kernels)");
+        return skip!(Kernels, "no BTF of Linux 7.2 (cargo xtask kernels)");
     };
     let kernel = Btf::parse(bytes).unwrap();
     let dir = tempfile("linux-7.2");
     let Some(object) = compile(&dir, &with_header(&kernel, REAL_PROGRAM), &[]) else {
-        return skip("headers", "no clang");
+        return skip!(Clang, "no clang");
     };
     let compiled: Vec<_> = {
         let parsed = Object::parse(&object).unwrap();

@@ -5,7 +5,8 @@ use core_relo::{
     btf::{Btf, Kind, NameIndex, Type, TypeQuery},
 };
 use core_relo_loader::target::BtfFile;
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use core_relo_verdict::kernel::{
     Answer, InsnFeature, KconfigAnswer, KernelFacts, KernelInputs, KernelVersion, NameQuery,
 };
@@ -150,7 +151,7 @@ fn query() -> NameQuery {
 fn kernels_offer_what_their_release_and_configuration_offer() {
     let folder = artifacts::kernels();
     if env::var_os("CORE_RELO_KERNELS").is_none() && !folder.is_dir() {
-        return skip("kernel_facts", "no kernel BTF: set CORE_RELO_KERNELS or run `cargo xtask kernels`");
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS or run `cargo xtask kernels`");
     }
     let query = query();
     for kernel in KERNELS {
@@ -243,7 +244,7 @@ fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery) {
 fn one_pass_finds_the_types_that_an_index_finds() {
     let paths: Vec<_> = artifacts::kernel_btfs().into_iter().chain(artifacts::running_kernel()).collect();
     if paths.is_empty() {
-        return skip("kernel_facts, one pass", "neither the running kernel nor target/kernels has BTF");
+        return skip!(Kernels, "neither the running kernel nor target/kernels has BTF");
     }
     for path in paths {
         let btf = read(&path);
@@ -267,7 +268,7 @@ fn the_running_kernel_offers_what_its_release_offers() {
     let path = artifacts::running_kernel();
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let (Some(path), Ok(version)) = (path, release.trim().parse::<KernelVersion>()) else {
-        return skip("kernel_facts, running kernel", "the running kernel exposes no BTF");
+        return skip!(Btf, "the running kernel exposes no BTF");
     };
     let query = query();
     let inputs = KernelInputs { version: Some(version), ..KernelInputs::default() };

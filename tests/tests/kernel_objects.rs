@@ -4,7 +4,7 @@
 #[cfg(not(all(feature = "libbpf", target_os = "linux")))]
 #[test]
 fn loaded_objects_equal_those_of_libbpf() {
-    core_relo_tests::skip::skip("kernel_objects", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(all(feature = "libbpf", target_os = "linux"))]
@@ -18,10 +18,10 @@ mod with_libbpf {
         sys::{self, Errno, MapFd, MapInfo, ProgInfo},
         target::running_kernel_btf,
     };
+    use core_relo_test_support::skip;
     use core_relo_tests::{
         artifacts, kernel_crashes,
         libbpf::{self, LoadedByLibbpf},
-        skip::skip,
     };
     use std::{
         collections::BTreeMap,
@@ -60,7 +60,7 @@ mod with_libbpf {
         }
         disagreements.iter().take(20).for_each(|text| println!("{text}"));
         if objects == 0 {
-            skip("kernel_objects", "libbpf loads nothing here (it needs root)");
+            skip!(Root, "libbpf loads nothing here (it needs root)");
         }
         assert!(disagreements.is_empty());
     }

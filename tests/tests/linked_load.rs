@@ -3,14 +3,15 @@
 #[cfg(not(all(feature = "libbpf", target_os = "linux")))]
 #[test]
 fn linked_objects_load_like_those_of_bpftool() {
-    core_relo_tests::skip::skip("linked_load", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(all(feature = "libbpf", target_os = "linux"))]
 mod with_libbpf {
     use core_relo::Endian;
     use core_relo_loader::{Loader, object::Object, static_link::Linker, sys::prog_info};
-    use core_relo_tests::{artifacts, kernel_crashes, libbpf, skip::skip};
+    use core_relo_test_support::skip;
+    use core_relo_tests::{artifacts, kernel_crashes, libbpf};
     use std::{
         collections::BTreeMap,
         env,
@@ -54,7 +55,7 @@ mod with_libbpf {
         improved.iter().for_each(|text| println!("libbpf accepts only core-relo's object: {text}"));
         differences.iter().take(20).for_each(|text| println!("{text}"));
         if loaded == 0 {
-            skip("linked_load", "libbpf loads nothing here (it needs root)");
+            skip!(Root, "libbpf loads nothing here (it needs root)");
         }
         assert!(differences.is_empty());
     }

@@ -48,7 +48,7 @@ fn core_relo_plans_the_loads_that_the_table_says() {
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn libbpf_opens_the_objects_that_the_table_says() {
-    core_relo_tests::skip::skip("loaders", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]

@@ -8,7 +8,8 @@ use core_relo::{
     resolve::Candidate,
 };
 use core_relo_loader::{object::Object, target::BtfFile};
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use std::{
     fs, mem,
     path::{Path, PathBuf},
@@ -118,7 +119,7 @@ fn objects_have_the_same_plans_on_the_minimal_btf_of_their_targets() {
 fn objects_have_the_same_plans_on_the_minimal_btf_of_kernels() {
     let kernels: Vec<_> = artifacts::kernel_btfs().into_iter().chain(artifacts::running_kernel()).collect();
     if kernels.is_empty() {
-        return skip("minimise, kernels", "neither the running kernel nor target/kernels has BTF");
+        return skip!(Kernels, "neither the running kernel nor target/kernels has BTF");
     }
     let files = objects();
     let parsed: Vec<_> =

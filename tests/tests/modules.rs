@@ -4,7 +4,8 @@ use core_relo::{
     Name,
     btf::{Btf, ModuleFilter},
 };
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use std::{collections::HashSet, fs, sync::Arc};
 
 /// The number of names searched per module.
@@ -46,7 +47,7 @@ fn the_module_filter_passes_every_module_that_has_the_name() {
         }
     }
     if names_searched == 0 {
-        skip("modules", "no modules' BTF here (cargo xtask kernels fetches some)");
+        skip!(Kernels, "no modules' BTF here (cargo xtask kernels fetches some)");
         return;
     }
     println!("{names_searched} names in {modules_seen} modules: {false_positives} false positives");

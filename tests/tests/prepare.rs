@@ -4,7 +4,7 @@
 #[cfg(not(all(feature = "libbpf", target_endian = "little")))]
 #[test]
 fn libbpf_prepares_the_same_code() {
-    core_relo_tests::skip::skip("prepare", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(all(feature = "libbpf", target_endian = "little"))]
@@ -14,10 +14,10 @@ mod with_libbpf {
         object::{CoreRecords, Object},
         target::BtfFile,
     };
+    use core_relo_test_support::skip;
     use core_relo_tests::{
         artifacts,
         libbpf::{self, Prepared},
-        skip::skip,
     };
     use std::{
         collections::{BTreeMap, HashMap},
@@ -56,7 +56,7 @@ mod with_libbpf {
         }
         disagreements.iter().take(20).for_each(|text| println!("{text}"));
         if insns == 0 {
-            skip("prepare", "libbpf prepares nothing here (it needs root and a kernel with BTF)");
+            skip!(Root, "libbpf prepares nothing here (it needs root and a kernel with BTF)");
         }
         assert!(disagreements.is_empty());
     }

@@ -8,7 +8,8 @@ use core_relo_object::{
     object::Object,
     target::KernelBtf,
 };
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use core_relo_verdict::reach::{Function, Program, Reach, Reachability, analyze};
 use std::{fs, path::Path, sync::Arc};
 

@@ -5,9 +5,9 @@ use core_relo::{
     btf::{Btf, NameIndex, Type},
 };
 use core_relo_loader::{object::Object, target::BtfFile};
+use core_relo_test_support::skip;
 use core_relo_tests::{
     artifacts, engine,
-    skip::skip,
     sorted::{search_variants, sorted},
 };
 use std::{fs, path::Path, sync::Arc};
@@ -52,7 +52,7 @@ fn plans_do_not_depend_on_the_search_strategy() {
     }
     let kernels = kernels();
     if kernels.is_empty() {
-        skip("sorted, kernels", "neither the running kernel nor target/kernels has BTF");
+        skip!(Kernels, "neither the running kernel nor target/kernels has BTF");
     }
     for (name, kernel) in &kernels {
         for (bytes, object) in &objects {
@@ -68,7 +68,7 @@ fn plans_do_not_depend_on_the_search_strategy() {
 fn every_type_of_a_sorted_kernel_is_found() {
     let kernels = kernels();
     if kernels.is_empty() {
-        skip("sorted, names", "neither the running kernel nor target/kernels has BTF");
+        skip!(Kernels, "neither the running kernel nor target/kernels has BTF");
     }
     for (place, plain) in kernels {
         let mut trusted = (*plain).clone();

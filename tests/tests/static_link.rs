@@ -3,7 +3,7 @@
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn linked_objects_equal_those_of_libbpf() {
-    core_relo_tests::skip::skip("static_link", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]
@@ -77,7 +77,7 @@ mod with_libbpf {
         let kernels: Vec<_> =
             artifacts::kernel_btfs().into_iter().chain(artifacts::running_kernel()).collect();
         let Some(last) = kernels.last() else {
-            core_relo_tests::skip::skip("kernels together", "no kernel's BTF here");
+            core_relo_test_support::skip("kernels together", "no kernel's BTF here");
             return;
         };
         for (one, two) in kernels.iter().zip(kernels.iter().skip(1)).take(2).chain([(last, last)]) {

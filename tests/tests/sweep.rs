@@ -4,17 +4,17 @@
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn libbpf_agrees_on_synthetic_records() {
-    core_relo_tests::skip::skip("sweep", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
     use core_relo::{Plan, Target, TypeId, btf::Btf};
     use core_relo_loader::{object::Object, target::BtfFile};
+    use core_relo_test_support::skip;
     use core_relo_tests::{
         artifacts,
         compare::{BothTargets, Tally},
-        skip::skip,
         synthetic::{self, SyntheticRecord},
     };
     use fastrand::Rng;
@@ -69,7 +69,7 @@ mod with_libbpf {
         let kernels: Vec<_> =
             artifacts::running_kernel().into_iter().chain(artifacts::kernel_btfs()).collect();
         if kernels.is_empty() {
-            skip("sweep, kernels", "neither the running kernel nor target/kernels has BTF");
+            skip!(Kernels, "neither the running kernel nor target/kernels has BTF");
             return;
         }
         let (mut rng, mut tally) = (rng(), Tally::default());
@@ -95,7 +95,7 @@ mod with_libbpf {
         let with_modules = |kernel: &PathBuf| !artifacts::module_btfs(kernel).is_empty();
         let kernels: Vec<_> = artifacts::kernel_btfs().into_iter().filter(with_modules).collect();
         if kernels.is_empty() {
-            skip("sweep, modules", "no modules' BTF here (cargo xtask kernels fetches some)");
+            skip!(Kernels, "no modules' BTF here (cargo xtask kernels fetches some)");
             return;
         }
         let (mut rng, mut tally) = (rng(), Tally::default());

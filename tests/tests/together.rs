@@ -2,7 +2,8 @@
 
 use core_relo::{Plan, Target, plan::Objects};
 use core_relo_loader::{object::Object, target::BtfFile};
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use std::{fs, path::PathBuf, sync::Arc};
 
 /// Returns the decision, the values and the warning of each record as text.
@@ -24,7 +25,7 @@ fn objects_planned_together_get_the_same_decisions_as_alone() {
     let kernels: Vec<PathBuf> =
         artifacts::running_kernel().into_iter().chain(artifacts::kernel_btfs()).collect();
     if kernels.is_empty() {
-        skip("together, kernels", "neither the running kernel nor target/kernels has BTF");
+        skip!(Kernels, "neither the running kernel nor target/kernels has BTF");
     }
     let (mut records, mut targets) = (0, 0);
     for path in case_targets.chain(kernels) {

@@ -6,7 +6,7 @@
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn values_are_printed_as_libbpf_prints_them() {
-    core_relo_tests::skip::skip("value_text", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]

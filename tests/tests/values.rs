@@ -4,13 +4,14 @@
 #[cfg(not(feature = "libbpf"))]
 #[test]
 fn libbpf_prints_the_same_values() {
-    core_relo_tests::skip::skip("values", "built without libbpf (cargo xtask test builds with it)");
+    core_relo_test_support::skip!(Libbpf, "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
     use core_relo::btf::{Aggregate, Btf, Scalar, ValueLocation, ValueVisitor};
-    use core_relo_tests::{artifacts, libbpf, skip::skip};
+    use core_relo_test_support::skip;
+    use core_relo_tests::{artifacts, libbpf};
     use std::{convert::Infallible, fs};
 
     /// The size limit of compared types. Larger types consist of smaller ones.
@@ -56,7 +57,7 @@ mod with_libbpf {
         }
         println!("compared {compared} values of {numbers} parts with libbpf, which failed for {failed}");
         if compared == 0 {
-            skip("values", "neither the running kernel nor target/kernels has BTF of this byte order");
+            skip!(Kernels, "neither the running kernel nor target/kernels has BTF of this byte order");
         }
     }
 

@@ -13,7 +13,8 @@ use core_relo_loader::{
     target::KernelBtf,
     variants::{KernelValue, Selection, VariantTable},
 };
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use lzma_rust2::XzReader;
 use std::{collections::BTreeMap, fs, io::Read as _, path::Path, sync::Arc};
 
@@ -140,7 +141,7 @@ fn each_kernel_gets_the_best_variants_that_it_has() {
         kernel_count += 1;
     }
     if kernel_count == 0 {
-        skip("variants, kernels", "target/kernels has no BTF");
+        skip!(Kernels, "target/kernels has no BTF");
     }
 }
 

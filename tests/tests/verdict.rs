@@ -3,7 +3,8 @@
 use core_relo::{Plan, Target};
 use core_relo_loader::target::BtfFile;
 use core_relo_object::object::Object;
-use core_relo_tests::{artifacts, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::artifacts;
 use core_relo_verdict::{
     judge::{KernelAnswers, ObjectVerdict, Reason, ReasonKind, Verdict, judge},
     kernel::{KernelFacts, KernelInputs, KernelVersion},
@@ -100,10 +101,7 @@ const EXPECTED: [(&str, [&[ReasonKind]; 4]); 22] = {
 #[test]
 fn verdicts_on_real_kernels() {
     let Some(kernels) = kernels() else {
-        return skip(
-            "verdicts_on_real_kernels",
-            "no kernel BTF: set CORE_RELO_KERNELS or run `cargo xtask kernels`",
-        );
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS or run `cargo xtask kernels`");
     };
     for (name, expected) in EXPECTED {
         for (kernel, expected) in kernels.iter().zip(expected) {
@@ -146,7 +144,7 @@ const UNGUARDED: [(&str, std::ops::Range<usize>, &[ReasonKind]); 9] = {
 #[test]
 fn guarded_programs_load() {
     let Some(kernels) = kernels() else {
-        return skip("guarded_programs_load", "no kernel BTF: set CORE_RELO_KERNELS");
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS");
     };
     for (number, kernel) in kernels.iter().enumerate() {
         let inputs = KernelInputs {
@@ -175,7 +173,7 @@ fn guarded_programs_load() {
 #[test]
 fn guards_by_unknown_values_are_unknown() {
     let Some(kernels) = kernels() else {
-        return skip("guards_by_unknown_values_are_unknown", "no kernel BTF: set CORE_RELO_KERNELS");
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS");
     };
     let verdict = judge_file(&prebuilt("kernel/guards"), &kernels[0], &KernelInputs::default()).unwrap();
     let open = verdict.programs.iter().filter(|program| program.verdict == Verdict::Unknown);
@@ -186,7 +184,7 @@ fn guards_by_unknown_values_are_unknown() {
 #[test]
 fn refusals_have_the_source_line_of_the_first_reachable_instruction() {
     let Some(kernels) = kernels() else {
-        return skip("refusals_have_the_source_line", "no kernel BTF: set CORE_RELO_KERNELS");
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS");
     };
     for (name, line, text) in [
         ("demo/exec", 70, "event->state = task->__state;"),
@@ -202,7 +200,7 @@ fn refusals_have_the_source_line_of_the_first_reachable_instruction() {
 #[test]
 fn programs_that_replace_others_need_input() {
     let Some(kernels) = kernels() else {
-        return skip("programs_that_replace_others", "no kernel BTF: set CORE_RELO_KERNELS");
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS");
     };
     for kernel in &kernels {
         let verdict = judge_file(&prebuilt("live/freplace"), kernel, &KernelInputs::default()).unwrap();
@@ -214,7 +212,7 @@ fn programs_that_replace_others_need_input() {
 #[test]
 fn configuration_values_need_the_configuration() {
     let Some(kernels) = kernels() else {
-        return skip("configuration_values", "no kernel BTF: set CORE_RELO_KERNELS");
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS");
     };
     let config = "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=y\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n";
     let version = Some(KernelVersion::release(6, 1));
@@ -246,7 +244,7 @@ fn guarded_reads_are_no_reason_on_reduced_types() {
 #[test]
 fn verdicts_agree_with_their_reasons() {
     let Some(kernels) = kernels() else {
-        return skip("verdicts_agree_with_their_reasons", "no kernel BTF: set CORE_RELO_KERNELS");
+        return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS");
     };
     let mut programs = 0_usize;
     for path in artifacts::objects() {

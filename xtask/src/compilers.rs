@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use core_relo_test_support::{Clang, find_clangs};
+
 use crate::system::{find, is_installed, output};
 
 /// A compiler found on this machine.
@@ -21,9 +23,6 @@ pub enum Order {
     Big,
 }
 
-/// The oldest usable clang.
-pub const OLDEST_CLANG: u32 = 14;
-const NEWEST_CLANG: u32 = 26;
 /// The directory that GCC records in .BTF. GCC takes the directory from `PWD`, and prefix maps do not change it.
 const RECORDED_DIR: &str = "/proc/self/cwd";
 
@@ -47,10 +46,12 @@ impl Compiler {
 
     /// Returns the compiler at a path, if it is usable.
     pub fn probe(path: &Path) -> Option<Self> {
+        if let Some(clang) = Clang::probe(path) {
+            return Some(clang.into());
+        }
         let text = output(Command::new(path).arg("--version"))?;
-        let family = if text.contains("clang version") { "clang" } else { "gcc" };
-        let version = version(&text, family)?;
-        Some(Self { path: path.to_path_buf(), family, version })
+        let version = gcc_version(&text).filter(|_| !text.contains("clang version "))?;
+        Some(Self { path: path.to_path_buf(), family: "gcc", version })
     }
 
     /// Returns the command that compiles for `order`, without the file names. The command runs in `dir`, and paths inside the
@@ -78,15 +79,15 @@ impl Compiler {
     }
 }
 
+impl From<Clang> for Compiler {
+    fn from(clang: Clang) -> Self {
+        Self { path: clang.path().to_path_buf(), family: "clang", version: clang.version() }
+    }
+}
+
 /// Returns one usable compiler of each version: the newest clang first, GCC last.
 pub fn find_all() -> Vec<Compiler> {
-    let mut found: Vec<Compiler> = Vec::new();
-    for new in clang_names().iter().filter_map(|name| Compiler::probe(&find(name)?)) {
-        let known = found.iter().any(|old| old.version == new.version);
-        if new.family == "clang" && new.version >= OLDEST_CLANG && !known && can_bpf(&new) {
-            found.push(new);
-        }
-    }
+    let mut found: Vec<Compiler> = find_clangs().into_iter().map(Compiler::from).collect();
     found.sort_by_key(|compiler| std::cmp::Reverse(compiler.version));
     let gcc = std::env::var("BPF_GCC").unwrap_or_else(|_| "bpf-gcc".to_owned());
     for name in [gcc.as_str(), "bpf-unknown-none-gcc"] {
@@ -110,25 +111,9 @@ pub fn host_cc(flags: &[String], dir: &Path) -> Option<Command> {
     Some(command)
 }
 
-fn clang_names() -> Vec<String> {
-    let own = std::env::var("CLANG").ok();
-    let numbered = (OLDEST_CLANG..=NEWEST_CLANG).rev().map(|n| format!("clang-{n}"));
-    own.into_iter().chain(std::iter::once("clang".to_owned())).chain(numbered).collect()
-}
-
-/// Returns whether a clang has the BPF backend.
-fn can_bpf(clang: &Compiler) -> bool {
-    let targets = output(Command::new(&clang.path).arg("--print-targets"));
-    targets.is_some_and(|text| text.lines().any(|line| line.trim_start().starts_with("bpfel ")))
-}
-
-/// Returns the major version from the first line of `--version`.
-fn version(text: &str, family: &str) -> Option<u32> {
-    let line = text.lines().find(|line| family == "gcc" || line.contains("clang version"))?;
-    let words = line.split_whitespace();
-    let number =
-        if family == "clang" { words.skip_while(|word| *word != "version").nth(1)? } else { words.last()? };
-    number.split('.').next()?.parse().ok()
+/// Returns the major version from the first line of `gcc --version`.
+fn gcc_version(text: &str) -> Option<u32> {
+    text.lines().next()?.split_whitespace().last()?.split('.').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -137,8 +122,7 @@ mod tests {
 
     #[test]
     fn versions_are_read() {
-        assert_eq!(version("Debian clang version 16.0.6 (15~deb12u1)\nTarget: x", "clang"), Some(16));
-        assert_eq!(version("bpf-gcc (12.2.0-14+deb12u1+) 12.2.0\n", "gcc"), Some(12));
-        assert_eq!(version("nothing", "clang"), None);
+        assert_eq!(gcc_version("bpf-gcc (12.2.0-14+deb12u1+) 12.2.0\nCopyright"), Some(12));
+        assert_eq!(gcc_version("nothing"), None);
     }
 }

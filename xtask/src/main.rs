@@ -20,8 +20,7 @@ mod miri;
 mod platform;
 mod prebuilt;
 mod progs;
-#[path = "../../tests/src/skip.rs"]
-mod skip;
+mod requirements;
 mod soak;
 mod static_binary;
 mod system;
@@ -46,8 +45,8 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        args: "[--no-kernels] [--no-install] [--vm] [-- TEST-ARGS]",
-        about: "build the programs, fetch kernels' BTF, run every test (--vm: live tests also on the oldest and the newest kernel in QEMU), list the skipped tests with reasons",
+        args: "[--no-kernels] [--no-install] [--require] [--vm] [-- TEST-ARGS]",
+        about: "build the programs, fetch kernels' BTF, run every test (--vm: live tests also on the oldest and the newest kernel in QEMU; --require: a test fails if it is skipped although the machine has what it needs), list the skipped tests with reasons",
         run: test::run,
     },
     Task {

@@ -1,5 +1,7 @@
 //! `cargo xtask progs`: builds the test objects, or renews the committed ones.
 
+use core_relo_test_support::OLDEST_CLANG;
+
 use crate::compilers::{self, Compiler};
 use crate::install;
 use crate::system::{Failure, Outcome, progs_dir};
@@ -26,7 +28,7 @@ pub fn run(args: &[String]) -> Outcome {
         compilers = compilers_or_install(true);
     }
     if compilers.is_empty() {
-        return Err(format!("neither clang >= {} nor bpf-gcc found", compilers::OLDEST_CLANG).into());
+        return Err(format!("neither clang >= {} nor bpf-gcc found", OLDEST_CLANG).into());
     }
     if renew_prebuilt {
         return prebuilt::renew(&compilers);
@@ -43,7 +45,7 @@ pub fn compilers_or_install(may_install: bool) -> Vec<Compiler> {
     if found.iter().any(|compiler| compiler.family == "clang") || !may_install {
         return found;
     }
-    eprintln!("no clang >= {} found", compilers::OLDEST_CLANG);
+    eprintln!("no clang >= {} found", OLDEST_CLANG);
     install::clang();
     compilers::find_all()
 }

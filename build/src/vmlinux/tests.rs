@@ -4,6 +4,7 @@ use super::reduced;
 use crate::{BuildError, Builder, environment::Environment};
 use core_relo::{Endian, TypeId, btf};
 use core_relo_object::object::Object;
+use core_relo_test_support::skip;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -69,7 +70,7 @@ impl Build {
         let builder = types(Builder::new().source(self.directory.path().join("agent.bpf.c")));
         match builder.build_for(&self.environment, &mut directives) {
             Err(BuildError::NoClang { .. }) => {
-                println!("SKIP: no clang that compiles BPF programs");
+                skip!(Clang, "no clang that compiles BPF programs");
                 None
             }
             result => Some(result.map(|_| String::from_utf8(directives).unwrap()).map_err(|e| e.to_string())),
@@ -220,7 +221,7 @@ fn registers_of_an_unknown_target_are_named_with_the_way_out() {
     // Distributions keep these headers apart; any machine's will do.
     let own_headers = format!("/usr/include/{}-linux-gnu", env::consts::ARCH);
     if !Path::new(&own_headers).join("asm/ptrace.h").exists() {
-        return println!("SKIP: no kernel headers in {own_headers}");
+        return skip!("no kernel headers in {own_headers}");
     }
     let own_headers = format!("-idirafter{own_headers}");
     let Some(result) = build.run(|builder| builder.clang_arg(own_headers)) else { return };

@@ -2,6 +2,7 @@
 
 use crate::compile::{CLANGS, Compilation, multiarch, skip_without};
 use core_relo_object::object::Object;
+use core_relo_test_support::skip;
 use std::{env, fs, os::unix::fs::symlink, path::PathBuf};
 
 /// Returns the directory of libbpf's headers: `LIBBPF_HEADERS`, or the sources of the crate libbpf-sys, which the tests of other crates
@@ -43,7 +44,7 @@ fn names(sections: &[(String, Vec<u8>)]) -> Vec<&str> {
 #[test]
 fn programs_have_the_code_that_libbpfs_headers_give() {
     let Some(headers) = libbpf_headers() else {
-        println!("SKIP: no headers of libbpf 1.7; LIBBPF_HEADERS names their directory");
+        skip!("no headers of libbpf 1.7; LIBBPF_HEADERS names their directory");
         return;
     };
     // Programs include <bpf/…>; the types for both are ours.
@@ -55,7 +56,7 @@ fn programs_have_the_code_that_libbpfs_headers_give() {
             .map(str::to_owned)
             .into();
     let mut compared = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for machine in ["x86", "arm64"] {
             for name in ["macros", "names", "tracing", "usdt"] {
                 let ours = Compilation::new(clang, name, "bpf", machine);

@@ -1,16 +1,18 @@
 //! Compiles the programs of the tests.
 
+use core_relo_test_support::{Clang, find_clangs, skip};
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
+    sync::LazyLock,
 };
 
-pub(crate) const CLANGS: [&str; 6] = ["clang", "clang-14", "clang-16", "clang-19", "clang-21", "clang-22"];
+/// One clang of each version on this machine.
+pub(crate) static CLANGS: LazyLock<Vec<Clang>> = LazyLock::new(find_clangs);
 
 /// A compilation of a BPF program with all warnings, for a byte order and a machine.
 pub(crate) struct Compilation<'a> {
-    pub(crate) clang: &'a str,
+    pub(crate) clang: &'a Clang,
     pub(crate) source: PathBuf,
     /// `bpfel`, `bpfeb`, or `bpf` for the byte order of this machine.
     pub(crate) target: &'a str,
@@ -22,12 +24,12 @@ pub(crate) struct Compilation<'a> {
 
 impl<'a> Compilation<'a> {
     /// Returns the compilation of a program in `programs/`, by its name.
-    pub(crate) fn new(clang: &'a str, name: &str, target: &'a str, machine: &'a str) -> Self {
+    pub(crate) fn new(clang: &'a Clang, name: &str, target: &'a str, machine: &'a str) -> Self {
         let source = programs().join(format!("{name}.bpf.c"));
         Self { clang, source, target, machine, arguments: Vec::new() }
     }
 
-    /// Returns the object, or `None` if the machine does not have the compiler, or it has no BPF.
+    /// Returns the object, or `None` if the compiler lacks the target.
     pub(crate) fn run(&self) -> Option<Vec<u8>> {
         let Self { clang, source, target, machine, .. } = self;
         let result = self.try_run()?;
@@ -39,7 +41,7 @@ impl<'a> Compilation<'a> {
         let Self { clang, source, target, machine, arguments } = self;
         let dir = tempfile::tempdir().unwrap();
         let object = dir.path().join("program.o");
-        let mut command = Command::new(clang);
+        let mut command = clang.command();
         command.args(["-g", "-O2", "-mcpu=v3", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]);
         command.args(["-target", target, &format!("-D__TARGET_ARCH_{machine}"), "-c"]);
         command.args(arguments).arg("-I").arg(include()).arg("-I").arg(programs());
@@ -56,7 +58,7 @@ impl<'a> Compilation<'a> {
 }
 
 /// Returns the object of a program in `programs/`, or `None` as [`Compilation::run`] does.
-pub(crate) fn compile(clang: &str, name: &str, target: &str, machine: &str) -> Option<Vec<u8>> {
+pub(crate) fn compile(clang: &Clang, name: &str, target: &str, machine: &str) -> Option<Vec<u8>> {
     Compilation::new(clang, name, target, machine).run()
 }
 
@@ -75,9 +77,8 @@ pub(crate) fn multiarch() -> String {
 }
 
 /// Reports that no compiler was there, if none was.
-#[expect(clippy::print_stdout, reason = "reports of skipped tests are on standard output")]
 pub(crate) fn skip_without(compiled: usize) {
     if compiled == 0 {
-        println!("SKIP: no clang that compiles BPF programs");
+        skip!(Clang, "no clang that compiles BPF programs");
     }
 }

@@ -13,6 +13,7 @@ use core_relo::{
 };
 use core_relo_build::skeleton::{Options, generate};
 use core_relo_object::object::Object;
+use core_relo_test_support::skip;
 use std::{collections::HashSet, fs, path::Path};
 
 /// The machines of `bpf_tracing.h`, and the registers that the program `tracing` reads with relocations: those of the machine's C calling
@@ -39,7 +40,7 @@ const MACRO_RECORDS: usize = 22;
 #[test]
 fn the_macros_compile_without_a_warning_in_both_byte_orders() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for target in ["bpfel", "bpfeb"] {
             let Some(bytes) = compile(clang, "macros", target, "x86") else { continue };
             let object = Object::parse(&bytes).unwrap();
@@ -62,7 +63,7 @@ fn the_macros_compile_without_a_warning_in_both_byte_orders() {
 #[test]
 fn each_machine_has_its_registers() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for (machine, registers) in REGISTERS {
             let Some(bytes) = compile(clang, "tracing", "bpf", machine) else { continue };
             let object = Object::parse(&bytes).unwrap();
@@ -88,7 +89,7 @@ fn each_machine_has_its_registers() {
 fn comparisons_take_only_operators_with_an_opposite() {
     const KNOWN: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for operator in KNOWN.into_iter().chain(["&", "=", "s<", "^"]) {
             let is_known = KNOWN.contains(&operator);
             let arguments = vec![format!("-DOPERATOR={operator}")];
@@ -108,7 +109,7 @@ fn comparisons_take_only_operators_with_an_opposite() {
 #[test]
 fn the_maps_of_usdt_programs_have_libbpfs_layout() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for target in ["bpfel", "bpfeb"] {
             let Some(bytes) = compile(clang, "usdt", target, "x86") else { continue };
             let object = Object::parse(&bytes).unwrap();
@@ -142,7 +143,7 @@ fn the_contexts_are_those_of_the_kernel() {
     let multiarch = multiarch();
     let kernels = ["-DKERNEL_HEADER", "-idirafter", &multiarch].map(str::to_owned);
     let mut compared = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         let Some(ours) = compile(clang, "contexts", "bpf", "x86") else { continue };
         if !Path::new("/usr/include/linux/bpf.h").exists() || !Path::new(&multiarch).exists() {
             continue;
@@ -157,7 +158,7 @@ fn the_contexts_are_those_of_the_kernel() {
         compared += 1;
     }
     if compared == 0 {
-        println!("SKIP: no clang that compiles BPF programs, or no <linux/bpf.h>");
+        skip!("no clang that compiles BPF programs, or no <linux/bpf.h>");
     }
 }
 

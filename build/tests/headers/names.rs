@@ -3,6 +3,7 @@
 use crate::compile::{CLANGS, Compilation, compile, include, skip_without};
 use core::fmt::Write as _;
 use core_relo_object::object::Object;
+use core_relo_test_support::{Clang, skip};
 use std::{fs, process::Command};
 
 /// The names of libbpf's headers that ours define: see the file.
@@ -36,7 +37,7 @@ const GUARDS: [&str; 7] = [
 ];
 
 /// Compiles a text, with the arguments of the other programs. Returns `None` without the compiler.
-fn compile_text(clang: &str, text: &str, machine: &str) -> Option<Vec<u8>> {
+fn compile_text(clang: &Clang, text: &str, machine: &str) -> Option<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("text.bpf.c");
     fs::write(&source, text).unwrap();
@@ -68,7 +69,7 @@ fn program_of_names(machine: &str) -> String {
 #[test]
 fn names_of_libbpf_are_defined_for_each_machine() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for machine in MACHINES {
             compiled += usize::from(compile_text(clang, &program_of_names(machine), machine).is_some());
         }
@@ -80,7 +81,7 @@ fn names_of_libbpf_are_defined_for_each_machine() {
 #[test]
 fn names_below_the_documented_macros_mean_what_they_mean_in_libbpf() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for (target, machine) in [("bpfel", "x86"), ("bpfel", "arm64"), ("bpfeb", "s390"), ("bpfel", "riscv")]
         {
             compiled += usize::from(compile(clang, "names", target, machine).is_some());
@@ -93,7 +94,7 @@ fn names_below_the_documented_macros_mean_what_they_mean_in_libbpf() {
 #[test]
 fn macros_without_arguments_compile_in_strict_c() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for name in ["macros", "names", "tracing", "usdt"] {
             let arguments = vec!["-std=c17".to_owned()];
             let program = Compilation { arguments, ..Compilation::new(clang, name, "bpf", "x86") };
@@ -106,7 +107,7 @@ fn macros_without_arguments_compile_in_strict_c() {
 #[test]
 fn macros_of_objects_lists_trees_loops_and_arenas_compile() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for (target, machine) in [("bpfel", "x86"), ("bpfel", "arm64"), ("bpfeb", "s390")] {
             for name in ["experimental", "arena"] {
                 compiled += usize::from(compile(clang, name, target, machine).is_some());
@@ -119,7 +120,7 @@ fn macros_of_objects_lists_trees_loops_and_arenas_compile() {
 #[test]
 fn each_header_compiles_without_others_before_it() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for header in HEADERS {
             // The functions of usdt.bpf.h read registers.
             let registers = if header == "bpf/usdt.bpf.h" { "#include \"registers.h\"\n" } else { "" };
@@ -135,7 +136,7 @@ fn each_header_compiles_without_others_before_it() {
 #[test]
 fn types_of_the_source_are_kept() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         for guard in GUARDS {
             let arguments = vec![format!("-D{guard}")];
             let program = Compilation { arguments, ..Compilation::new(clang, "own_types", "bpf", "x86") };
@@ -173,7 +174,7 @@ fn gcc_compiles_sections_maps_and_arguments() {
     let mut command = Command::new("bpf-gcc");
     command.args(["-gbtf", "-O2", "-mco-re", "-Wall", "-Werror", "-I"]).arg(include());
     let Ok(output) = command.arg("-c").arg(&file).arg("-o").arg(&object).output() else {
-        println!("SKIP: no bpf-gcc");
+        skip!("no bpf-gcc");
         return;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -184,7 +185,7 @@ fn gcc_compiles_sections_maps_and_arguments() {
 #[test]
 fn registers_of_a_volatile_context_are_read_as_often_as_the_source_says() {
     let mut compiled = 0;
-    for clang in CLANGS {
+    for clang in CLANGS.iter() {
         let Some(bytes) = compile(clang, "volatile", "bpf", "x86") else { continue };
         let object = Object::parse(&bytes).unwrap();
         let code = object.code_sections()[0].code;

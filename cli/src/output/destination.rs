@@ -215,6 +215,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+    use core_relo_test_support::skip;
     use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
     fn kind(path: &Path) -> Result<&'static str, String> {
@@ -283,7 +284,7 @@ mod tests {
         fs::mknodat(fs::CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
         std::fs::write(&file, "").unwrap();
         if [&foreign, &pipe, &file].iter().any(|path| lchown(path, Some(65534), Some(65534)).is_err()) {
-            println!("SKIP: only root gives files to others");
+            skip!("only root gives files to others");
             return;
         }
         let mode = |mode| std::fs::set_permissions(&shared, PermissionsExt::from_mode(mode)).unwrap();

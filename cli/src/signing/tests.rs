@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use super::{Certificate, DigestAlgorithm, PrivateKey, sign};
+use core_relo_test_support::skip;
 use der::pem::{LineEnding, encode_string};
 use std::{
     fs,
@@ -68,7 +69,7 @@ fn openssl_verifies_each_signature() {
                 command.output().map(|output| (output.status.success(), output.stderr))
             };
             match is_verified("return_0.bin") {
-                Err(error) => return println!("SKIP: openssl: {error}"),
+                Err(error) => return skip!(Openssl, "openssl: {error}"),
                 Ok((is_good, message)) => {
                     assert!(is_good, "{name}, {digest:?}: {}", String::from_utf8_lossy(&message));
                 }

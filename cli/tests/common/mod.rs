@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::panic, reason = "each test file uses its part, and fails by panicking")]
 
 use core_relo_loader::sys;
+use core_relo_test_support::skip;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -129,7 +130,7 @@ pub(crate) fn has_own_bpffs(test: &str) -> bool {
     match again {
         Ok(status) if status.success() => {}
         Ok(status) if status.code() == Some(42) || status.code() == Some(1) => {
-            println!("SKIP: no bpffs can be mounted here");
+            skip!("no bpffs can be mounted here");
         }
         other => panic!("{test}: {other:?}"),
     }
@@ -146,7 +147,7 @@ pub(crate) fn may_load() -> bool {
     };
     let loaded = sys::prog_load(&program, &mut []);
     if let Err(e) = &loaded {
-        println!("SKIP: programs cannot be loaded here: {e}");
+        skip!(Root, "programs cannot be loaded here: {e}");
     }
     loaded.is_ok()
 }

@@ -1,6 +1,7 @@
 //! `check --resume`: interrupted runs and their results file.
 
 use super::*;
+use core_relo_test_support::skip;
 use files::tar;
 
 #[test]
@@ -93,7 +94,7 @@ fn results_of_shards_can_be_concatenated() {
 #[test]
 fn a_device_is_refused_as_results_file() {
     if !Path::new("/dev/full").exists() {
-        println!("SKIP: no /dev/full");
+        skip!("no /dev/full");
         return;
     }
     let fleet = Fleet::with_kernels(3);
@@ -312,7 +313,7 @@ fn archive_members_of_one_name_are_distinguished() {
 #[test]
 fn the_running_kernel_is_recognized_on_resume() {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-        println!("SKIP: no BTF of the running kernel");
+        skip!(Btf, "no BTF of the running kernel");
         return;
     }
     let lines = resume_after_each_line(&Fleet::new(), &[]);

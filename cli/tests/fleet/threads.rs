@@ -1,6 +1,7 @@
 //! `check` under a limit on threads.
 
 use super::*;
+use core_relo_test_support::skip;
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
 #[test]
@@ -13,7 +14,7 @@ fn a_thread_limit_does_not_change_the_result() {
     let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let works = Command::new("setpriv").args(user).args(["prlimit", "--nproc=1", "true"]).status();
     if !works.is_ok_and(|status| status.success()) {
-        println!("SKIP: needs root, setpriv and prlimit");
+        skip!("needs root, setpriv and prlimit");
         return;
     }
     for jobs in ["1", "2", "5", "100000"] {
@@ -46,7 +47,7 @@ fn one_job_starts_no_thread() {
     };
     let check = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--jobs"];
     if traced(&[&check[..], &["3"]].concat()) != Some(true) {
-        println!("SKIP: no strace that sees threads");
+        skip!("no strace that sees threads");
         return;
     }
     let plan = ["plan", "exec.bpf.o", "--btf", "kernels"];

@@ -6,6 +6,7 @@ use super::{
     fixture::*,
     links::has_own_netns,
 };
+use core_relo_test_support::skip;
 use serde_json::json;
 use std::fs;
 
@@ -28,7 +29,7 @@ fn a_program_that_is_not_chosen_is_reported_as_not_attached() {
     };
     let loaded = load("text");
     if loaded.exit == 1 && !loaded.out.contains("send_ring chosen") {
-        return println!("SKIP: no ring buffer: {}", loaded.out);
+        return skip!("no ring buffer: {}", loaded.out);
     }
     let why = "raw_tp:sys_exit: it is not among the chosen variants";
     assert_eq!(loaded.exit, 0, "{loaded:?}");
@@ -58,7 +59,7 @@ fn the_start_up_report_has_the_name_of_a_link_in_the_output() {
     );
     let line = &loaded.lines()[0];
     if line["not_attached"] != json!([]) {
-        return println!("SKIP: no ring buffer: {line}");
+        return skip!("no ring buffer: {line}");
     }
     let name = json!("raw_tp:sys_exit");
     assert_eq!((&line["links"][0]["what"], &line["adaptive"]["links"][0]["label"]), (&name, &name), "{line}");

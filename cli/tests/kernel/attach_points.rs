@@ -6,6 +6,7 @@ use super::{
     links::has_own_netns,
 };
 use core_relo_loader::sys::{self, Errno, ProgLoad};
+use core_relo_test_support::skip;
 use serde_json::json;
 use std::{
     fs,
@@ -64,7 +65,7 @@ pub(super) fn refused(run: &Run, what: &str) {
 
 /// Whether the kernel has tcx (6.6): a program of another type is not refused as an unknown attach type.
 pub(super) fn has_tcx() -> bool {
-    sys::prog_query(None, 1, 46, 0).inspect_err(|e| println!("SKIP: no tcx: {e}")).is_ok()
+    sys::prog_query(None, 1, 46, 0).inspect_err(|e| skip!("no tcx: {e}")).is_ok()
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn programs_of_interfaces_are_attached_replaced_and_detached() {
     refused(&attach(&id, "dev:own_lo", &[]), "expected `dev:NAME,ingress` or `dev:NAME,egress`");
     let attached = attach(&id, "dev:own_lo,tc_ingress", &[]);
     if attached.err.contains("EOPNOTSUPP") || attached.err.contains("ENOENT") {
-        println!("SKIP: no classifiers of tc: {}", attached.err);
+        skip!("no classifiers of tc: {}", attached.err);
     } else {
         ok(attached);
         refused(&detach(&id, "dev:own_lo,tc_egress"), "is not attached there");
@@ -141,7 +142,7 @@ fn a_flow_dissector_is_replaced_only_if_asked() {
     let point = "netns:/proc/self/ns/net";
     let attached = attach(&first, point, &[]);
     if is_taken_by_first_namespace(&attached) {
-        return println!("SKIP: the first namespace has a flow dissector: {}", attached.err);
+        return skip!("the first namespace has a flow dissector: {}", attached.err);
     }
     ok(attached);
     refused(
@@ -156,7 +157,7 @@ fn a_flow_dissector_is_replaced_only_if_asked() {
     let pin = "/sys/fs/bpf/dissector_link";
     let linked = attach(&first, point, &["--pin", pin]);
     if linked.err.contains("EINVAL") {
-        return println!("SKIP: no links of network namespaces: {}", linked.err);
+        return skip!("no links of network namespaces: {}", linked.err);
     }
     ok(linked);
     for more in [&[][..], &["--replace"]] {
@@ -179,7 +180,7 @@ fn programs_of_routes_are_attached_with_a_new_route() {
     }
     let up = std::process::Command::new("ip").args(["link", "set", "own_lo", "up"]).status();
     if !up.is_ok_and(|status| status.success()) {
-        return println!("SKIP: no interface can be set up");
+        return skip!("no interface can be set up");
     }
     let program = load(LWT_XMIT, 0, 0).unwrap();
     let id = id_of(&program);
@@ -190,7 +191,7 @@ fn programs_of_routes_are_attached_with_a_new_route() {
     }
     let attached = attach(&id, point, &[]);
     if attached.err.contains("EOPNOTSUPP") {
-        return println!("SKIP: {}", attached.err);
+        return skip!("{}", attached.err);
     }
     assert_eq!(ok(attached).out, format!("attached: program {id}: {point}\n"));
     refused(&attach(&id, point, &[]), "EEXIST");
@@ -228,7 +229,7 @@ fn a_load_adds_routes_of_both_families_with_programs_of_every_kind() {
     let output = command.output().unwrap();
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     if output.status.code() == Some(99) || out.contains("EOPNOTSUPP") {
-        return println!("SKIP: no mount namespace, or no programs of routes: {out}{err}");
+        return skip!("no mount namespace, or no programs of routes: {out}{err}");
     }
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
     for route in [
@@ -257,7 +258,7 @@ fn a_pinned_load_names_the_attachments_that_no_pin_keeps() {
     if output.status.code() != Some(0)
         && (out.contains("EOPNOTSUPP") || out.contains("ENOENT") || out.is_empty())
     {
-        return println!("SKIP: no namespaces, or no classifiers of tc: {out}{err}");
+        return skip!("no namespaces, or no classifiers of tc: {out}{err}");
     }
     assert_eq!(output.status.code(), Some(0), "{out}{err}");
     assert!(err.contains("dev:lo,tc_ingress: attached without a link, which no pin keeps"), "{err}");
@@ -276,14 +277,14 @@ impl Cgroup {
             (kind == "cgroup2").then_some(dir)
         });
         let dir = Path::new(mount.or_else(|| {
-            println!("SKIP: no cgroup2 is mounted");
+            skip!("no cgroup2 is mounted");
             None
         })?)
         .join(unique(name));
         match fs::create_dir(&dir) {
             Ok(()) => Some(Self(dir)),
             Err(e) => {
-                println!("SKIP: no cgroup can be created: {e}");
+                skip!("no cgroup can be created: {e}");
                 None
             }
         }
@@ -344,7 +345,7 @@ fn programs_of_cgroups_are_attached_and_detached() {
     let attached = ok(attach(&device, &group.point(""), &["--pin", pin, "--format", "json"])).lines();
     schema().check(CHANGE, &attached[0]);
     if attached[0]["link_id"].is_null() {
-        return println!("SKIP: no links of cgroups");
+        return skip!("no links of cgroups");
     }
     assert_eq!(attached[0]["pin"], json!(pin));
     refused(&detach(&device, &group.point("")), "a link attaches program");
@@ -363,7 +364,7 @@ fn programs_of_namespaces_and_maps_are_attached_and_detached() {
     let id = id_of(&dissector);
     let attached = attach(&id, own, &[]);
     if is_taken_by_first_namespace(&attached) {
-        println!("SKIP: the first namespace has a flow dissector: {}", attached.err);
+        skip!("the first namespace has a flow dissector: {}", attached.err);
     } else {
         ok(attached);
         ok(detach(&id, own));
@@ -391,7 +392,7 @@ fn programs_of_namespaces_and_maps_are_attached_and_detached() {
     if attach(&second, &map, &[]).exit == 2 {
         ok(attach(&second, &map, &["--replace"]));
     } else {
-        println!("SKIP: the programs of sockmaps cannot be queried");
+        skip!("the programs of sockmaps cannot be queried");
     }
     ok(detach(&second, &map));
     refused(&attach(&first, "map:no_such_map", &[]), "no map of this name");
@@ -438,7 +439,7 @@ fn a_link_is_named_by_its_processor() {
     };
     let loaded = load("json");
     if loaded.exit != 0 {
-        return println!("SKIP: no perf events: {}", loaded.out);
+        return skip!("no perf events: {}", loaded.out);
     }
     fs::remove_dir_all(pin).unwrap();
     let shown = ok(load("text")).out;

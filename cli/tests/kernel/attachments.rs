@@ -13,6 +13,7 @@ use core_relo_loader::{
     object::AttachType,
     sys::{self, ProgLoad},
 };
+use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -34,7 +35,7 @@ fn returning(prog_type: u32, attach_type: u32, name: &str, result: i32) -> Optio
         license: b"GPL",
         ..ProgLoad::default()
     };
-    sys::prog_load(&load, &mut []).map_err(|e| println!("SKIP: {name}: {e}")).ok()
+    sys::prog_load(&load, &mut []).map_err(|e| skip!("{name}: {e}")).ok()
 }
 
 fn prog_id(prog: &OwnedFd) -> u32 {
@@ -85,11 +86,11 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
             let text = ok(run(["net", "show", "dev", "own_lo"])).out;
             assert!(text.contains("clsact/egress handle 0x5 priority 7"), "{text}");
         }
-        Err(e) => println!("SKIP: {e}"),
+        Err(e) => skip!("{e}"),
     }
     match attach::tcx(cls.as_fd(), 1, AttachType::TcxIngress, &Placement::default()) {
         Ok(_link) => assert_eq!(net(&cls)["kind"], "tcx/ingress"),
-        Err(e) => println!("SKIP: {e}"),
+        Err(e) => skip!("{e}"),
     }
     if let Some(filter) = returning(32, 45, "own_filter", 1) {
         let hook = NetfilterHook { family: 10, hook: 1, priority: -77, defragment: false };
@@ -101,7 +102,7 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
                 let of_device = ok(run(["net", "list", "own_lo"])).out;
                 assert!(!of_device.contains("own_filter"), "{of_device}");
             }
-            Err(e) => println!("SKIP: {e}"),
+            Err(e) => skip!("{e}"),
         }
     }
     if let Some(lookup) = returning(30, 36, "own_lookup", 1) {
@@ -130,7 +131,7 @@ fn a_link_of_netfilter_is_detached() {
     let hook = NetfilterHook { family: 2, hook: 1, priority: -77, defragment: false };
     let link = match attach::netfilter(filter.as_fd(), hook) {
         Ok(link) => link,
-        Err(e) => return println!("SKIP: {e}"),
+        Err(e) => return skip!("{e}"),
     };
     let id = sys::link_info(&link.fd().unwrap()).unwrap().id.to_string();
     let detached = run(["link", "detach", &id]);
@@ -155,12 +156,12 @@ fn an_action_of_another_classifier_is_listed() {
     let flower = ["filter", "add", "dev", "own_lo", "parent", "1:", "matchall", "action", "bpf"];
     match tc(&["qdisc", "add", "dev", "own_lo", "root", "handle", "1:", "prio"]) {
         Ok(added) if added.status.success() => {}
-        other => return println!("SKIP: no tc, or no qdisc: {other:?}"),
+        other => return skip!("no tc, or no qdisc: {other:?}"),
     }
     // A classic program has no id, and is not listed.
     let added = tc(&[&flower[..], &classic].concat()).unwrap();
     if !added.status.success() {
-        return println!("SKIP: {}", String::from_utf8_lossy(&added.stderr));
+        return skip!("{}", String::from_utf8_lossy(&added.stderr));
     }
     assert_eq!(ok(run(["net", "list", "own_lo"])).out, "no programs are attached\n");
     let Some(act) = returning(4, 0, "own_act", -1) else { return };
@@ -173,7 +174,7 @@ fn an_action_of_another_classifier_is_listed() {
         .arg(prog_id(&act).to_string());
     let added = command.output().unwrap();
     if !added.status.success() {
-        return println!("SKIP: {}", String::from_utf8_lossy(&added.stderr));
+        return skip!("{}", String::from_utf8_lossy(&added.stderr));
     }
     let line = line_of(&["net", "list"], "net list", &act);
     let classifier = &line["classifier"];
@@ -192,11 +193,11 @@ impl Cgroup {
     fn create() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         let Some(root) = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")) else {
-            println!("SKIP: no cgroup2 is mounted");
+            skip!("no cgroup2 is mounted");
             return None;
         };
         let dir = PathBuf::from(root.split(' ').nth(1).unwrap()).join(unique("core-relo-tree"));
-        fs::create_dir(&dir).map_err(|e| println!("SKIP: no cgroup can be made: {e}")).ok()?;
+        fs::create_dir(&dir).map_err(|e| skip!("no cgroup can be made: {e}")).ok()?;
         Some(Self(dir))
     }
 
@@ -237,7 +238,7 @@ fn programs_of_cgroups_are_listed_with_their_flags() {
         attach(&sock, &child, (AttachType::CgroupInetSockCreate, CgroupSharing::Override)),
     ) {
         (Ok(egress), Ok(create)) => (egress, create),
-        (Err(e), _) | (_, Err(e)) => return println!("SKIP: {e}"),
+        (Err(e), _) | (_, Err(e)) => return skip!("{e}"),
     };
     let list = |args: &[&str], prog: &OwnedFd| line_of(&[&["cgroup"], args].concat(), CGROUP, prog);
     let line = list(&["list", group.path()], &skb);
@@ -266,7 +267,7 @@ fn a_deep_tree_of_cgroups_is_walked() {
     for _ in 0..200 {
         dir.push("d");
         if let Err(e) = fs::create_dir(&dir) {
-            return println!("SKIP: no deep tree of cgroups can be made: {e}");
+            return skip!("no deep tree of cgroups can be made: {e}");
         }
     }
     let Some(skb) = returning(8, 1, "own_deep", 1) else { return };
@@ -302,7 +303,7 @@ fn programs_of_perf_events_are_listed_by_process() {
     };
     let Some(raw) = returning(17, 0, "own_raw", 0) else { return };
     match attach::raw_tracepoint(raw.as_fd(), "sched_process_exit", &RawTracepointOptions::default()) {
-        Err(e) => println!("SKIP: raw tracepoint: {e}"),
+        Err(e) => skip!("raw tracepoint: {e}"),
         Ok(_link) => {
             let line = list(&raw).expect("the own raw tracepoint is listed");
             assert_eq!(
@@ -315,7 +316,7 @@ fn programs_of_perf_events_are_listed_by_process() {
     }
     let Some(event) = returning(5, 0, "own_event", 0) else { return };
     match attach::tracepoint(event.as_fd(), "sched", "sched_process_exit", &TracepointOptions::default()) {
-        Err(e) => println!("SKIP: tracepoint: {e}"),
+        Err(e) => skip!("tracepoint: {e}"),
         Ok(_link) => {
             let line = list(&event).expect("the own tracepoint is listed");
             assert_eq!(
@@ -332,7 +333,7 @@ fn programs_of_perf_events_are_listed_by_process() {
         ..UprobeOptions::default()
     };
     match attach::uprobe(probe.as_fd(), "libc.so.6", &own) {
-        Err(e) => println!("SKIP: uprobe: {e}"),
+        Err(e) => skip!("uprobe: {e}"),
         Ok(_link) => {
             let line = list(&probe).expect("the own uprobe is listed");
             assert_eq!(line["fd_type"], "uretprobe");

@@ -9,6 +9,7 @@ use core_relo_loader::{
     attach::{self, RawTracepointOptions},
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_lookup},
 };
+use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -57,7 +58,7 @@ fn the_value_of_one_cpu_is_written_or_refused_as_a_whole() {
     if written.exit == 2 {
         // Nothing changes on a kernel without BPF_F_CPU.
         assert!(written.err.contains("Linux 7.2 does, 6.18 does not"), "{written:?}");
-        println!("SKIP: {}", written.err);
+        skip!("{}", written.err);
     } else {
         ok(written);
         expected.splice(..event(6).len(), event(6));
@@ -356,7 +357,7 @@ fn a_link_gets_another_program_and_is_detached() {
     });
     let link = match attached {
         Ok(link) => link,
-        Err(e) => return println!("SKIP: no XDP link: {e}"),
+        Err(e) => return skip!("no XDP link: {e}"),
     };
     let info = || sys::link_info(&link).unwrap();
     let id = info().id.to_string();
@@ -407,7 +408,7 @@ fn a_detached_link_names_its_pins() {
     let to = "dev:own_lo,xdpgeneric";
     let attached = run(["prog", "attach", &id, "--to", to, "--pin", first, "--format", "json"]);
     if attached.exit != 0 {
-        return println!("SKIP: no XDP link: {}", attached.err);
+        return skip!("no XDP link: {}", attached.err);
     }
     let id = attached.lines()[0]["link_id"].to_string();
     ok(run(["link", "pin", &id, second]));
@@ -432,7 +433,7 @@ fn another_mode_or_place_changes_nothing() {
     let [xdp, classifier] = [&xdp, &classifier].map(|program| id_of_program(program).to_string());
     let attached = run(["prog", "attach", &xdp, "--to", "dev:own_lo,xdpgeneric"]);
     if attached.exit != 0 {
-        return println!("SKIP: no XDP: {}", attached.err);
+        return skip!("no XDP: {}", attached.err);
     }
     let wrong = run(["prog", "detach", &xdp, "--from", "dev:own_lo,xdpdrv"]);
     assert!(wrong.exit == 2 && wrong.err.contains("not attached"), "{wrong:?}");
@@ -456,7 +457,7 @@ fn programs_and_links_are_pinned() {
     let options = RawTracepointOptions::default();
     let link = match attach::raw_tracepoint(program.as_fd(), "sched_process_exec", &options) {
         Ok(link) => link,
-        Err(e) => return println!("SKIP: no raw tracepoint: {e}"),
+        Err(e) => return skip!("no raw tracepoint: {e}"),
     };
     let (id, pin) = (sys::link_info(&link.fd().unwrap()).unwrap().id.to_string(), "/sys/fs/bpf/link");
     let line = &ok(run(["link", "pin", &id, pin, "--format", "json"])).lines()[0];

@@ -2,6 +2,7 @@
 
 use super::fixture::*;
 use core_relo_loader::sys;
+use core_relo_test_support::skip;
 use std::process::Command;
 
 const COMMAND: &str = env!("CARGO_BIN_EXE_core-relo");
@@ -136,7 +137,7 @@ fn the_script_for_bash_completes_parts_of_words() {
              && COMP_CWORD={count} && _core_relo core-relo '{last}' previous && echo \"${{COMPREPLY[@]}}\""
         );
         match Command::new("bash").args(["--norc", "-c", &script]).output() {
-            Err(e) => return println!("SKIP: no bash: {e}"),
+            Err(e) => return skip!("no bash: {e}"),
             Ok(output) => {
                 assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{expected}\n"), "{words}")
             }

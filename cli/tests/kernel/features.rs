@@ -8,6 +8,7 @@ use core_relo_loader::{
     },
     object::{AttachType, LinkType, MapType, ProgramType},
 };
+use core_relo_test_support::skip;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashSet},
@@ -27,7 +28,7 @@ fn may_probe() -> bool {
     match probe_program_type(ProgramType::SocketFilter) {
         Ok(answer) => answer.is_supported,
         Err(error) => {
-            println!("SKIP: no program can be loaded here: {error}");
+            skip!(Root, "no program can be loaded here: {error}");
             false
         }
     }
@@ -106,7 +107,7 @@ fn probes_agree_with_the_evidence_of_the_running_kernel() {
     }
     let sysfs = "/sys/kernel/btf/vmlinux";
     if !std::path::Path::new(sysfs).exists() {
-        return println!("SKIP: this kernel has no BTF");
+        return skip!(Btf, "this kernel has no BTF");
     }
     let sections = ["--section", "program_types", "--section", "map_types", "--section", "links"];
     let (_, probed) = features(&sections);
@@ -126,10 +127,10 @@ fn answers_equal_those_of_bpftool_or_are_explained() {
         return;
     }
     let Ok(theirs) = Command::new("bpftool").args(["-j", "feature", "probe"]).output() else {
-        return println!("SKIP: no bpftool to compare with");
+        return skip!("no bpftool to compare with");
     };
     let Ok(theirs) = serde_json::from_slice::<Value>(&theirs.stdout) else {
-        return println!("SKIP: bpftool does not work");
+        return skip!("bpftool does not work");
     };
     let (_, lines) = features(&[]);
     let ours = answers(&lines[0]);

@@ -7,6 +7,7 @@ use core_relo::{
     insn::Insn,
 };
 use core_relo_loader::sys::{self, BtfLoad, MapCreate, MapFd, ProgLoad};
+use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{
     os::fd::{AsFd as _, OwnedFd},
@@ -64,8 +65,9 @@ pub(super) fn types() -> Option<Types> {
     match sys::btf_load(&BtfLoad { btf: &bytes, token: None }, &mut log) {
         Ok(fd) => Some(Types { fd, int, event, main, callee, strings }),
         Err(e) => {
-            println!(
-                "SKIP: no BTF can be loaded here: {e} {}",
+            skip!(
+                Root,
+                "no BTF can be loaded here: {e} {}",
                 String::from_utf8_lossy(&log).trim_matches('\0')
             );
             None

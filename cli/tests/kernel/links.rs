@@ -1,6 +1,7 @@
 //! Tests of `link`: links are listed with their targets.
 
 use super::*;
+use core_relo_test_support::skip;
 
 #[test]
 fn a_cgroup_link_is_listed_with_its_target() {
@@ -9,11 +10,11 @@ fn a_cgroup_link_is_listed_with_its_target() {
     // Attach a program to a temporary cgroup.
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let Some(root) = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")) else {
-        return println!("SKIP: no cgroup2 is mounted");
+        return skip!("no cgroup2 is mounted");
     };
     let dir = PathBuf::from(root.split(' ').nth(1).unwrap()).join(unique("core-relo-cli"));
     if let Err(e) = fs::create_dir(&dir) {
-        return println!("SKIP: no cgroup can be made: {e}");
+        return skip!("no cgroup can be made: {e}");
     }
     let code = [insn(0xb7, 0, 0, 0, 1), insn(0x95, 0, 0, 0, 0)].concat();
     let load =
@@ -29,7 +30,7 @@ fn a_cgroup_link_is_listed_with_its_target() {
     drop(map);
     let link = match attached {
         Ok(link) => link,
-        Err(e) => return println!("SKIP: no cgroup link: {e}"),
+        Err(e) => return skip!("no cgroup link: {e}"),
     };
     let id = sys::link_info(&link).unwrap().id.to_string();
     let schema = schema();
@@ -65,7 +66,7 @@ fn tracing_links_name_their_target() {
         let load = ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
         sys::prog_load(&load, &mut []).unwrap()
     };
-    let skip = |kind: &str, e: AttachError| println!("SKIP: {kind}: {e}");
+    let skip = |kind: &str, e: AttachError| skip!("{kind}: {e}");
 
     match attach::raw_tracepoint(load(17).as_fd(), "sched_process_exec", &RawTracepointOptions::default()) {
         Err(e) => skip("raw tracepoint", e),
@@ -73,12 +74,12 @@ fn tracing_links_name_their_target() {
     }
     match attach::tracepoint(load(5).as_fd(), "sched", "sched_process_exec", &TracepointOptions::default()) {
         Err(e) => skip("tracepoint", e),
-        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) if link.fd().is_none() => skip!("this kernel has no links of perf events"),
         Ok(link) => {
             let (target, text) = target_of(&link);
             // Kernels before 6.6 only report a perf event.
             if target["event"] == "unspecified" {
-                return println!("SKIP: this kernel does not say what perf events are of");
+                return skip!("this kernel does not say what perf events are of");
             }
             assert_eq!(
                 (&target["event"], &target["tracepoint"]),
@@ -90,7 +91,7 @@ fn tracing_links_name_their_target() {
     let own = UprobeOptions { function: Some("getpid"), pid: Some(id()), ..UprobeOptions::default() };
     match attach::uprobe(load(2).as_fd(), "libc.so.6", &own) {
         Err(e) => skip("uprobe", e),
-        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) if link.fd().is_none() => skip!("this kernel has no links of perf events"),
         Ok(link) => {
             let (target, _) = target_of(&link);
             assert_eq!(target["event"], "uprobe");
@@ -117,11 +118,11 @@ fn a_freplace_link_names_the_replaced_function() {
     });
     let loaded = match loader.load() {
         Ok(loaded) => loaded,
-        Err(e) => return println!("SKIP: {e}"),
+        Err(e) => return skip!("{e}"),
     };
     let link = match loaded.attach("instead") {
         Ok(link) => link,
-        Err(e) => return println!("SKIP: {e}"),
+        Err(e) => return skip!("{e}"),
     };
     let (target, text) = target_of(&link);
     let target_id = sys::prog_info(&whole).unwrap().id;
@@ -145,7 +146,7 @@ pub(super) fn has_own_netns(test: &str) -> bool {
     again.args(["--net", "sh", "-c", script, "sh"]).arg(std::env::current_exe().unwrap());
     match again.args(["--exact", test, "--nocapture"]).env(VARIABLE, "1").status() {
         Ok(status) if status.success() => {}
-        Ok(status) if matches!(status.code(), Some(1 | 42)) => println!("SKIP: no network namespace"),
+        Ok(status) if matches!(status.code(), Some(1 | 42)) => skip!("no network namespace"),
         other => panic!("{test}: {other:?}"),
     }
     false
@@ -165,7 +166,7 @@ fn interfaces_have_their_names_of_the_own_namespace() {
     });
     let link = match attached {
         Ok(link) => link,
-        Err(e) => return println!("SKIP: no XDP link: {e}"),
+        Err(e) => return skip!("no XDP link: {e}"),
     };
     let id = sys::link_info(&link).unwrap().id.to_string();
     let line = &ok(run(["link", "show", "--id", &id, "--format", "json"])).lines()[0];
@@ -188,7 +189,7 @@ fn an_interface_of_another_namespace_has_no_name() {
         );
     }
     for link in &links {
-        let Some(fd) = link.fd() else { return println!("SKIP: no XDP links") };
+        let Some(fd) = link.fd() else { return skip!("no XDP links") };
         let id = sys::link_info(&fd).unwrap().id.to_string();
         let (target, text) = target_of(link);
         assert_eq!((&target["ifindex"], &target["ifname"]), (&json!(1), &json!("own_lo")));

@@ -31,6 +31,7 @@ use core_relo_loader::{
     load_plan::AttachTarget,
     object::{AttachType, Object},
 };
+use core_relo_test_support::skip;
 use fixture::*;
 use serde_json::{Value, json};
 use std::{
@@ -205,7 +206,7 @@ fn programs_are_shown_and_disassembled() {
     assert_eq!((calls.len(), &calls[0]["kind"]), (2, &json!("helper")));
     let hidden = calls[0]["name"].is_null();
     if hidden {
-        println!("SKIP: /proc/kallsyms shows no addresses: helpers have no names here");
+        skip!("/proc/kallsyms shows no addresses: helpers have no names here");
     } else {
         assert_eq!(calls[0]["name"], "bpf_ktime_get_ns");
     }
@@ -244,7 +245,7 @@ fn machine_code_is_disassembled(id: &str, info: &sys::ProgInfo) {
     let text = run(["prog", "dump", "--id", id, "--jited", "--opcodes"]);
     if text.exit == 2 {
         assert!(text.err.contains("help") || text.err.contains("; "), "the reason: {}", text.err);
-        return println!("SKIP: {}", text.err);
+        return skip!("{}", text.err);
     }
     assert!(text.out.contains("int add_up(void *ctx):"), "{}", text.out);
     assert!(text.out.contains("; return add_up(ctx);  dir/count.bpf.c:12\n"), "{}", text.out);
@@ -263,7 +264,7 @@ fn machine_code_is_disassembled(id: &str, info: &sys::ProgInfo) {
 /// Compares machine instructions with those of binutils' objdump, if it is available.
 fn compare_with_objdump(lines: &[Value]) {
     if std::env::consts::ARCH != "x86_64" {
-        return println!("SKIP: the notation of objdump is compared on x86-64 only");
+        return skip!("the notation of objdump is compared on x86-64 only");
     }
     let bytes: Vec<u8> = lines
         .iter()
@@ -280,7 +281,7 @@ fn compare_with_objdump(lines: &[Value]) {
     fs::write(&path, bytes).unwrap();
     let args = ["-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn", common::text(&path)];
     let Ok(output) = Command::new("objdump").args(args).output() else {
-        return println!("SKIP: no objdump to compare with");
+        return skip!("no objdump to compare with");
     };
     let text = String::from_utf8(output.stdout).unwrap();
     let theirs: Vec<_> = text.lines().filter_map(|line| line.trim_start().split_once(":\t")).collect();
@@ -304,10 +305,10 @@ fn compare_with_bpftool(id: &str, raw: &str) {
     let Ok(theirs) =
         Command::new("bpftool").args(["-j", "prog", "dump", "xlated", "id", id, "opcodes"]).output()
     else {
-        return println!("SKIP: no bpftool to compare with");
+        return skip!("no bpftool to compare with");
     };
     let Ok(theirs) = serde_json::from_slice::<Value>(&theirs.stdout) else {
-        return println!("SKIP: bpftool does not work");
+        return skip!("bpftool does not work");
     };
     let theirs: Vec<_> =
         theirs.as_array().unwrap().iter().map(|insn| insn["disasm"].as_str().unwrap()).collect();
@@ -348,8 +349,8 @@ fn rerun_with_bpffs(test: &str) {
     let mut command = Command::new("unshare");
     command.args(arguments).arg(dir.path()).arg(own).arg(test);
     match command.env("CORE_RELO_AGAIN", "1").output() {
-        Ok(output) if output.status.code() == Some(99) => println!("SKIP: no bpffs can be mounted"),
-        Err(e) => println!("SKIP: no mount namespace for a bpffs: {e}"),
+        Ok(output) if output.status.code() == Some(99) => skip!("no bpffs can be mounted"),
+        Err(e) => skip!("no mount namespace for a bpffs: {e}"),
         Ok(output) => {
             let out = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{out}{}", String::from_utf8_lossy(&output.stderr));
@@ -486,7 +487,7 @@ fn without_privileges_the_missing_capability_is_named() {
     let nobody = Command::new(&copy).args(["prog", "list"]).uid(65534).gid(65534).output();
     let output = match nobody {
         Ok(output) => output,
-        Err(e) => return println!("SKIP: cannot run as another user: {e}"),
+        Err(e) => return skip!("cannot run as another user: {e}"),
     };
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), err.lines().count()), (Some(2), 1), "{err}");

@@ -10,6 +10,7 @@ use core_relo_loader::{
     attach::{self, XdpMode},
     sys,
 };
+use core_relo_test_support::skip;
 use std::{
     fs,
     os::fd::{AsFd as _, OwnedFd},
@@ -74,7 +75,7 @@ fn the_link_of_an_interface_is_named() {
     }
     let ([program, _other], [first, second]) = two(XDP, 0, 2);
     let link = attach::xdp(program.as_fd(), "own_lo", XdpMode::Generic).unwrap();
-    let Some(fd) = link.fd() else { return println!("SKIP: no XDP links") };
+    let Some(fd) = link.fd() else { return skip!("no XDP links") };
     let id = sys::link_info(&fd).unwrap().id;
     // Netlink explains that a link holds the interface, which netlink does not remove.
     let occupied = attach(&second, "dev:own_lo", &[]);
@@ -99,13 +100,13 @@ fn the_link_of_another_interface_with_the_same_index_is_not_blamed() {
         return;
     }
     let (_programs, [first, second]) = two(XDP, 0, 2);
-    let Some(netns) = OtherNetns::new() else { return println!("SKIP: no network namespace") };
+    let Some(netns) = OtherNetns::new() else { return skip!("no network namespace") };
     let pin = "/sys/fs/bpf/elsewhere";
     let mut elsewhere = Command::new("nsenter");
     elsewhere.args([&format!("--net={}", netns.path()), env!("CARGO_BIN_EXE_core-relo"), "prog", "attach"]);
     let status = elsewhere.args([&first, "--to", "dev:lo,xdpgeneric", "--pin", pin]).status().unwrap();
     if !status.success() {
-        return println!("SKIP: no XDP links");
+        return skip!("no XDP links");
     }
     ok(attach(&first, "dev:own_lo", &[]));
     let occupied = attach(&second, "dev:own_lo", &[]);
@@ -176,13 +177,13 @@ fn the_link_of_another_network_namespace_is_named() {
     if types().is_none() || !has_own_bpffs("occupants::the_link_of_another_network_namespace_is_named") {
         return;
     }
-    let Some(netns) = OtherNetns::new() else { return println!("SKIP: no network namespace") };
+    let Some(netns) = OtherNetns::new() else { return skip!("no network namespace") };
     let point = format!("netns:{}", netns.path());
     let (_programs, [first, second]) = two(FLOW_DISSECTOR, 17, 0);
     let pins = ["/sys/fs/bpf/first", "/sys/fs/bpf/second"];
     let attached = attach(&first, &point, &["--pin", pins[0], "--format", "json"]);
     if attached.exit != 0 {
-        return println!("SKIP: no flow dissector by link: {}", attached.err);
+        return skip!("no flow dissector by link: {}", attached.err);
     }
     let link = attached.lines()[0]["link_id"].clone();
     let occupied = attach(&second, &point, &["--pin", pins[1]]);

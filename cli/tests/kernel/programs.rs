@@ -5,6 +5,7 @@ use super::{
     fixture::*,
 };
 use core_relo_loader::sys::{self, ProgLoad};
+use core_relo_test_support::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{
@@ -137,7 +138,7 @@ fn a_refused_run_names_the_sizes_for_programs_of_the_type() {
             let short = refused(&netfilter, "--data-in", 5);
             assert!(short.contains("--data-in has 5 bytes, expected "), "{short}");
         }
-        Err(e) => println!("SKIP: no netfilter programs: {e}"),
+        Err(e) => skip!("no netfilter programs: {e}"),
     }
 }
 
@@ -183,7 +184,7 @@ fn data_that_fits_with_frags_is_not_blamed_for_a_context() {
         |context: &[&str]| run_in(dir.path(), [&["prog", "run", &id, "--data-in", "data"], context].concat());
     let accepted = run(&[]);
     if accepted.exit != 0 {
-        return println!("SKIP: no frags: {accepted:?}");
+        return skip!("no frags: {accepted:?}");
     }
     let refused = run(&["--ctx-in", "context"]);
     assert!(refused.exit == 2 && !refused.err.contains("--data-in has"), "{refused:?}");
@@ -199,7 +200,7 @@ fn runs_are_counted_while_a_command_runs() {
     let measured =
         run(["prog", "stats", &id, "--format", "json", "--", COMMAND, "prog", "run", &id, "--repeat", "100"]);
     if measured.err.contains("cannot turn on run-time statistics") {
-        return println!("SKIP: {}", measured.err);
+        return skip!("{}", measured.err);
     }
     let measured = ok(measured);
     let line: Value = measured.out.lines().filter_map(|line| serde_json::from_str(line).ok()).next().unwrap();
@@ -237,7 +238,7 @@ fn messages_are_printed_until_a_signal() {
     }
     let first = run(["prog", "tracelog", "--timeout", "0", "--count", "1"]);
     if first.exit == 2 {
-        return println!("SKIP: {}", first.err);
+        return skip!("{}", first.err);
     }
     let number = i32::try_from(std::process::id() % 10_000).unwrap();
     let text = u32::from_ne_bytes(*b"%d\n\0");
@@ -303,7 +304,7 @@ fn has_tracefs(test: &str) -> bool {
     match again.args(["--exact", test, "--nocapture"]).env(VARIABLE, "1").status() {
         Ok(status) if status.success() => {}
         Ok(status) if matches!(status.code(), Some(1 | 42)) => {
-            println!("SKIP: no tracefs can be mounted here")
+            skip!("no tracefs can be mounted here")
         }
         other => panic!("{test}: {other:?}"),
     }
@@ -319,7 +320,7 @@ fn the_stream_of_a_program_is_read_to_its_end() {
     let id = id_of(&pass);
     let read = run(["prog", "stream", &id]);
     if read.err.contains("streams need a kernel from 6.17") {
-        return println!("SKIP: {}", read.err);
+        return skip!("{}", read.err);
     }
     assert_eq!(ok(read).out, "");
     ok(run(["prog", "stream", &id, "--stderr", "--follow", "--timeout", "0"]));
@@ -356,10 +357,7 @@ fn terminating_signals() -> impl Iterator<Item = Signal> {
     let is_ignored = |signal: &Signal| {
         let is_ignored = has_signal("self", "SigIgn", *signal);
         if is_ignored {
-            println!(
-                "SKIP: this process ignores signal {}, and so do the commands that it starts",
-                signal.as_raw()
-            );
+            skip!("this process ignores signal {}, and so do the commands that it starts", signal.as_raw());
         }
         is_ignored
     };
@@ -380,7 +378,7 @@ fn a_signal_ends_a_batch_and_leaves_the_status_of_the_last_line() {
     let pass = pass();
     let id = id_of(&pass);
     if run(["prog", "stats", &id, "--duration", "0"]).exit != 0 {
-        return println!("SKIP: no run-time statistics");
+        return skip!("no run-time statistics");
     }
     let dir = tempfile::tempdir().unwrap();
     let end = |lines: String, signal| {
@@ -415,7 +413,7 @@ fn a_signal_ends_a_profile_which_prints_what_it_counted() {
     let id = id_of(&program);
     let probe = run(["prog", "profile", &id, "cpu_clock", "--duration", "0"]);
     if probe.exit == 2 {
-        return println!("SKIP: {}", probe.err);
+        return skip!("{}", probe.err);
     }
     for signal in terminating_signals() {
         let mut command = Command::new(COMMAND);

@@ -7,6 +7,7 @@ use super::{
     links::has_own_netns,
 };
 use core_relo_loader::sys::{self, MapFd};
+use core_relo_test_support::skip;
 use std::{
     fs,
     os::fd::AsFd as _,
@@ -139,13 +140,13 @@ fn a_link_without_replacement_or_with_a_map_is_explained() {
         refused(&wrong, "does not replace the map of a BPF_LINK_TYPE_STRUCT_OPS link by this one");
         fs::remove_dir_all(dir).unwrap();
     } else {
-        println!("SKIP: no link of struct_ops: {}", registered.out);
+        skip!("no link of struct_ops: {}", registered.out);
     }
     let pin = "/sys/fs/bpf/filter";
     let object = prebuilt("live/netfilter.bpf.o");
     let loaded = run(["load", text(&object), "--attach-to", "hook=netfilter:ipv4,input,5", "--pin", pin]);
     if loaded.exit != 0 {
-        return println!("SKIP: no link of netfilter: {}", loaded.out);
+        return skip!("no link of netfilter: {}", loaded.out);
     }
     let link = fs::read_dir(Path::new(pin).join("links")).unwrap().next().unwrap().unwrap().path();
     let wrong = run(["link", "update", "--pinned", text(&link), "/sys/fs/bpf/filter/hook"]);
@@ -160,7 +161,7 @@ fn a_pin_creates_its_directory_and_a_failed_one_leaves_none() {
     {
         return;
     }
-    let Ok(program) = load(XDP, 0, 2) else { return println!("SKIP: no XDP programs") };
+    let Ok(program) = load(XDP, 0, 2) else { return skip!("no XDP programs") };
     let id = id_of(&program);
     for (pin, what) in [
         ("/sys/fs/bpf/new/a.b", "names on a bpffs have no dots"),
@@ -231,7 +232,7 @@ fn places_that_do_not_exist_are_named() {
     if types().is_none() || !has_own_bpffs("refusals::places_that_do_not_exist_are_named") {
         return;
     }
-    let Ok(program) = load(PERF_EVENT, 0, 0) else { return println!("SKIP: no programs of perf events") };
+    let Ok(program) = load(PERF_EVENT, 0, 0) else { return skip!("no programs of perf events") };
     let (id, pin) = (id_of(&program), "/sys/fs/bpf/event");
     refused(&attach(&id, "cpu:99999", &["--pin", pin]), "cpu:99999: no such CPU: expected one from 0 to ");
     let ended = attach(&id, "pid:4194304", &["--pin", pin]);

@@ -6,6 +6,7 @@ use super::{
     fixture::*,
 };
 use core_relo_loader::sys;
+use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{fs, process::Command};
 
@@ -81,7 +82,7 @@ fn the_bytes_of_instructions_are_written_to_a_file() {
     if jited.exit == 0 {
         assert_ne!(fs::read(&path).unwrap(), written);
     } else {
-        println!("SKIP: machine code: {}", jited.err);
+        skip!("machine code: {}", jited.err);
         assert_eq!(fs::read(&path).unwrap(), written, "unchanged");
     }
 }
@@ -150,7 +151,7 @@ fn a_map_that_another_process_holds_is_read_only_by_force() {
         .output()
         .unwrap();
     if hidden.status.code() == Some(42) {
-        println!("SKIP: no tmpfs can be mounted over /proc here");
+        skip!("no tmpfs can be mounted over /proc here");
     } else {
         let text = String::from_utf8_lossy(&hidden.stderr);
         assert!(

@@ -6,6 +6,7 @@ use super::{
     fixture::*,
 };
 use core_relo_loader::{attach::Link, sys};
+use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -56,7 +57,7 @@ fn a_struct_ops_map_without_a_link_is_registered_until_it_is_unregistered() {
     let (object, name) = congestion_control(dir.path(), "struct_ops", "bpf_still");
     let registered = run(["struct_ops", "register", text(&object), "--format", "json"]);
     if registered.exit == 1 {
-        return println!("SKIP: {}", registered.out);
+        return skip!("{}", registered.out);
     }
     let line = &ok(registered).lines()[0];
     schema().check(REGISTERED, line);
@@ -108,7 +109,7 @@ fn a_struct_ops_map_with_a_link_is_registered_as_long_as_its_pin() {
     let pins = Path::new("/sys/fs/bpf/still");
     let without_pin = run(["struct_ops", "register", text(&object)]);
     if without_pin.exit == 1 {
-        return println!("SKIP: {}", without_pin.out);
+        return skip!("{}", without_pin.out);
     }
     assert!(
         without_pin.exit == 2 && without_pin.err.contains("map `still` is registered by a link"),
@@ -118,7 +119,7 @@ fn a_struct_ops_map_with_a_link_is_registered_as_long_as_its_pin() {
 
     let registered = run(["struct_ops", "register", text(&object), text(pins), "--format", "json"]);
     if registered.exit == 1 && registered.out.contains("struct_ops") {
-        return println!("SKIP: {}", registered.out);
+        return skip!("{}", registered.out);
     }
     let line = &ok(registered).lines()[0];
     schema().check(REGISTERED, line);
@@ -190,7 +191,7 @@ fn an_iterator_is_pinned_and_read() {
     let pin = Path::new("/sys/fs/bpf/tasks");
     let pinned = run(["iter", "pin", text(&prebuilt("live/iter_task.bpf.o")), text(pin), "--format", "json"]);
     if pinned.exit == 1 {
-        return println!("SKIP: {}", pinned.out);
+        return skip!("{}", pinned.out);
     }
     let line = &ok(pinned).lines()[0];
     schema().check("iter pin", line);
@@ -227,9 +228,7 @@ fn an_iterator_of_a_map_needs_the_map() {
     let pin = "/sys/fs/bpf/elements";
     let without = run(["iter", "pin", text(&object), pin]);
     if without.out.contains("EPERM") {
-        println!(
-            "SKIP services::an_iterator_of_a_map_needs_the_map: a policy refuses iterators of map elements"
-        );
+        skip!("a policy refuses iterators of map elements");
         return;
     }
     let what = "(this iterator needs a map as its target); name the map with --map\n";
@@ -282,9 +281,9 @@ fn only_links_of_iterators_are_read() {
     let load = sys::ProgLoad { prog_type: 17, insns: &code, license: b"GPL", ..sys::ProgLoad::default() };
     let prog = sys::prog_load(&load, &mut []).unwrap();
     let Ok(link) = sys::raw_tracepoint_open(Some(c"sched_process_exit"), &prog, 0) else {
-        return println!("SKIP: no raw tracepoint");
+        return skip!("no raw tracepoint");
     };
-    let Ok(info) = sys::link_info(&link) else { return println!("SKIP: no links of raw tracepoints") };
+    let Ok(info) = sys::link_info(&link) else { return skip!("no links of raw tracepoints") };
     let wrong = run(["iter", "read", &info.id.to_string()]);
     assert!(wrong.exit == 2 && wrong.err.contains("is no link of an iterator"), "{wrong:?}");
 }
@@ -299,7 +298,7 @@ fn delegated_rights_of_a_bpffs_are_listed() {
     let mounted = Command::new("mount").args(["-t", "bpf", "-o", options, "bpf"]).arg(dir.path()).output();
     match mounted {
         Ok(mounted) if mounted.status.success() => {}
-        other => return println!("SKIP: no rights are delegated here: {other:?}"),
+        other => return skip!("no rights are delegated here: {other:?}"),
     }
     let lines = ok(run(["token", "list", text(dir.path()), "--format", "json"])).lines();
     schema().check("token list", &lines[0]);

@@ -160,6 +160,7 @@ mod tests {
         *,
     };
     use core_relo::Endian;
+    use core_relo_test_support::skip;
     use object::elf;
     use std::path::Path;
 
@@ -193,7 +194,7 @@ mod tests {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let libc =
             maps.lines().filter_map(|l| l.split_ascii_whitespace().nth(5)).find(|p| p.contains("/libc.so"));
-        let Some(libc) = libc else { return println!("SKIP: no shared C library here") };
+        let Some(libc) = libc else { return skip!("no shared C library here") };
         let libc = Binary::open(Path::new(libc)).unwrap();
         let plain = libc.find_function("getppid", EntryPoint::Local).unwrap();
         assert!(libc.find_function("getppid@NO_SUCH", EntryPoint::Local).is_err());

@@ -154,6 +154,7 @@ mod tests {
         *,
     };
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::{fs, os::unix::fs::MetadataExt as _};
 
     /// The commands that give a shell another root directory: in this mount namespace and in another one.
@@ -167,7 +168,7 @@ mod tests {
             UprobeOptions { function: Some("write"), pid: Some(shell.pid()), ..UprobeOptions::default() };
         let link = match uprobe(prog.fd(), binary, &options) {
             Err(e) if matches!(e.errno().map(|errno| errno.0), Some(libc::EPERM | libc::EOPNOTSUPP)) => {
-                return println!("SKIP: {e}");
+                return skip!("{e}");
             }
             link => link.unwrap(),
         };

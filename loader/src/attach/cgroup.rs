@@ -164,6 +164,7 @@ mod tests {
         test_support::{Cgroup, Counting, in_own_network, kernel_before},
     };
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     fn program(kind: ProgramType, attach_type: AttachType) -> Option<Counting> {
         Counting::load(kind, Some(attach_type), 1)
@@ -280,12 +281,12 @@ mod tests {
         };
         match cgroup(b.fd(), group.fd(), attach_type, &options) {
             Ok(_b) => assert_eq!(ids(&group, attach_type), [b.id(), a.id()]),
-            Err(e) => println!("SKIP: no order of cgroup links: {e}"),
+            Err(e) => skip!("no order of cgroup links: {e}"),
         }
         let options = CgroupOptions { preorder: true, ..CgroupOptions::default() };
         match cgroup(c.fd(), group.fd(), attach_type, &options) {
             Ok(link) => c.fires(link, || group.act("sysctl")),
-            Err(e) => println!("SKIP: no preorder: {e}"),
+            Err(e) => skip!("no preorder: {e}"),
         }
     }
 

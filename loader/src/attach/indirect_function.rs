@@ -193,6 +193,7 @@ mod tests {
     use core::ffi::c_char;
     use core_relo::Endian;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::path::PathBuf;
 
     /// Returns the C library of this process, and the file offset of the implementation of `strlen` that this process calls.
@@ -204,14 +205,14 @@ mod tests {
         let path =
             maps.lines().filter_map(|l| l.split_ascii_whitespace().nth(5)).find(|p| p.contains("/libc.so"));
         let Some(path) = path.map(PathBuf::from) else {
-            println!("SKIP: no shared C library here");
+            skip!("no shared C library here");
             return None;
         };
         let binary = Binary::open(&path).unwrap();
         let mapped = ProcessMaps::read(&binary, std::process::id()).unwrap().of_binary(&binary);
         let code = mapped.iter().find(|m| (m.start..m.end).contains(&address));
         let Some(code) = code else {
-            println!("SKIP: the address of strlen is not in the C library");
+            skip!("the address of strlen is not in the C library");
             return None;
         };
         let offset = address.checked_sub(code.start).and_then(|within| within.checked_add(code.offset))?;
@@ -224,7 +225,7 @@ mod tests {
         let binary = Binary::open(&path).unwrap();
         let own = Some(std::process::id());
         if binary.find_function("strlen", EntryPoint::Local).is_ok() {
-            return println!("SKIP: strlen is no indirect function here");
+            return skip!("strlen is no indirect function here");
         }
         assert_eq!(binary.find_function_of(own, "strlen", EntryPoint::Local), Ok(expected));
         assert_eq!(binary.find_functions_of(own, &["strlen"]), Ok(vec![expected]));
@@ -246,7 +247,7 @@ mod tests {
         let mut found = [None; 2];
         process.find_imports(&functions, &mut found).unwrap();
         if binary.find_function("strlen", EntryPoint::Local).is_ok() {
-            return println!("SKIP: strlen is no indirect function here");
+            return skip!("strlen is no indirect function here");
         }
         assert_eq!(found, [None, Some(expected)]);
     }
@@ -265,7 +266,7 @@ mod tests {
                     Some(crate::sys::Errno(libc::EPERM | libc::EACCES | libc::ENOENT))
                 ) =>
             {
-                return println!("SKIP: {e}");
+                return skip!("{e}");
             }
             link => link.unwrap(),
         };

@@ -66,6 +66,7 @@ mod tests {
         xdp,
     };
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     #[test]
     fn all_programs_of_an_interface_are_found() {
@@ -94,7 +95,7 @@ mod tests {
                     let [(AttachType::TcxEgress, attached)] = &found.links[..] else { panic!("{found:?}") };
                     assert_eq!(attached.prog_ids, [c.id()]);
                 }
-                Err(e) => println!("SKIP: {e}"),
+                Err(e) => skip!("{e}"),
             }
         });
     }

@@ -245,6 +245,7 @@ mod tests {
     };
     use core_relo::btf::Kind;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::io::Read as _;
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
     #[test]
     fn an_iterators_output_is_read() {
         if Endian::native() == Endian::Big {
-            return println!("SKIP: the two bytes are those of a little-endian word");
+            return skip!("the two bytes are those of a little-endian word");
         }
         let Some(prog) = load_writer("bpf_iter_task") else { return };
         let all = iter(prog.fd(), &IterOptions::default()).unwrap();

@@ -200,6 +200,7 @@ mod tests {
         *,
     };
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     fn assert_fires(attach: impl Fn(BorrowedFd<'_>) -> Result<Link, AttachError>, cookie: u64) {
         let Some(counter) = Counter::new() else { return };
@@ -211,10 +212,10 @@ mod tests {
         let Some(prog) = prog else { return };
         let link = match attach(prog.fd()) {
             Err(AttachError::Target { problem, .. }) if problem.contains("CONFIG_KPROBE_EVENTS") => {
-                return println!("SKIP: {problem}");
+                return skip!("{problem}");
             }
             Err(e @ AttachError::Kernel { errno: Errno(libc::EOPNOTSUPP), .. }) => {
-                return println!("SKIP: {e}");
+                return skip!("{e}");
             }
             link => link.unwrap(),
         };
@@ -244,7 +245,7 @@ mod tests {
         let function = syscall_function("getppid");
         for mode in [ProbeMode::Legacy, ProbeMode::Perf, ProbeMode::Link, ProbeMode::Auto] {
             if Pmu::kprobe().is_none() && mode != ProbeMode::Legacy {
-                println!("SKIP: no kprobe PMU for {mode:?}");
+                skip!("no kprobe PMU for {mode:?}");
                 continue;
             }
             for retprobe in [false, true] {
@@ -277,7 +278,7 @@ mod tests {
             found.next().filter(|address| *address != 0)
         };
         let addresses = address_of(&syscall_function("getppid")).zip(address_of("_text"));
-        let Some((function, text)) = addresses else { return println!("SKIP: the kernel hides addresses") };
+        let Some((function, text)) = addresses else { return skip!("the kernel hides addresses") };
         if Pmu::kprobe().is_none() && !tracefs_or_skip() {
             return;
         }
@@ -293,7 +294,7 @@ mod tests {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::Kprobe, 0, &counter) else { return };
         if Pmu::kprobe().is_none() {
-            return println!("SKIP: no kprobe PMU");
+            return skip!("no kprobe PMU");
         }
         let options = KprobeOptions { offset: 4, ..KprobeOptions::default() };
         let e = kprobe(prog.fd(), "no_such_function", &options).unwrap_err();
@@ -307,7 +308,7 @@ mod tests {
     fn function_exists_distinguishes_existing_and_missing_functions() {
         match function_exists("no_such_function") {
             Ok(found) => assert!(!found),
-            Err(e) => return println!("SKIP: no kprobes: {e}"),
+            Err(e) => return skip!("no kprobes: {e}"),
         }
         assert_eq!(function_exists("do_exit"), Ok(true));
         assert_eq!(function_exists("a\0b"), Err(Errno(libc::EINVAL)));

@@ -218,6 +218,7 @@ mod tests {
         *,
     };
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     #[test]
     fn matching_functions_are_found_in_each_list() {
@@ -265,7 +266,7 @@ mod tests {
             (KprobeSet::Pattern("*_sys_getppi?"), MultiKind::Session),
         ] {
             if !cfg!(target_arch = "x86_64") {
-                return println!("SKIP: names of x86-64");
+                return skip!("names of x86-64");
             }
             let expected = match kind {
                 MultiKind::Session => AttachType::TraceKprobeSession,
@@ -277,10 +278,10 @@ mod tests {
             let options = KprobeMultiOptions { kind, ..KprobeMultiOptions::default() };
             let link = match kprobe_multi(prog.fd(), set, &options) {
                 Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL | libc::EOPNOTSUPP), .. }) => {
-                    return println!("SKIP: {e}");
+                    return skip!("{e}");
                 }
                 // Without tracefs, the list may contain functions that cannot be traced.
-                Err(e) if tracefs::root().is_err() => return println!("SKIP: {e}"),
+                Err(e) if tracefs::root().is_err() => return skip!("{e}"),
                 link => link.unwrap(),
             };
             let before = counter.count();

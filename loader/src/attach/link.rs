@@ -261,6 +261,7 @@ mod tests {
     };
     use alloc::sync::Arc;
     use core_relo_object::object::{AttachType, ProgramType};
+    use core_relo_test_support::skip;
     use std::{os::unix::fs::PermissionsExt as _, sync::Mutex};
 
     const AT: AttachType = AttachType::CgroupDevice;
@@ -268,7 +269,7 @@ mod tests {
     fn attached(prog: &Counting, group: &Cgroup) -> Option<Link> {
         let link = cgroup(prog.fd(), group.fd(), AT, &CgroupOptions::default()).unwrap();
         if link.fd().is_none() {
-            println!("SKIP: no links of cgroups");
+            skip!("no links of cgroups");
             return None;
         }
         Some(link)

@@ -24,6 +24,7 @@ mod tests {
     use super::*;
     use crate::attach::{QueryTarget, query, test_support::Counting};
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::fs::File;
 
     #[test]
@@ -33,7 +34,7 @@ mod tests {
         let null = File::open("/dev/null").unwrap();
         let error = lirc(other.fd(), null.as_fd()).unwrap_err().to_string();
         assert!(error.starts_with("a lirc device: cannot attach: "), "{error}");
-        let Ok(device) = File::open("/dev/lirc0") else { return println!("SKIP: no /dev/lirc0") };
+        let Ok(device) = File::open("/dev/lirc0") else { return skip!("no /dev/lirc0") };
         let Some(prog) = Counting::load(ProgramType::LircMode2, Some(AttachType::LircMode2), 0) else {
             return;
         };

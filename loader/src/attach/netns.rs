@@ -45,6 +45,7 @@ mod tests {
     };
     use core::net::Ipv4Addr;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::{
         fs::File,
         net::{TcpListener, TcpStream},
@@ -83,7 +84,7 @@ mod tests {
             let mut link = match netns(prog.fd(), netns_file.as_fd(), attach_type) {
                 Ok(link) => link,
                 // A flow dissector of the initial namespace excludes all others.
-                Err(e) if e.to_string().contains("EEXIST") => return println!("SKIP: {e}"),
+                Err(e) if e.to_string().contains("EEXIST") => return skip!("{e}"),
                 Err(e) => panic!("{e}"),
             };
             let again = netns(other.fd(), netns_file.as_fd(), attach_type).unwrap_err().to_string();

@@ -236,6 +236,7 @@ mod tests {
     };
     use core::time::Duration;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::time::Instant;
 
     fn spin_until(counter: &Counter) -> bool {
@@ -257,7 +258,7 @@ mod tests {
             let event = match open_perf_counter(PerfCounter::CpuClock, sample, Some(std::process::id()), None)
             {
                 Ok(event) => event,
-                Err(e) => return println!("SKIP: {e}"),
+                Err(e) => return skip!("{e}"),
             };
             // The counter counts one thread, so it needs the id of this thread.
             let tid = std::fs::read_link("/proc/thread-self").unwrap();
@@ -297,7 +298,7 @@ mod tests {
             Some(std::process::id()),
             None,
         );
-        let Ok(event) = opened else { return println!("SKIP: no software events") };
+        let Ok(event) = opened else { return skip!("no software events") };
         let options = PerfEventOptions { cookie: 1, force_ioctl: true, dont_enable: false };
         let e = perf_event(prog.fd(), event, &options).unwrap_err();
         assert!(matches!(e, AttachError::Kernel { errno: Errno(libc::EOPNOTSUPP), .. }), "{e}");

@@ -67,13 +67,14 @@ mod tests {
     use crate::{
         attach::{
             QueryTarget, query,
-            test_support::{Counting, eventually, in_own_network, kernel_before, skip},
+            test_support::{Counting, eventually, in_own_network, kernel_before, ok_or_skip},
         },
         sys::{MapCreate, MapFd},
     };
     use core::net::Ipv4Addr;
     use core_relo::Endian;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::{
         io::{Read as _, Write as _},
         net::{TcpListener, TcpStream},
@@ -93,7 +94,7 @@ mod tests {
     fn sockmap_or_skip() -> Option<MapFd> {
         let map =
             MapCreate { map_type: 15, key_size: 4, value_size: 4, max_entries: 1, ..MapCreate::default() };
-        Some(MapFd::new(skip("a sockmap", sys::map_create(&map))?).unwrap())
+        Some(MapFd::new(ok_or_skip("a sockmap", sys::map_create(&map))?).unwrap())
     }
 
     #[test]
@@ -115,7 +116,7 @@ mod tests {
                     let link = attach(prog.fd(), map_fd, attach_type).unwrap();
                     match query(QueryTarget::Sockmap(map_fd), attach_type) {
                         Ok(attached) => assert_eq!(attached.prog_ids, [prog.id()]),
-                        Err(e) => println!("SKIP: {e}"),
+                        Err(e) => skip!("{e}"),
                     }
                     let (mut near, mut far) = connected(&map);
                     let mut got = [0; 2];
@@ -164,7 +165,7 @@ mod tests {
         second.update(a.fd()).unwrap();
         match query(QueryTarget::Sockmap(map_fd), attach_type) {
             Ok(attached) => assert_eq!(attached.prog_ids, [a.id()]),
-            Err(e) => println!("SKIP: {e}"),
+            Err(e) => skip!("{e}"),
         }
         second.detach().unwrap();
     }

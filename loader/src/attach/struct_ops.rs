@@ -97,7 +97,7 @@ impl Attachment for StructOpsAttachment {
 mod tests {
     use super::*;
     use crate::{
-        attach::test_support::{Counting, eventually, in_own_network, skip},
+        attach::test_support::{Counting, eventually, in_own_network, ok_or_skip},
         sys::{BtfLoad, MapCreate},
     };
     use core::net::Ipv4Addr;
@@ -106,6 +106,7 @@ mod tests {
         btf::{Btf, Builder, Kind},
     };
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
     use std::{
         io::{Read as _, Write as _},
         net::{TcpListener, TcpStream},
@@ -119,7 +120,7 @@ mod tests {
     fn btf() -> Option<Btf<'static>> {
         let found = crate::target::kernel().ok().map(|kernel| kernel.parse_unvalidated(None).unwrap());
         if found.is_none() {
-            println!("SKIP: the kernel has no BTF");
+            skip!(Btf, "the kernel has no BTF");
         }
         found
     }
@@ -153,7 +154,7 @@ mod tests {
             let mut any = Builder::new(Endian::native());
             any.int("int", 4, 1);
             let load = BtfLoad { btf: &any.finish(), ..BtfLoad::default() };
-            let any = skip("a BTF", sys::btf_load(&load, &mut []))?;
+            let any = ok_or_skip("a BTF", sys::btf_load(&load, &mut []))?;
             let map = MapCreate {
                 map_type: 26,
                 btf: Some(any.as_fd()),
@@ -167,10 +168,10 @@ mod tests {
             };
             let map = match sys::map_create(&map) {
                 Err(Errno(libc::EINVAL)) if map_flags != 0 => {
-                    println!("SKIP: no links of struct_ops");
+                    skip!("no links of struct_ops");
                     return None;
                 }
-                made => MapFd::new(skip("a struct_ops map", made)?).unwrap(),
+                made => MapFd::new(ok_or_skip("a struct_ops map", made)?).unwrap(),
             };
             let mut value = vec![0; usize::try_from(size).unwrap()];
             let (data, _) = member(btf, VALUE, b"data");

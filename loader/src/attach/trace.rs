@@ -143,12 +143,13 @@ mod tests {
     use crate::sys::TestRun;
     use core_relo::btf::Kind;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     fn link_or_skip(link: Result<Link, AttachError>) -> Option<Link> {
         match link {
             // The kernel has no trampolines, or a policy forbids tracing.
             Err(e @ AttachError::Kernel { errno: Errno(ENOTSUPP | libc::EPERM), .. }) => {
-                println!("SKIP: {e}");
+                skip!("{e}");
                 None
             }
             link => Some(link.unwrap()),
@@ -205,7 +206,7 @@ mod tests {
             Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL), .. }) => {
                 assert!(e.to_string().contains("too old for a cookie"), "{e}");
             }
-            Err(e) => println!("SKIP: {e}"),
+            Err(e) => skip!("{e}"),
         }
     }
 
@@ -222,7 +223,7 @@ mod tests {
         if active.split(',').any(|name| name.trim() == "bpf") {
             assert!(counter.count() > 0);
         } else {
-            println!("SKIP: `bpf` is not among the kernel's LSMs ({active}), so its hooks do not run");
+            skip!("`bpf` is not among the kernel's LSMs ({active}), so its hooks do not run");
         }
         link.detach().unwrap();
         assert!(stops(&counter, open));

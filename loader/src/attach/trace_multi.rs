@@ -105,6 +105,7 @@ mod tests {
     };
     use crate::sys::{Errno, TestRun};
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     #[test]
     fn one_link_traces_many_functions() {
@@ -122,7 +123,7 @@ mod tests {
             let Some(prog) = prog else { return };
             let link = match trace_multi(prog.fd(), attach_type, functions, &options) {
                 Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL | libc::EPERM | ENOTSUPP), .. }) => {
-                    println!("SKIP: {e}");
+                    skip!("{e}");
                     return;
                 }
                 link => link.unwrap(),

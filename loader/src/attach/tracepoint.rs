@@ -86,6 +86,7 @@ mod tests {
     };
     use crate::sys::Errno;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     #[test]
     fn a_tracepoint_runs_its_program_with_the_cookie() {
@@ -96,7 +97,7 @@ mod tests {
         let Some(prog) = Program::with_cookie(ProgramType::Tracepoint, 0, &counter) else { return };
         let link = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", &TracepointOptions { cookie: 77 });
         let link = match link {
-            Err(e @ AttachError::Kernel { errno: Errno(libc::ENOENT), .. }) => return println!("SKIP: {e}"),
+            Err(e @ AttachError::Kernel { errno: Errno(libc::ENOENT), .. }) => return skip!("{e}"),
             link => link.unwrap(),
         };
         getppid();
@@ -118,7 +119,7 @@ mod tests {
         let options = TracepointOptions::default();
         let error = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", &options).unwrap_err().to_string();
         if error.contains("ENOENT") {
-            return println!("SKIP: {error}");
+            return skip!("{error}");
         }
         assert!(error.contains("EACCES") && error.contains("beyond the record of the tracepoint"), "{error}");
     }

@@ -224,6 +224,7 @@ mod tests {
     };
     use core::hint::black_box;
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     #[inline(never)]
     fn probe_target(n: u64) -> u64 {
@@ -249,7 +250,7 @@ mod tests {
     fn attach(prog: &Program, options: &UprobeOptions<'_>) -> Option<Link> {
         match uprobe(prog.fd(), "/proc/self/exe", options) {
             Err(e @ AttachError::Kernel { errno: Errno(libc::EOPNOTSUPP), .. }) => {
-                println!("SKIP: {e}");
+                skip!("{e}");
                 None
             }
             link => Some(link.unwrap()),
@@ -335,7 +336,7 @@ mod tests {
             let options = UprobeOptions { function: Some(function), cookie: 99, ..UprobeOptions::default() };
             let link = match uprobe(prog.fd(), elf.path(), &options) {
                 Err(e @ AttachError::Kernel { errno: Errno(libc::EOPNOTSUPP), .. }) => {
-                    return println!("SKIP: {e}");
+                    return skip!("{e}");
                 }
                 link => link.unwrap(),
             };

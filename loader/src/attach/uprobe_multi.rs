@@ -220,6 +220,7 @@ mod tests {
         *,
     };
     use core_relo_object::object::ProgramType;
+    use core_relo_test_support::skip;
 
     #[test]
     fn one_link_probes_many_locations() {
@@ -273,7 +274,7 @@ mod tests {
             let Some(prog) = loaded else { continue };
             let link = match uprobe_multi(prog.fd(), elf.path(), locations, &options) {
                 Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL), .. }) => {
-                    println!("SKIP: {e}");
+                    skip!("{e}");
                     continue;
                 }
                 link => link.unwrap(),
@@ -299,7 +300,7 @@ mod tests {
             let link = match uprobe_multi_file(prog.fd(), &file, locations, &UprobeMultiOptions::default()) {
                 Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL), .. }) => {
                     assert!(e.to_string().contains("needs a kernel from 7.2"), "{e}");
-                    println!("SKIP: {e}");
+                    skip!("{e}");
                     return;
                 }
                 link => link.unwrap(),

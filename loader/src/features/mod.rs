@@ -100,12 +100,13 @@ pub fn probe_feature(feature: Feature) -> ProbeResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_test_support::skip;
 
     #[test]
     fn the_running_kernel_has_the_features_of_5_10() {
         let running = running();
         if !running.has(Feature::Btf) {
-            return println!("SKIP: no BTF can be loaded here");
+            return skip!(Root, "no BTF can be loaded here");
         }
         // These tests run on kernels from 5.10.
         for feature in

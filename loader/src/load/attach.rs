@@ -151,6 +151,7 @@ mod tests {
         object::Object,
         test_support::{TestObject, returns},
     };
+    use core_relo_test_support::skip;
 
     #[test]
     fn programs_of_other_kinds_do_not_depend_on_the_maps_of_usdt() {
@@ -165,7 +166,7 @@ mod tests {
         let object = Object::parse(&bytes).unwrap();
         let loaded = match Loader::new(&object).load() {
             Ok(loaded) => loaded,
-            Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+            Err(e) => return skip!(Root, "nothing can be loaded here: {e}"),
         };
         loaded.attach("enter").unwrap().detach().unwrap();
         match loaded.attach("probe") {

@@ -257,6 +257,7 @@ mod tests {
         object::Object,
         test_support::{TestObject, returns},
     };
+    use core_relo_test_support::skip;
 
     /// Loads an object with a program for each kind of target. `None` where nothing can be loaded.
     fn load() -> Option<Loaded> {
@@ -271,7 +272,7 @@ mod tests {
         m.program("enter", "raw_tp", &returns(0));
         let bytes = m.bytes();
         let object = Object::parse(&bytes).unwrap();
-        Loader::new(&object).load().inspect_err(|e| println!("SKIP: nothing can be loaded here: {e}")).ok()
+        Loader::new(&object).load().inspect_err(|e| skip!(Root, "nothing can be loaded here: {e}")).ok()
     }
 
     #[test]

@@ -237,6 +237,7 @@ mod tests {
         sys,
     };
     use core_relo_object::object::{AttachType, ProgramType};
+    use core_relo_test_support::skip;
 
     /// An attachment without a kernel link.
     #[derive(Debug)]
@@ -280,7 +281,7 @@ mod tests {
         // The longer name does not fit into a file name.
         let mut links = [attached().with_label(format!("cgroup:/{}", "a/".repeat(200))), attached()];
         if links.iter().any(|link| link.fd().is_none()) {
-            return println!("SKIP: no links of cgroups");
+            return skip!("no links of cgroups");
         }
         let test = "load::pins::tests::if_one_link_cannot_be_pinned_none_is";
         let Some(bpffs) = rerun_with_bpffs(test) else { return };

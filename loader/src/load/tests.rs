@@ -13,13 +13,14 @@ use core_relo_object::{
     object::Object,
     test_support::{SectionKind, SymbolKind, TestObject, call, exit, load, returns},
 };
+use core_relo_test_support::skip;
 
 /// Returns the error of an object that the running kernel must refuse. Skips the test if this process may load nothing.
 fn refused(object: TestObject) -> Option<LoadError> {
     let mut minimal = TestObject::new();
     minimal.program("main", "socket", &returns(0));
     if let Some(e) = load_error(minimal) {
-        println!("SKIP: nothing can be loaded here: {e}");
+        skip!(Root, "nothing can be loaded here: {e}");
         return None;
     }
     let error = load_error(object);
@@ -36,7 +37,7 @@ fn load_error(object: TestObject) -> Option<LoadError> {
 /// Creates the maps of a plan. Skips the test if this process may load nothing.
 fn prepared(plan: &LoadPlan) -> Option<Prepared<'_, RunningKernel>> {
     let prepared = prepare(plan, &RunningKernel);
-    prepared.inspect_err(|e| println!("SKIP: nothing can be loaded here: {e}")).ok()
+    prepared.inspect_err(|e| skip!(Root, "nothing can be loaded here: {e}")).ok()
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn an_exclusive_map_is_for_its_program_only() {
     let plan = loader.plan().unwrap();
     let mut prepared = match prepare(&plan, &RunningKernel) {
         Ok(prepared) => prepared,
-        Err(e) => return println!("SKIP: {e}"),
+        Err(e) => return skip!("{e}"),
     };
     prepared.load_program("owner").unwrap_or_else(|e| panic!("{e}"));
     let refused = prepared.load_program("stranger").unwrap_err();
@@ -221,7 +222,7 @@ fn an_error_without_a_verifier_log_is_one_line() {
     loader.program_mut("main").flags = 1 << 31;
     match loader.load() {
         Ok(_) => panic!("no kernel knows the flag"),
-        Err(e) if e.errno() == Some(Errno(libc::EPERM)) => println!("SKIP: nothing can be loaded here: {e}"),
+        Err(e) if e.errno() == Some(Errno(libc::EPERM)) => skip!(Root, "nothing can be loaded here: {e}"),
         Err(e) => {
             let text = e.to_string();
             let expected = "bad: program `main` (section socket): refused by the kernel: EINVAL: Invalid argument (the verifier's \
@@ -266,10 +267,10 @@ fn a_program_that_does_not_fit_the_owner_of_its_map_is_explained() {
 #[test]
 fn programs_of_two_members_of_struct_ops_that_share_a_program_array_are_explained() {
     let kernel = running_kernel_btf();
-    let Ok(types) = kernel.vmlinux() else { return println!("SKIP: the kernel's BTF cannot be read") };
+    let Ok(types) = kernel.vmlinux() else { return skip!("the kernel's BTF cannot be read") };
     let has_struct = types.find(b"bpf_struct_ops_tcp_congestion_ops", Kind::Struct).is_some();
     if !has_struct || OwnerRule::AttachType.is_compared_by(types) != Some(true) {
-        return println!("SKIP: the kernel does not compare members of struct_ops");
+        return skip!("the kernel does not compare members of struct_ops");
     }
     let mut m = TestObject::new();
     let proto = m.types.func_proto(m.int, &[]);
@@ -382,9 +383,7 @@ fn a_map_that_every_kernel_refuses_is_the_cause_although_the_btf_is_refused_too(
     let plan = Loader::new(&object).plan().unwrap();
     let Err(error) = prepare(&plan, &RunningKernel) else { panic!("the map is refused") };
     if matches!(&error, LoadError::Kernel { errno, .. } if errno.0 == libc::EPERM) {
-        println!(
-            "SKIP a_map_that_every_kernel_refuses_is_the_cause_although_the_btf_is_refused_too: no privileges"
-        );
+        skip!("no privileges");
         return;
     }
     let text = error.to_string();

@@ -47,12 +47,13 @@ mod tests {
     use crate::maps::{PerCpuArray, PerCpuHashMap};
     use crate::{live_test_support::map, sys::possible_cpus};
     use core_relo_object::object::MapType;
+    use core_relo_test_support::skip;
 
     /// Returns whether the kernel knows the flags. An error must name them.
     fn is_supported<T: core::fmt::Debug>(result: &Result<T, MapError>) -> bool {
         let Err(e) = result else { return true };
         assert!(e.to_string().contains("Linux 7.2 can do so"), "{e}");
-        println!("SKIP: {e}");
+        skip!("{e}");
         false
     }
 

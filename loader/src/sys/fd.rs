@@ -17,6 +17,7 @@ pub(super) fn beyond_stdio(fd: OwnedFd) -> Result<OwnedFd, Errno> {
 #[cfg(test)]
 mod tests {
     use crate::sys::{self, Epoll, Errno, testing::close_stdin};
+    use core_relo_test_support::skip;
     use std::{
         os::fd::{AsFd, AsRawFd as _},
         process::Command,
@@ -58,7 +59,7 @@ mod tests {
     fn check(what: &str, made: Result<impl AsFd, Errno>) {
         match made {
             Ok(fd) => assert!(fd.as_fd().as_raw_fd() > 2, "{what}"),
-            Err(e) => println!("SKIP: {what}: {e}"),
+            Err(e) => skip!("{what}: {e}"),
         }
     }
 }

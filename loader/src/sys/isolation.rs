@@ -173,6 +173,7 @@ fn close_range(first: u32, last: u32, flags: libc::c_uint) -> Result<(), Errno> 
 mod tests {
     use super::{Errno, IsolationError, IsolationStep, call_isolated};
     use crate::sys::testing::forbid_close_range;
+    use core_relo_test_support::skip;
     use std::{
         fs::{self, File},
         io::Read as _,
@@ -231,7 +232,7 @@ mod tests {
         let error = thread::spawn(|| {
             let kept = File::open("/dev/null").unwrap();
             if let Err(errno) = forbid_close_range() {
-                println!("SKIP: no seccomp filter here: {errno}");
+                skip!("no seccomp filter here: {errno}");
                 return None;
             }
             let called = call_isolated(kept.as_fd(), || -> Result<((), Vec<RawFd>), Errno> {

@@ -138,6 +138,7 @@ pub(crate) fn own_pidfd() -> std::os::fd::OwnedFd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_test_support::skip;
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no madvise")]
@@ -148,7 +149,7 @@ mod tests {
             assert!(bytes.len() == len && bytes.iter().all(|byte| *byte == 7), "{len}");
         }
         if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
-            return println!("SKIP: a kernel without transparent huge pages");
+            return skip!("a kernel without transparent huge pages");
         }
         let mut bytes = Vec::with_capacity(8 << 20);
         prefer_huge_pages(&mut bytes);

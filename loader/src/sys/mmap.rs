@@ -139,6 +139,7 @@ fn is_btf(file: &File) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_test_support::skip;
     use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
             || trusted_user().is_none()
         {
             fs::remove_file(&path).unwrap();
-            return println!("SKIP: nothing in {} would be mapped", std::env::temp_dir().display());
+            return skip!("nothing in {} would be mapped", std::env::temp_dir().display());
         }
         let mapped = [0o600, 0o644, 0o664, 0o646].map(|mode| {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
@@ -194,11 +195,11 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn the_kernels_btf_is_mapped_where_allowed_and_reads_the_same() {
         let path = "/sys/kernel/btf/vmlinux";
-        let Ok(file) = File::open(path) else { return println!("SKIP: no {path}") };
+        let Ok(file) = File::open(path) else { return skip!("no {path}") };
         let bytes = fs::read(path).unwrap();
         match FileMapping::new_sysfs(&file, u64::try_from(bytes.len()).unwrap()) {
             Ok(map) => assert!(map.as_ref() == bytes),
-            Err(e) => println!("SKIP: cannot map {path}: {e}"),
+            Err(e) => skip!("cannot map {path}: {e}"),
         }
         assert!(
             FileMapping::new_sysfs(&file, u64::try_from(bytes.len() + 1).unwrap()).is_err(),

@@ -206,6 +206,7 @@ fn ioctl(event: impl AsFd, request: c_ulong, argument: c_long) -> Result<(), Err
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_test_support::skip;
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no perf_event_open")]
@@ -221,7 +222,7 @@ mod tests {
                 assert_eq!(perf_enable(&event), Ok(()));
                 assert_eq!(perf_disable(&event), Ok(()));
             }
-            Err(e) => println!("SKIP: perf_event_open: {e}"),
+            Err(e) => skip!("perf_event_open: {e}"),
         }
         let nothing = PerfEventOpen { kind: 0xffff, ..clock };
         assert!(perf_event_open(&nothing).is_err());

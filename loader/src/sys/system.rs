@@ -23,15 +23,16 @@ pub(crate) fn machine() -> Result<String, Errno> {
 
 #[cfg(test)]
 mod tests {
+    use core_relo_test_support::skip;
     #[test]
     #[cfg_attr(miri, ignore = "the interpreter does not read /proc")]
     fn the_machine_is_the_kernels_architecture() {
         let Ok(kernel) = std::fs::read_to_string("/proc/sys/kernel/arch") else {
-            return println!("SKIP: the kernel has no file with its architecture");
+            return skip!("the kernel has no file with its architecture");
         };
         let is_emulated = kernel.trim_end() != super::machine().unwrap() && cfg!(not(target_arch = "x86_64"));
         if is_emulated {
-            return println!("SKIP: the emulator has an architecture of its own");
+            return skip!("the emulator has an architecture of its own");
         }
         assert_eq!(super::machine().unwrap(), kernel.trim_end());
     }

@@ -202,6 +202,7 @@ mod tests {
         btf::{Builder, Kind, Type},
     };
     use core_relo_object::target::MIN_TYPES_TO_CHECK_ORDER;
+    use core_relo_test_support::skip;
     use std::{fs, os::unix::fs::symlink};
 
     /// A linear search finds a type that is out of order, a binary search does not.
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn only_the_kernels_own_btf_in_sysfs_is_trusted() {
         let path = Path::new("/sys/kernel/btf/vmlinux");
-        let Ok(bytes) = fs::read(path) else { return println!("SKIP: no {}", path.display()) };
+        let Ok(bytes) = fs::read(path) else { return skip!("no {}", path.display()) };
         let dir = std::env::temp_dir().join(format!("core-relo-sysfs-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let (link, copy) = (dir.join("link"), dir.join("copy"));

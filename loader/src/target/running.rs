@@ -76,11 +76,12 @@ pub fn running_kernel_btf() -> Arc<KernelBtf> {
 mod tests {
     use super::*;
     use core_relo::btf::Kind;
+    use core_relo_test_support::skip;
 
     #[test]
     fn the_running_kernels_types_are_shared_while_they_are_held() {
         let first = running_kernel_btf();
-        let Ok(vmlinux) = first.vmlinux() else { return println!("SKIP: this kernel has no BTF") };
+        let Ok(vmlinux) = first.vmlinux() else { return skip!(Btf, "this kernel has no BTF") };
         assert!(Arc::ptr_eq(vmlinux, running_kernel_btf().vmlinux().unwrap()));
         let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));

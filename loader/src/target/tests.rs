@@ -7,6 +7,7 @@ use core_relo::{
     btf::{Btf, BtfError, Builder, Kind},
 };
 use core_relo_object::test_support::{elf_file as elf_of, sample_types as types};
+use core_relo_test_support::skip;
 use object::{Architecture, Endianness, SectionKind};
 use std::{fs, path::PathBuf};
 
@@ -177,7 +178,7 @@ fn every_prefix_and_every_changed_byte_is_an_error_or_a_target() {
 fn the_running_kernel_is_a_target() {
     let kernel = match kernel() {
         Ok(kernel) => kernel,
-        Err(e) => return println!("SKIP: {e}"),
+        Err(e) => return skip!("{e}"),
     };
     let btf = kernel.parse_unvalidated(None).unwrap();
     assert!(btf.find(b"task_struct", Kind::Struct).is_some());

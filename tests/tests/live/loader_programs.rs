@@ -11,7 +11,8 @@ use core_relo_loader::{
     running_kernel,
     sys::{self, MapShape, Pod as _},
 };
-use core_relo_tests::{artifacts, kernel_crashes, skip::skip};
+use core_relo_test_support::skip;
+use core_relo_tests::{artifacts, kernel_crashes};
 use std::{
     collections::{BTreeMap, HashMap},
     fs,

@@ -5,7 +5,7 @@ use core_relo_loader::{
     attach::{self, AttachError, Link, LwtPrograms, LwtRoute},
     load::Loaded,
 };
-use core_relo_tests::skip::skip;
+use core_relo_test_support::skip;
 use std::{
     fs, io,
     net::{Ipv4Addr, Ipv6Addr, UdpSocket},

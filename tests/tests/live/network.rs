@@ -165,7 +165,7 @@ fn a_netkit_program_fires() {
         route.up(index).map(|()| index)
     }) {
         Ok(index) => index,
-        Err(error) => return core_relo_tests::skip::skip(test, &format!("no netkit here: {error}")),
+        Err(error) => return core_relo_test_support::skip(test, &format!("no netkit here: {error}")),
     };
     let loaded = load("tc");
     let program = loaded.program("count").unwrap().as_fd();

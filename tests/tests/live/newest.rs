@@ -9,7 +9,7 @@ use core_relo_loader::{
     object::Object,
     sys::{self, Errno},
 };
-use core_relo_tests::skip::skip;
+use core_relo_test_support::skip;
 use std::path::Path;
 
 #[test]

@@ -8,7 +8,7 @@ use core_relo_loader::{
     loader_program::LoaderFile,
     sys::{self, Errno, ProgLoad, TestRun},
 };
-use core_relo_tests::skip::skip;
+use core_relo_test_support::skip;
 use std::{io, os::fd::OwnedFd, ptr};
 
 /// `r0 = 0; exit`, little-endian.

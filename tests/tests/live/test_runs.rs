@@ -252,7 +252,7 @@ fn an_exception_ends_a_program() {
         // The JIT compilers of some architectures cannot unwind the stack.
         Err(error) if error.verifier_log().is_some_and(|log| log.contains("JIT does not support")) => {
             let reason = "the JIT compiler of this architecture has no exceptions";
-            return core_relo_tests::skip::skip("test_runs::an_exception_ends_a_program", reason);
+            return core_relo_test_support::skip("test_runs::an_exception_ends_a_program", reason);
         }
         loaded => loaded.unwrap_or_else(|e| panic!("{e}")),
     };
@@ -349,7 +349,7 @@ fn a_missing_jit_compiler_is_named() {
     let test = "test_runs::a_missing_jit_compiler_is_named";
     let Some(_live) = live(test, &[Need::Enumerator("BPF_FUNC_for_each_map_elem")]) else { return };
     if Need::Jit.is_met().is_ok() {
-        core_relo_tests::skip::skip(test, "this kernel has a JIT compiler");
+        core_relo_test_support::skip(test, "this kernel has a JIT compiler");
         return;
     }
     let bytes = super::harness::object("callbacks");
@@ -363,7 +363,7 @@ fn a_missing_kfunc_is_named() {
     let test = "test_runs::a_missing_kfunc_is_named";
     let Some(_live) = live(test, &[Need::Btf]) else { return };
     if (Need::Function("bpf_throw")).is_met().is_ok() {
-        core_relo_tests::skip::skip(test, "this kernel has bpf_throw");
+        core_relo_test_support::skip(test, "this kernel has bpf_throw");
         return;
     }
     let bytes = super::harness::object("exceptions");

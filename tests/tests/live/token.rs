@@ -91,7 +91,7 @@ fn run_in_namespace(test: &'static str, more_needs: &[Need], delegations: &[Dele
         Ok(child) => child,
         Err(error) => {
             let reason = format!("no user namespace here: {error}");
-            return core_relo_tests::skip::skip(test, &reason);
+            return core_relo_test_support::skip(test, &reason);
         }
     };
     // Close the parent's copy of the child's end, so that the parent sees its close.

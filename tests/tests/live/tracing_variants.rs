@@ -89,7 +89,7 @@ fn a_sleepable_fentry_program_fires() {
     let loaded = match loader.load() {
         // The kernel recognized a sleepable program, but this function does not allow one.
         Err(error) if error.verifier_log().is_some_and(|log| log.contains("is not sleepable")) => {
-            return core_relo_tests::skip::skip(
+            return core_relo_test_support::skip(
                 test,
                 "this kernel allows no sleepable programs at system calls",
             );
@@ -104,7 +104,7 @@ fn fentry_attaches_to_functions_of_modules() {
     let test = "tracing_variants::fentry_attaches_to_functions_of_modules";
     let Some(_live) = live(test, &[Need::Tracing, Need::Veth]) else { return };
     if !std::path::Path::new("/sys/kernel/btf/veth").exists() {
-        return core_relo_tests::skip::skip(test, "this kernel has veth built in, or no BTF of modules");
+        return core_relo_test_support::skip(test, "this kernel has veth built in, or no BTF of modules");
     }
     for name in ["veth:veth_open", "veth_open"] {
         let loaded = load_with("fentry", |loader| {
@@ -223,7 +223,7 @@ fn a_perf_event_program_samples_cpu_cycles() {
     let sample = PerfSample::Frequency(1000);
     let event = match attach::open_perf_counter(cycles, sample, None, Some(0)) {
         Ok(event) => event,
-        Err(error) => return core_relo_tests::skip::skip(test, &error.to_string()),
+        Err(error) => return core_relo_test_support::skip(test, &error.to_string()),
     };
     let loaded = load("perf_event");
     let program = loaded.program("sample").unwrap().as_fd();
@@ -232,7 +232,7 @@ fn a_perf_event_program_samples_cpu_cycles() {
     while hits(&loaded) == 0 {
         let is_over = begun.elapsed().as_secs() >= 10;
         if is_over && in_vm() && cfg!(target_arch = "powerpc64") {
-            return core_relo_tests::skip::skip(
+            return core_relo_test_support::skip(
                 test,
                 "the counter of QEMU's PowerPC machine counts, but takes no samples",
             );
@@ -250,7 +250,7 @@ fn a_usdt_program_fires() {
     if !has_cookies && !cfg!(target_arch = "x86_64") {
         let reason =
             "without cookies, the program reads the address of the probe from the registers of x86-64";
-        return core_relo_tests::skip::skip(test, reason);
+        return core_relo_test_support::skip(test, reason);
     }
     let loaded = load("usdt");
     let manager = loaded.usdt().unwrap().expect("the object has the maps of usdt.bpf.h");

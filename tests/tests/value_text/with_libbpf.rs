@@ -5,10 +5,10 @@ use core_relo::{
     TypeId,
     btf::{Btf, Builder, CType, Kind, Type},
 };
+use core_relo_test_support::skip;
 use core_relo_tests::{
     artifacts,
     libbpf::{self, ValueStyle},
-    skip::skip,
 };
 use std::fs;
 
@@ -21,7 +21,7 @@ const MAX_SIZE: u64 = 4096;
 #[test]
 fn values_are_printed_as_libbpf_prints_them() {
     let Some(path) = artifacts::running_kernel() else {
-        return skip("value_text", "the running kernel has no BTF");
+        return skip!(Btf, "the running kernel has no BTF");
     };
     let bytes = fs::read(&path).unwrap();
     let ours = Btf::parse(bytes.clone()).unwrap();

@@ -231,7 +231,7 @@ fn release(kernel: &[u8], path: &Path) -> Option<String> {
     })
 }
 
-fn dir() -> PathBuf {
+pub fn dir() -> PathBuf {
     root().join("target/kernels/boot")
 }
 

@@ -10,6 +10,7 @@ use crate::{
     process::interrupt::InterruptibleKernel,
     text::printer::Printer,
 };
+use core_relo_test_support::skip;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -30,7 +31,7 @@ fn has_own_bpffs(test: &str) -> bool {
     again.args(["--exact", test, "--nocapture"]).env(OWN_BPFFS, "1");
     match again.status() {
         Ok(status) if status.success() => {}
-        Ok(status) if matches!(status.code(), Some(1 | 42)) => println!("SKIP: no bpffs can be mounted here"),
+        Ok(status) if matches!(status.code(), Some(1 | 42)) => skip!("no bpffs can be mounted here"),
         other => panic!("{test}: {other:?}"),
     }
     false

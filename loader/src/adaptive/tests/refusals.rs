@@ -14,6 +14,7 @@ use core_relo::insn::Insn;
 use core_relo_object::test_support::{
     SectionKind, SymbolKind, TestObject, exit, insn, kernel, load, returns,
 };
+use core_relo_test_support::skip;
 
 const GROUPS: usize = 20;
 
@@ -25,7 +26,7 @@ fn load_on_running_kernel(bytes: &[u8], table: &str) -> Option<Result<AdaptiveLo
     let adaptive = AdaptiveLoader::new(&loader, &table).unwrap().judged_by(|_| Err("made up".to_owned()));
     match adaptive.load() {
         Err(AdaptiveError::Load { cause, .. }) if cause.errno() == Some(Errno(libc::EPERM)) => {
-            println!("SKIP: nothing can be loaded here: {cause}");
+            skip!(Root, "nothing can be loaded here: {cause}");
             None
         }
         loaded => Some(loaded),

@@ -8,6 +8,7 @@ use crate::attach::{
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core_relo::Endian;
 use core_relo_object::object::ProgramType;
+use core_relo_test_support::skip;
 use std::{net::UdpSocket, os::fd::AsRawFd as _};
 
 const SEGMENTS: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0x88, 0, 0, 0, 0);
@@ -28,7 +29,7 @@ fn xmit(prog: &Counting) -> LwtPrograms<'_> {
 fn link_or_skip(link: Result<Link, AttachError>) -> Option<Link> {
     match link {
         Err(e) if e.errno() == Some(Errno(libc::EOPNOTSUPP)) => {
-            println!("SKIP: {e}");
+            skip!("{e}");
             None
         }
         link => Some(link.unwrap()),

@@ -3,6 +3,7 @@
 use super::*;
 use crate::attach::test_support::{Counting, in_own_network, pair, send_on_pair};
 use core_relo_object::object::ProgramType;
+use core_relo_test_support::skip;
 
 /// `TC_ACT_UNSPEC`: the next classifier decides.
 const NEXT: i32 = -1;
@@ -139,7 +140,7 @@ fn other_qdiscs_are_created_and_destroyed() {
         let qdisc = Qdisc { ifindex: near, parent: Qdisc::ROOT, handle: 0x11_0000, kind: "pfifo" };
         match qdisc.create() {
             Ok(made) => assert!(made),
-            Err(e) => return println!("SKIP: {e}"),
+            Err(e) => return skip!("{e}"),
         }
         assert!(!qdisc.create().unwrap());
         qdisc.destroy().unwrap();

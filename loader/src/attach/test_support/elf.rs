@@ -3,6 +3,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::Endian;
+use core_relo_test_support::skip;
 use std::{
     fs,
     os::unix::{fs::OpenOptionsExt as _, process::ExitStatusExt as _},
@@ -71,7 +72,7 @@ impl TestElf {
     /// Writes the program to a file. Prints `SKIP` and returns `None` on architectures other than x86-64.
     pub(in crate::attach) fn write() -> Option<Self> {
         if !cfg!(target_arch = "x86_64") {
-            println!("SKIP: the program of this test is of x86-64");
+            skip!("the program of this test is of x86-64");
             return None;
         }
         Some(Self(TempFile::new("elf", &Self::bytes())))

@@ -16,6 +16,7 @@ use core::{
 };
 use core_relo::{Endian, insn::Insn};
 use core_relo_object::object::{AttachType, ProgramType};
+use core_relo_test_support::skip;
 use std::{
     io::Write as _,
     net::UdpSocket,
@@ -42,7 +43,7 @@ impl Counting {
     pub(crate) fn load_for(kind: ProgramType, attach_type: u32, btf_id: u32, retval: i32) -> Option<Self> {
         let map =
             MapCreate { map_type: 2, key_size: 4, value_size: 8, max_entries: 1, ..MapCreate::default() };
-        let map = skip("a map", sys::map_create(&map))?;
+        let map = ok_or_skip("a map", sys::map_create(&map))?;
         let insns = counting(map.as_fd(), retval);
         let load = ProgLoad {
             prog_type: kind.number(),
@@ -59,7 +60,7 @@ impl Counting {
             Err(Errno(libc::EINVAL | libc::EACCES)) => {
                 panic!("{kind}: {}", String::from_utf8_lossy(&log).trim_end_matches('\0'))
             }
-            other => skip(&format!("a {kind}"), other)?,
+            other => ok_or_skip(&format!("a {kind}"), other)?,
         };
         Some(Self { prog, runs: MapFd::new(map).unwrap() })
     }
@@ -137,7 +138,7 @@ pub(crate) fn kernel_function(name: &str) -> Option<u32> {
         btf.find(name.as_bytes(), core_relo::btf::Kind::Func).map(|func| func.id().0)
     });
     if found.is_none() {
-        println!("SKIP: no {name} in the kernel's BTF");
+        skip!("no {name} in the kernel's BTF");
     }
     found
 }
@@ -148,17 +149,17 @@ pub(crate) fn kernel_before(major: u32, minor: u32, what: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
     let older = (numbers.next().unwrap(), numbers.next().unwrap()) < (major, minor);
     if older {
-        println!("SKIP: {what} needs a kernel from {major}.{minor}, this is {release}");
+        skip!("{what} needs a kernel from {major}.{minor}, this is {release}");
     }
     older
 }
 
 /// Unwraps a result. Prints `SKIP` and returns `None` if this process lacks a permission, or the kernel a feature.
-pub(crate) fn skip<T>(what: &str, result: Result<T, Errno>) -> Option<T> {
+pub(crate) fn ok_or_skip<T>(what: &str, result: Result<T, Errno>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(errno @ Errno(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS)) => {
-            println!("SKIP: {what}: {errno}");
+            skip!("{what}: {errno}");
             None
         }
         Err(errno) => panic!("{what}: {errno}"),
@@ -169,7 +170,7 @@ pub(crate) fn skip<T>(what: &str, result: Result<T, Errno>) -> Option<T> {
 pub(crate) fn in_own_network(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let ran = scope.spawn(|| {
-            if skip("a network namespace", sys::own_network()).is_some() {
+            if ok_or_skip("a network namespace", sys::own_network()).is_some() {
                 set_up(1);
                 test();
             }
@@ -215,8 +216,8 @@ pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     let output = command.output();
     std::fs::remove_dir(&dir).unwrap();
     match output {
-        Ok(output) if output.status.code() == Some(99) => println!("SKIP: no bpffs can be mounted"),
-        Err(e) => println!("SKIP: no mount namespace for a bpffs: {e}"),
+        Ok(output) if output.status.code() == Some(99) => skip!("no bpffs can be mounted"),
+        Err(e) => skip!("no mount namespace for a bpffs: {e}"),
         Ok(output) => {
             let (out, err) =
                 (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -235,7 +236,7 @@ pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     let info = Attributes::default().text(1, kind).nest(2, &data);
     // Two transmit queues, so that the kernel chooses one by a packet's hash. XDP needs as many receive queues at the other end.
     let attributes = Attributes::default().text(3, "near0").u32(31, 2).u32(32, 2).nest(18, &info);
-    skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, ifinfomsg(0), attributes))?;
+    ok_or_skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, ifinfomsg(0), attributes))?;
     let (near, peer) = (interface_index("near0").unwrap(), interface_index("peer0").unwrap());
     // struct ifaddrmsg: AF_INET, 24 bits, on `near`.
     let mut fixed = vec![2, 24, 0, 0];
@@ -270,7 +271,7 @@ pub(crate) struct Cgroup {
 impl Cgroup {
     pub(crate) fn new() -> Option<Self> {
         let Some(mount) = cgroup2() else {
-            println!("SKIP: no cgroup2 is mounted");
+            skip!("no cgroup2 is mounted");
             return None;
         };
         Self::below(&mount)
@@ -285,7 +286,7 @@ impl Cgroup {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("core-relo-test-{}-{count}", std::process::id()));
-        skip("a cgroup", std::fs::create_dir(&path).map_err(|e| Errno::from_io_error(&e)))?;
+        ok_or_skip("a cgroup", std::fs::create_dir(&path).map_err(|e| Errno::from_io_error(&e)))?;
         let dir = std::fs::File::open(&path).unwrap().into();
         Some(Self { path, dir })
     }

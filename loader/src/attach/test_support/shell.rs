@@ -1,6 +1,7 @@
 //! A shell with a root directory of its own, which has a copy of the C library.
 
 use super::super::process_maps::ProcessMaps;
+use core_relo_test_support::skip;
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
@@ -31,7 +32,7 @@ impl Shell {
         let find =
             |name: &str| mapped.iter().find(|path| path.file_name().is_some_and(|found| found == name));
         let Some(libc) = find("libc.so.6") else {
-            println!("SKIP: no shared C library of the name libc.so.6 here");
+            skip!("no shared C library of the name libc.so.6 here");
             return None;
         };
         let libraries = libc.parent()?.strip_prefix("/").unwrap().to_path_buf();
@@ -64,7 +65,7 @@ impl Shell {
         let mut process = match started {
             Ok(process) => process,
             Err(e) => {
-                println!("SKIP: no shell in another root directory: {e}");
+                skip!("no shell in another root directory: {e}");
                 fs::remove_dir_all(root).unwrap();
                 return None;
             }
@@ -72,7 +73,7 @@ impl Shell {
         let (input, output) = (process.stdin.take()?, process.stdout.take()?);
         let mut shell = Self { root, libraries, process, input, output: BufReader::new(output) };
         if !shell.answers() {
-            println!("SKIP: the shell in another root directory does not run");
+            skip!("the shell in another root directory does not run");
             return None;
         }
         Some(shell)

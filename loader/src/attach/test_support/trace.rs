@@ -4,6 +4,7 @@ use super::eventually;
 use crate::sys::{self, Errno, MapCreate, MapFd, ProgLoad};
 use core_relo::{Endian, btf::Kind, insn::Insn};
 use core_relo_object::object::{AttachType, MapType, ProgramType};
+use core_relo_test_support::skip;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// An array of two numbers: the runs of the program in this process, and the last result of `bpf_get_attach_cookie`.
@@ -22,7 +23,7 @@ impl Counter {
         match sys::map_create(&map) {
             Ok(fd) => Some(Self(MapFd::new(fd).unwrap())),
             Err(e) => {
-                println!("SKIP: no map: {e}");
+                skip!("no map: {e}");
                 None
             }
         }
@@ -128,22 +129,22 @@ impl Program {
         match sys::prog_load(&load, &mut log) {
             Ok(fd) => Some(Self(fd)),
             Err(e @ Errno(libc::EPERM | libc::EINVAL)) if log.first() == Some(&0) => {
-                println!("SKIP: {kind} is not loaded: {e}");
+                skip!("{kind} is not loaded: {e}");
                 None
             }
             Err(e) => {
                 let log = String::from_utf8_lossy(&log);
                 // A policy refuses the program before the verifier looks at an instruction.
                 if e.0 == libc::EPERM && log.starts_with("processed 0 insns") {
-                    println!("SKIP: {kind} is not loaded: {e}");
+                    skip!("{kind} is not loaded: {e}");
                     return None;
                 }
                 if log.contains("must provide btf_id") {
-                    println!("SKIP: this kernel does not attach tracing programs to many functions");
+                    skip!("this kernel does not attach tracing programs to many functions");
                     return None;
                 }
                 assert!(log.contains("unknown#174"), "{kind}: {e}: {log}");
-                println!("SKIP: this kernel has no cookies");
+                skip!("this kernel has no cookies");
                 None
             }
         }
@@ -153,13 +154,13 @@ impl Program {
 /// Returns the id of a type in the kernel's BTF.
 pub(in crate::attach) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
     let Ok(kernel) = crate::target::kernel() else {
-        println!("SKIP: no BTF of the kernel");
+        skip!(Btf, "no BTF of the kernel");
         return None;
     };
     let btf = kernel.parse_unvalidated(None).unwrap();
     let found = btf.find(name.as_bytes(), kind).map(|t| t.id().0);
     if found.is_none() {
-        println!("SKIP: the kernel's BTF has no {name}");
+        skip!("the kernel's BTF has no {name}");
     }
     found
 }
@@ -206,7 +207,7 @@ pub(in crate::attach) fn tracefs_or_skip() -> bool {
     match crate::attach::tracefs::root() {
         Ok(_) => true,
         Err(e) => {
-            println!("SKIP: {e}");
+            skip!("{e}");
             false
         }
     }

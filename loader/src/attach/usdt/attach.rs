@@ -190,6 +190,7 @@ mod tests {
         load_plan::UsdtPlan,
         object::{AttachType, MapType, ProgramType},
     };
+    use core_relo_test_support::skip;
 
     fn map(kind: MapType, key_size: u32, value_size: u32) -> Option<MapFd> {
         let map = MapCreate {
@@ -217,7 +218,7 @@ mod tests {
     fn a_probe_runs_its_program_in_another_process_and_describes_its_arguments() {
         let Some(elf) = TestElf::write() else { return };
         for (spec_size, attach_type) in [(208, 0), (304, 0), (208, AttachType::TraceUprobeMulti.number())] {
-            let Some((specs, ip_to_spec_id)) = maps(spec_size) else { return println!("SKIP: no maps") };
+            let Some((specs, ip_to_spec_id)) = maps(spec_size) else { return skip!("no maps") };
             let manager = UsdtManager::new(&specs, &ip_to_spec_id).unwrap();
             let Some(counter) = Counter::new() else { return };
             let cookies = manager.features().cookies;
@@ -263,14 +264,14 @@ mod tests {
     #[test]
     fn probes_with_the_same_arguments_share_a_specification() {
         if !cfg!(target_arch = "x86_64") {
-            return println!("SKIP: a binary of x86-64");
+            return skip!("a binary of x86-64");
         }
         let notes = [("p", "n", "8@$1"), ("p", "n", "8@$1"), ("p", "n", "8@$2")];
         let file = TempFile::new("shared", &TestElf::with_notes(&notes));
-        let Some((specs, ip_to_spec_id)) = maps(208) else { return println!("SKIP: no maps") };
+        let Some((specs, ip_to_spec_id)) = maps(208) else { return skip!("no maps") };
         let manager = UsdtManager::new(&specs, &ip_to_spec_id).unwrap();
         if !manager.features().cookies {
-            return println!("SKIP: three probes at one address need cookies");
+            return skip!("three probes at one address need cookies");
         }
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting_all(ProgramType::Kprobe, 0, &counter) else { return };
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn the_plan_decides_about_cookies_and_not_the_kernel() {
         let Some(elf) = TestElf::write() else { return };
-        let Some((specs, ip_to_spec_id)) = maps(208) else { return println!("SKIP: no maps") };
+        let Some((specs, ip_to_spec_id)) = maps(208) else { return skip!("no maps") };
         let plan = |cookies| {
             let mut plan = UsdtPlan::default();
             plan.cookies = cookies;
@@ -305,10 +306,10 @@ mod tests {
 
     #[test]
     fn maps_with_wrong_sizes_are_refused() {
-        let Some((specs, ip_to_spec_id)) = maps(200) else { return println!("SKIP: no maps") };
+        let Some((specs, ip_to_spec_id)) = maps(200) else { return skip!("no maps") };
         let e = UsdtManager::new(&specs, &ip_to_spec_id).unwrap_err();
         assert!(e.to_string().starts_with("__bpf_usdt_specs: wrong size of values: 200 bytes"), "{e}");
-        let Some((specs, _)) = maps(208) else { return println!("SKIP: no maps") };
+        let Some((specs, _)) = maps(208) else { return skip!("no maps") };
         let e = UsdtManager::new(&specs, &specs).unwrap_err();
         let start = "__bpf_usdt_ip_to_spec_id: wrong sizes of keys and values: 4 and 208 bytes, expected ";
         assert!(e.to_string().starts_with(start), "{e}");

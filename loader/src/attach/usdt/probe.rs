@@ -180,13 +180,14 @@ mod tests {
         },
         *,
     };
+    use core_relo_test_support::skip;
 
     const FEATURES: UsdtFeatures = UsdtFeatures { cookies: true, uprobe_multi: true, fast_nop5: false };
 
     #[test]
     fn probes_of_a_binary_are_found_by_provider_and_name() {
         if !cfg!(target_arch = "x86_64") {
-            return println!("SKIP: a binary of x86-64");
+            return skip!("a binary of x86-64");
         }
         let bytes = TestElf::with_notes(&[
             ("p", "a", "8@%rax"),

@@ -12,6 +12,7 @@ use core_relo_object::{
     object::Object,
     test_support::{self, TestObject, kernel, returns},
 };
+use core_relo_test_support::skip;
 use object::{SectionKind, SymbolKind};
 
 crate::pod! {
@@ -143,7 +144,7 @@ fn a_bool_is_read_and_set_while_the_program_runs() {
     let object = Object::parse(&bytes).unwrap();
     let loaded = match Loader::new(&object).load() {
         Ok(loaded) => loaded,
-        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+        Err(e) => return skip!(Root, "nothing can be loaded here: {e}"),
     };
     assert_eq!(loaded.global::<bool>("v"), Ok(false));
     loaded.set_global("v", &true).unwrap();

@@ -11,6 +11,7 @@ use crate::{
 };
 use core_relo::{Endian, btf::Builder};
 use core_relo_object::object::{MapType, ProgramType};
+use core_relo_test_support::skip;
 use std::{
     fs::File,
     net::{TcpListener, TcpStream, UdpSocket},
@@ -179,7 +180,7 @@ fn local_storage_holds_a_value_per_inode_task_and_cgroup() {
         storage.insert(&task, &7, Flags::ANY).unwrap();
         assert_eq!((storage.get(&task), storage.remove(&task)), (Ok(Some(7)), Ok(true)));
     }
-    let Some(cgroup) = cgroup() else { return println!("SKIP: no cgroup2 is mounted") };
+    let Some(cgroup) = cgroup() else { return skip!("no cgroup2 is mounted") };
     if let Some(map) = storage(MapType::CgrpStorage) {
         let storage = CgrpStorage::<u64>::new(map).unwrap();
         storage.insert(&cgroup, &7, Flags::ANY).unwrap();
@@ -214,7 +215,7 @@ fn stack_traces_are_read_by_id() {
     let Some(ran) = or_skip("run a raw tracepoint program", ran) else { return };
     let id = ran.retval;
     if id.cast_signed() < 0 {
-        return println!("SKIP: no stack: {}", sys::Errno(-id.cast_signed()));
+        return skip!("no stack: {}", sys::Errno(-id.cast_signed()));
     }
     let addresses = stacks.get(id).unwrap().unwrap();
     assert!(!addresses.is_empty() && addresses.len() <= 16 && addresses[0] > 1 << 63, "{addresses:x?}");

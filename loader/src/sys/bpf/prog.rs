@@ -292,6 +292,7 @@ pub fn prog_stream_read(prog: impl AsFd, stream: StreamId, into: &mut [u8]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_test_support::skip;
 
     fn code(insns: &[Insn]) -> Vec<u8> {
         insns.iter().flat_map(|i| i.encode(Endian::native())).collect()
@@ -335,7 +336,7 @@ mod tests {
         assert_eq!(load(1).unwrap_err(), Errno(libc::EINVAL));
         match load(0) {
             Ok(_program) => {}
-            Err(e) => println!("SKIP: {e}"),
+            Err(e) => skip!("{e}"),
         }
     }
 
@@ -351,7 +352,7 @@ mod tests {
             ..Default::default()
         };
         match crate::sys::map_create(&create(&[1; 32])) {
-            Err(e @ Errno(libc::E2BIG | libc::EPERM | libc::EINVAL)) => println!("SKIP: {e}"),
+            Err(e @ Errno(libc::E2BIG | libc::EPERM | libc::EINVAL)) => skip!("{e}"),
             map => {
                 let map = map.unwrap();
                 let insns = code(&[

@@ -15,6 +15,7 @@ use core_relo_loader::{
     sys::Errno,
     target::{self, KernelBtf},
 };
+use core_relo_test_support::skip;
 use rustix::io::Errno as E;
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ fn the_log_buffer_grows_until_the_verifier_log_fits() {
     let error = load::execute(&plan, &refusing).unwrap_err();
     let sizes = refusing.details(Request::ProgLoad);
     if sizes.len() < 4 {
-        return println!("SKIP: no memory for a log of 1 GiB here");
+        return skip!("no memory for a log of 1 GiB here");
     }
     assert_eq!(error.errno(), Some(errno(E::ACCESS)), "{error}");
     assert_eq!(sizes, ["log 0", "log 16777215", "log 67108863", "log 1073741823"]);

@@ -25,6 +25,7 @@ mod usdt;
 pub use census::Census;
 pub use cgroup::Cgroup;
 pub use command::{CommandRun, run_command};
+use core_relo_test_support::{Requirement, skip, skip_without};
 pub use loading::{hits, load, load_with, run, run_with};
 pub use need::{Need, in_vm, is_configured, kernel_version};
 pub use netlink::Route;
@@ -33,7 +34,6 @@ pub use objects::{names, object, with_invalid_insn};
 pub use pins::Bpffs;
 pub use usdt::usdt_probe;
 
-use core_relo_tests::skip::skip;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Live tests change the state of the process, so they do not run in parallel.
@@ -52,7 +52,11 @@ pub fn live(test: &str, needs: &[Need]) -> Option<Live> {
     let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     for need in [Need::Root, Need::Bpf].iter().chain(needs) {
         if let Err(reason) = need.is_met() {
-            skip(test, &reason);
+            match need {
+                Need::Root | Need::Bpf => skip_without(Requirement::Root, test, &reason),
+                Need::Btf => skip_without(Requirement::Btf, test, &reason),
+                _ => skip(test, &reason),
+            }
             return None;
         }
     }
