@@ -27,6 +27,7 @@ mod system;
 mod template;
 mod test;
 mod tidy;
+mod unprivileged;
 mod verdicts;
 mod vm;
 
@@ -99,8 +100,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "matrix",
-        args: "[msrv] [no-std] [wasm] [big-endian] [32-bit] [minimal] [public-deps] [features] [package] [semver]",
-        about: "build with the oldest Rust version and the oldest dependencies, without std, for WebAssembly, on big-endian and 32-bit targets, with each feature, package them, and compare the API with the last tagged version",
+        args: "[msrv] [no-std] [wasm] [unprivileged] [big-endian] [32-bit] [minimal] [public-deps] [features] [package] [semver]",
+        about: "build with the oldest Rust version and the oldest dependencies, without std, for WebAssembly, on big-endian and 32-bit targets, run tests as an ordinary user, build with each feature, package them, and compare the API with the last tagged version",
         run: matrix::run,
     },
     Task {

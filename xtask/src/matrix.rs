@@ -10,6 +10,7 @@ use crate::install;
 use crate::system::{
     Failure, Outcome, add_target, cargo, check, files_below, is_installed, output, read, report_skip, root,
 };
+use crate::unprivileged;
 
 /// The published packages, in the order of their dependencies.
 const PACKAGES: [&str; 8] = [
@@ -106,8 +107,18 @@ const SLOW_TESTS: [&str; 14] = [
 ];
 
 /// The rows that `cargo xtask ci` runs: all but `big-endian` and `32-bit`, which take minutes.
-pub const CI_ROWS: [&str; 9] =
-    ["msrv", "no-std", "wasm", "big-endian-fast", "minimal", "public-deps", "features", "package", "semver"];
+pub const CI_ROWS: [&str; 10] = [
+    "msrv",
+    "no-std",
+    "wasm",
+    "unprivileged",
+    "big-endian-fast",
+    "minimal",
+    "public-deps",
+    "features",
+    "package",
+    "semver",
+];
 
 /// One row of the matrix.
 struct Row {
@@ -116,10 +127,15 @@ struct Row {
     run: fn() -> Outcome,
 }
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 12] = [
     Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
     Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
     Row { name: "wasm", about: "check the pure crates for WebAssembly without a system", run: wasm },
+    Row {
+        name: "unprivileged",
+        about: "run the tests of the loader and the command as an ordinary user",
+        run: unprivileged::run,
+    },
     Row { name: "big-endian", about: "run the engine's tests on s390x", run: || test_on(&BIG_ENDIAN, &[]) },
     Row {
         name: "big-endian-fast",

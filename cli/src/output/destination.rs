@@ -283,13 +283,13 @@ mod tests {
         symlink("target", &foreign).unwrap();
         fs::mknodat(fs::CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
         std::fs::write(&file, "").unwrap();
-        if [&foreign, &pipe, &file].iter().any(|path| lchown(path, Some(65534), Some(65534)).is_err()) {
+        if [&foreign, &pipe, &file].iter().any(|path| lchown(path, Some(65533), Some(65533)).is_err()) {
             skip!("only root gives files to others");
             return;
         }
         let mode = |mode| std::fs::set_permissions(&shared, PermissionsExt::from_mode(mode)).unwrap();
         let refused =
-            Err("belongs to user 65534, in a directory where every user may create files".to_owned());
+            Err("belongs to user 65533, in a directory where every user may create files".to_owned());
         mode(0o1777);
         assert_eq!([kind(&own), kind(&foreign)], [Ok("free"), refused.clone()]);
         assert_eq!([kind(&pipe), kind(&file)], [refused, Ok("file")], "a file is replaced, not written to");
@@ -298,7 +298,7 @@ mod tests {
             assert_eq!([kind(&foreign), kind(&pipe)], [Ok("free"), Ok("special")], "{other:o}");
         }
         // The directory's owner may.
-        std::os::unix::fs::chown(&shared, Some(65534), None).unwrap();
+        std::os::unix::fs::chown(&shared, Some(65533), None).unwrap();
         mode(0o1777);
         assert_eq!([kind(&foreign), kind(&pipe)], [Ok("free"), Ok("special")]);
     }

@@ -6,7 +6,7 @@ use core_relo_test_support::skip;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
-    fs,
+    env, fs,
     io::{self, Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -77,15 +77,18 @@ pub(crate) fn pipe(path: &Path) {
 /// Returns a directory with the demo files, the kernels unpacked.
 pub(crate) fn demo() -> PathBuf {
     static DIR: LazyLock<PathBuf> = LazyLock::new(|| {
-        let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo");
-        unpack_demo(&unpacked).expect("the demo files are readable");
+        // cargo sets the variable for the compiler only. Another user, who may not write there, has a directory of its own.
+        let scratch = env::var_os("CARGO_TARGET_TMPDIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
+        let unpacked = scratch.join("demo");
+        unpack_demo(&scratch, &unpacked).expect("the demo files are readable");
         unpacked
     });
     DIR.clone()
 }
 
 /// Writes each file in one step, because tests of other processes read the directory.
-fn unpack_demo(unpacked: &Path) -> io::Result<()> {
+fn unpack_demo(scratch: &Path, unpacked: &Path) -> io::Result<()> {
     fs::create_dir_all(unpacked)?;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("demo"))? {
         let path = entry?.path();
@@ -97,8 +100,7 @@ fn unpack_demo(unpacked: &Path) -> io::Result<()> {
         let name = path.file_name().expect("an entry has a name").to_str().expect("UTF-8");
         // Copies of the files are read by other users, too.
         let readable = fs::Permissions::from_mode(0o644);
-        let mut file =
-            tempfile::Builder::new().permissions(readable).tempfile_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let mut file = tempfile::Builder::new().permissions(readable).tempfile_in(scratch)?;
         file.write_all(&bytes)?;
         file.persist(unpacked.join(name.trim_end_matches(".xz")))?;
     }

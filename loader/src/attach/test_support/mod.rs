@@ -18,7 +18,7 @@ use core_relo::{Endian, insn::Insn};
 use core_relo_object::object::{AttachType, ProgramType};
 use core_relo_test_support::skip;
 use std::{
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     net::UdpSocket,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
@@ -217,6 +217,10 @@ pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     std::fs::remove_dir(&dir).unwrap();
     match output {
         Ok(output) if output.status.code() == Some(99) => skip!("no bpffs can be mounted"),
+        // The messages of unshare(1) itself begin with its name.
+        Ok(output) if output.stderr.starts_with(b"unshare: ") => {
+            skip!("no mount namespace for a bpffs: {}", String::from_utf8_lossy(&output.stderr).trim_end());
+        }
         Err(e) => skip!("no mount namespace for a bpffs: {e}"),
         Ok(output) => {
             let (out, err) =
@@ -286,7 +290,13 @@ impl Cgroup {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("core-relo-test-{}-{count}", std::process::id()));
-        ok_or_skip("a cgroup", std::fs::create_dir(&path).map_err(|e| Errno::from_io_error(&e)))?;
+        // An ordinary user may not write to the hierarchy. A container may have mounted it read-only.
+        if let Err(e) = std::fs::create_dir(&path) {
+            let is_denied = matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
+            assert!(is_denied, "a cgroup: {e}");
+            skip!("a cgroup: {e}");
+            return None;
+        }
         let dir = std::fs::File::open(&path).unwrap().into();
         Some(Self { path, dir })
     }
