@@ -3,6 +3,15 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, ops::Deref};
 
+/// Returns the elements from `start` on, and none if the slice ends before: for data that may end early.
+#[inline]
+pub(crate) const fn rest_from<T>(slice: &[T], start: usize) -> &[T] {
+    match slice.split_at_checked(start) {
+        Some((_, rest)) => rest,
+        None => &[],
+    }
+}
+
 /// The bytes of an input, without a copy.
 ///
 /// ```

@@ -129,13 +129,17 @@ struct Escaper<'o, W> {
 impl<W: Write> Write for Escaper<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let is_escaped = |c: char| needs_escape(c) && !self.unescaped.contains(&c);
-        let mut rest = text;
-        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_escaped(*c)) {
-            self.out.write_str(rest.get(..at).unwrap_or_default())?;
-            write!(self.out, "{}", c.escape_default())?;
-            rest = rest.get(at.saturating_add(c.len_utf8())..).unwrap_or_default();
+        // Each piece ends with a character that is escaped, or is the end of the text.
+        for piece in text.split_inclusive(is_escaped) {
+            match (piece.strip_suffix(is_escaped), piece.chars().next_back()) {
+                (Some(plain), Some(escaped)) => {
+                    self.out.write_str(plain)?;
+                    write!(self.out, "{}", escaped.escape_default())?;
+                }
+                _ => self.out.write_str(piece)?,
+            }
         }
-        self.out.write_str(rest)
+        Ok(())
     }
 }
 

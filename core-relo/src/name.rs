@@ -1,5 +1,6 @@
 //! Names in BTF, and the rule for flavours (`___`).
 
+use crate::data::rest_from;
 use crate::limits;
 use alloc::{format, string::String};
 use core::fmt;
@@ -75,7 +76,7 @@ fn has_three_underscores(name: &[u8]) -> bool {
     let mut at = 2usize;
     while let Some(byte) = name.get(at) {
         if *byte == b'_' {
-            let around = name.get(at.saturating_sub(2)..).unwrap_or_default();
+            let around = rest_from(name, at.saturating_sub(2));
             if around.windows(3).take(3).any(|three| three == SEPARATOR) {
                 return true;
             }

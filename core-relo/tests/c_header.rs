@@ -30,8 +30,9 @@ fn clang_lays_types_out_as_the_kernel_does() {
         skip!(Clang, "no clang");
         return;
     }
-    let others = env::var_os("CORE_RELO_HEADER_BTF").unwrap_or_default();
-    let mut kernels: Vec<PathBuf> = env::split_paths(&others).filter(|p| !p.as_os_str().is_empty()).collect();
+    let others = env::var_os("CORE_RELO_HEADER_BTF");
+    let others = others.iter().flat_map(env::split_paths);
+    let mut kernels: Vec<PathBuf> = others.filter(|path| !path.as_os_str().is_empty()).collect();
     let downloaded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/kernels/btf");
     let downloaded = env::var_os("CORE_RELO_KERNELS").map_or(downloaded, PathBuf::from);
     for entry in fs::read_dir(downloaded).into_iter().flatten() {

@@ -119,14 +119,16 @@ impl<'p> Explainer<'p> {
         let results = self.candidate_results(planned);
         let missing = if is_missing(planned) { missing_item(planned, &results) } else { None };
         let near = missing.map(|missing| self.near.find(missing));
-        let near = near.as_deref().unwrap_or_default();
+        let near = near.as_deref().unwrap_or(&[]);
         let is_poison = matches!(planned.decision(), Ok(Decision::Poison { .. }));
         let guards = is_poison.then(|| self.guards.get_or_insert_with(|| Guards::new(self.plan)));
         let guard = guards.and_then(|guards| guards.find(planned));
         let mut alternatives = Vec::new();
         if is_poison {
             // Without steps, the guard is the only advice.
-            alternatives = find_other_shapes(planned, &results, &mut self.shape_steps).unwrap_or_default();
+            if let Ok(found) = find_other_shapes(planned, &results, &mut self.shape_steps) {
+                alternatives = found;
+            }
         }
         let is_one_member = planned.local_spec().is_some_and(|spec| spec.accessors.len() == 2);
         if is_one_member {

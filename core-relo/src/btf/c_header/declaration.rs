@@ -139,7 +139,7 @@ impl<'b> Printer<'_, 'b, '_> {
             // Parameters hide types with the same name.
             let is_plain =
                 names::is_identifier(name) && !self.header.typedefs.contains(name) && names.insert(name);
-            let name = if is_plain { core::str::from_utf8(name).unwrap_or_default() } else { "" };
+            let name = core::str::from_utf8(name).ok().filter(|_| is_plain).unwrap_or("");
             if self.is_value(param.ty) {
                 self.declare(param.ty, name, depth.saturating_add(1))?;
             } else {

@@ -88,9 +88,10 @@ pub(super) fn attribute(name: &[u8], is_attribute: bool, macro_name: &str) -> St
 
 /// Returns whether a tag is an attribute's name, with at most one number or word as its argument.
 fn is_plain_attribute(name: &[u8]) -> bool {
-    let (word, argument) = match name.iter().position(|c| *c == b'(') {
+    let bracket = name.iter().position(|c| *c == b'(');
+    let (word, argument) = match bracket.and_then(|at| name.split_at_checked(at)) {
         None => (name, None),
-        Some(at) => (name.get(..at).unwrap_or_default(), name.get(at..)),
+        Some((word, argument)) => (word, Some(argument)),
     };
     let is_word = |text: &[u8]| {
         !text.is_empty() && text.len() <= 64 && text.iter().all(|c| c.is_ascii_alphanumeric() || *c == b'_')

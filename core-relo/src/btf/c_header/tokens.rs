@@ -1,5 +1,7 @@
 //! The tokens of a C source.
 
+use crate::data::rest_from;
+
 /// A part of a text that is neither blank nor a comment.
 #[derive(Clone, Copy)]
 pub(super) enum Token<'t> {
@@ -70,7 +72,7 @@ impl<'t> Words<'t> {
                 (quote, _) => quote,
             };
         }
-        self.rest = self.rest.get(skipped..).unwrap_or_default();
+        self.rest = rest_from(self.rest, skipped);
         comment_end.is_some()
     }
 }

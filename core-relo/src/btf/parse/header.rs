@@ -71,22 +71,20 @@ impl Header {
     }
 
     /// Returns the type section of the data from which the header was parsed.
-    ///
-    /// The section is empty if the data has become shorter, as a mapped file can.
     #[inline]
     pub(crate) fn types_of<'d>(&self, data: &'d [u8]) -> &'d [u8] {
-        data.get(self.types.clone()).unwrap_or_default()
+        section_of(data, &self.types)
     }
 
-    /// Returns the string section, which is empty if the data has become shorter.
+    /// Returns the string section.
     #[inline]
     pub(crate) fn strings_of<'d>(&self, data: &'d [u8]) -> &'d [u8] {
-        data.get(self.strings.clone()).unwrap_or_default()
+        section_of(data, &self.strings)
     }
 
-    /// Returns the layout section, which is empty if the data has become shorter.
+    /// Returns the layout section.
     pub(crate) fn layout_of<'d>(&self, data: &'d [u8]) -> &'d [u8] {
-        data.get(self.layout.clone()).unwrap_or_default()
+        section_of(data, &self.layout)
     }
 
     /// Returns whether the BTF has a layout section that is not empty.
@@ -113,6 +111,13 @@ impl Header {
 /// Returns the byte order in which `data` begins with the BTF magic.
 pub(crate) fn endian_of(data: &[u8]) -> Option<Endian> {
     [Endian::Little, Endian::Big].into_iter().find(|e| e.u16(data, 0) == Some(MAGIC))
+}
+
+/// Returns a section, which is empty if the data has become shorter, as a mapped file can.
+#[inline]
+#[expect(clippy::disallowed_methods, reason = "the header was checked, and a file that changes has no error")]
+fn section_of<'d>(data: &'d [u8], section: &Range<usize>) -> &'d [u8] {
+    data.get(section.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]

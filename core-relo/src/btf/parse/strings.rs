@@ -23,6 +23,12 @@ impl Btf<'_> {
         self.strings().name(offset)
     }
 
+    /// Returns the string at an offset that the parse has checked.
+    #[inline]
+    pub(crate) fn checked_name(&self, offset: StrOffset) -> Name<'_> {
+        self.strings().checked_name(offset)
+    }
+
     /// Returns the strings, for callers that read many of them.
     pub(crate) fn strings(&self) -> Strings<'_> {
         Strings {
@@ -40,6 +46,13 @@ impl<'b> Strings<'b> {
         let Some(own) = at.0.checked_sub(self.start) else { return self.base?.name(at) };
         let rest = self.own.get(StrOffset(own).index()..)?;
         rest.get(..length(rest)?).map(Name::new)
+    }
+
+    /// Returns the string at an offset that the parse has checked.
+    #[inline]
+    #[expect(clippy::disallowed_methods, reason = "no string is there only if a mapped file has changed")]
+    pub(crate) fn checked_name(self, at: StrOffset) -> Name<'b> {
+        self.name(at).unwrap_or_default()
     }
 
     /// Returns whether the string at an offset is `name`. Faster than reading the string.

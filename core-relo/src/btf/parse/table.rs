@@ -3,6 +3,7 @@
 use super::kind_set::{BLOCK_RECORDS, KFLAG, KindSet};
 use crate::{
     btf::format::Kind,
+    data::rest_from,
     ids::{low_u16, to_usize},
 };
 use alloc::vec::Vec;
@@ -119,7 +120,7 @@ impl Offsets {
                 (Some(start), Some(low16)) => BlockOffsets::Compact { start: to_usize(*start), low16 },
                 _ => BlockOffsets::Wide(&[]),
             },
-            Self::Wide(offsets) => BlockOffsets::Wide(offsets.get(first..).unwrap_or_default()),
+            Self::Wide(offsets) => BlockOffsets::Wide(rest_from(offsets, first)),
         }
     }
 }

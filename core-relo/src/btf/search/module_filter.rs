@@ -2,6 +2,7 @@
 
 use crate::{
     btf::parse::{Btf, Header},
+    data::rest_from,
     endian::Endian,
     ids::to_u32,
     limits,
@@ -130,9 +131,8 @@ fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item 
     // The first, middle and last byte of the name are compared in blocks, with vector instructions. Only the offsets of blocks in which
     // all three match somewhere are compared with the whole name. The byte at index `i` of the name is compared with the strings from
     // `i` on, so that a match has the same index in all three slices.
-    let byte_and_strings = |index: usize| {
-        (name.get(index).copied().unwrap_or_default(), strings.get(index..).unwrap_or_default())
-    };
+    // An empty name has no bytes, and is found at each NUL.
+    let byte_and_strings = |index: usize| (name.get(index).copied().unwrap_or(0), rest_from(strings, index));
     let (middle, last) = (name.len() / 2, name.len().saturating_sub(1));
     let compared = [0, middle, last].map(byte_and_strings);
     let bytes = compared.map(|(byte, _)| byte);
@@ -141,7 +141,7 @@ fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item 
     let block_count = first.min(second).min(third);
     let mut next = 0usize;
     let likely_blocks = core::iter::from_fn(move || {
-        let rest = blocks.map(|blocks| blocks.get(next..).unwrap_or_default());
+        let rest = blocks.map(|blocks| rest_from(blocks, next));
         let block = next.checked_add(likely_block(rest, bytes)?)?;
         next = block.saturating_add(1);
         Some(block.saturating_mul(BLOCK))
@@ -149,7 +149,7 @@ fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item 
     let likely_offsets = likely_blocks.flat_map(|start| start..start.saturating_add(BLOCK));
     let rest = block_count.saturating_mul(BLOCK)..strings.len();
     likely_offsets.chain(rest).filter(move |at| {
-        let rest = strings.get(*at..).unwrap_or_default();
+        let rest = rest_from(strings, *at);
         rest.first() == bytes.first()
             && rest.strip_prefix(name).is_some_and(|after| matches!(after, [0, ..] | [b'_', b'_', b'_', ..]))
     })

@@ -303,7 +303,7 @@ impl Buckets {
         let mut heads = vec![NONE; entries.len().next_power_of_two()];
         // From the last entry to the first, so that each chain is in order of id.
         for (position, entry) in entries.iter_mut().enumerate().rev() {
-            let name = strings.name(StrOffset(entry.link)).unwrap_or_default();
+            let name = strings.checked_name(StrOffset(entry.link));
             let key = key(name).as_bytes();
             shortened = shortened.saturating_add(usize::from(key.len() != name.as_bytes().len()));
             let bucket = bucket(&hasher, heads.len(), key);

@@ -103,7 +103,7 @@ impl<'b> Type<'b> {
 
     /// Returns the type's name, empty if anonymous.
     pub fn name(self) -> Name<'b> {
-        self.btf.name(self.name_offset).unwrap_or_default()
+        self.btf.checked_name(self.name_offset)
     }
 
     /// Returns the offset of the type's name.
@@ -196,7 +196,7 @@ impl<'b> Type<'b> {
             if self.kflag() { (offset & 0x00ff_ffff, offset >> 24) } else { (offset, 0) };
         Some(Member {
             index,
-            name: self.btf.name(name_offset).unwrap_or_default(),
+            name: self.btf.checked_name(name_offset),
             name_offset,
             ty: TypeId(self.word(at.checked_add(4)?)?),
             bit_offset: BitOffset(bit_offset),
@@ -245,7 +245,7 @@ impl<'b> Type<'b> {
         } else {
             i64::from(signed32(low)).cast_unsigned()
         };
-        let name = self.btf.name(name_offset).unwrap_or_default();
+        let name = self.btf.checked_name(name_offset);
         Some(Enumerator { index, name, name_offset, value, signed: self.kflag(), wide })
     }
 
@@ -262,7 +262,7 @@ impl<'b> Type<'b> {
         let at = to_usize(index).checked_mul(8)?;
         let name_offset = StrOffset(self.word(at)?);
         let ty = TypeId(self.word(at.checked_add(4)?)?);
-        Some(Param { name: self.btf.name(name_offset).unwrap_or_default(), name_offset, ty })
+        Some(Param { name: self.btf.checked_name(name_offset), name_offset, ty })
     }
 
     /// Returns the variables of a DATASEC; other kinds have none.

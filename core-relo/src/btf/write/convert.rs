@@ -10,6 +10,7 @@ use crate::{
     ids::TypeId,
 };
 use alloc::vec::Vec;
+use core::num::TryFromIntError;
 use thiserror::Error;
 
 /// A change of the layout section, which gives the sizes of the records of each kind (Linux 7.1 and later).
@@ -43,6 +44,12 @@ pub enum ConvertError {
         /// The length of the type section in bytes.
         len: usize,
     },
+    /// A broken invariant of this crate: a bug, whatever the input.
+    #[error("internal error, please report it: {invariant}")]
+    Internal {
+        /// The invariant that does not hold.
+        invariant: &'static str,
+    },
 }
 
 crate::debug_as_message!(ConvertError);
@@ -71,7 +78,7 @@ pub fn convert(btf: &Btf<'_>, endian: Endian, layout: LayoutChange) -> Result<Ve
     };
     let old_layout = btf.layout_section();
     let layout = match layout {
-        LayoutChange::Add if old_layout.is_empty() => Some(known_layout()),
+        LayoutChange::Add if old_layout.is_empty() => Some(known_layout()?),
         LayoutChange::Keep | LayoutChange::Add if old_layout.is_empty() => None,
         LayoutChange::Keep | LayoutChange::Add => Some(convert_layout(old_layout, old_endian, endian)),
         LayoutChange::Remove => {
@@ -87,14 +94,17 @@ pub fn convert(btf: &Btf<'_>, endian: Endian, layout: LayoutChange) -> Result<Ve
 }
 
 /// Returns the layout section for the known kinds, in order of their numbers.
-fn known_layout() -> Vec<u8> {
+fn known_layout() -> Result<Vec<u8>, ConvertError> {
     let sizes = (0..=u8::MAX).map(Kind::from_raw).take_while(|kind| !matches!(kind, Kind::Unknown(_)));
     let entry = |kind: Kind| {
         let size = kind.layout().map(RecordLayout::size);
-        let byte = |len: Option<u32>| len.and_then(|len| u8::try_from(len).ok()).unwrap_or_default();
-        [byte(size.map(|size| size.fixed)), byte(size.map(|size| size.element)), 0, 0]
+        // `void` has no record.
+        let (fixed, element) = size.map_or((0, 0), |size| (size.fixed, size.element));
+        Ok([u8::try_from(fixed)?, u8::try_from(element)?, 0, 0])
     };
-    sizes.flat_map(entry).collect()
+    let entries: Result<Vec<_>, TryFromIntError> = sizes.map(entry).collect();
+    let too_large = ConvertError::Internal { invariant: "the size of each kind's record fits a byte" };
+    entries.map(|entries| entries.concat()).map_err(|_too_large| too_large)
 }
 
 /// Returns a layout section with the two bytes of flags of each kind in another byte order.

@@ -6,6 +6,7 @@ use crate::{
         format::{Info, Kind},
         parse::Btf,
     },
+    data::rest_from,
     endian::Endian,
     ids::{StrOffset, TypeId, to_u32, to_usize},
 };
@@ -137,8 +138,8 @@ impl Editor {
 
     /// Returns the string at an offset.
     pub fn name(&self, at: StrOffset) -> &[u8] {
-        let rest = self.strings.get(at.index()..).unwrap_or_default();
-        rest.split(|b| *b == 0).next().unwrap_or_default()
+        let rest = rest_from(&self.strings, at.index());
+        rest.iter().position(|b| *b == 0).and_then(|end| rest.get(..end)).unwrap_or(rest)
     }
 
     /// Changes the bytes of a string in place, for every type that shares the string.

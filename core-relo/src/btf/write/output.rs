@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// Returns a BTF of these sections, with a header of 32 bytes if there is a layout section, else of 24 bytes.
 pub(super) fn assemble(endian: Endian, types: &[u8], layout: Option<&[u8]>, strings: &[u8]) -> Vec<u8> {
     let header_len = if layout.is_some() { HEADER_LEN_WITH_LAYOUT } else { HEADER_LEN };
-    let layout_bytes = layout.unwrap_or_default();
+    let layout_bytes = layout.unwrap_or(&[]);
     // The layout lies between types and strings, where its words are aligned. If a length exceeds 32 bits,
     // parsing rejects the BTF.
     let (types_len, layout_len) = (to_u32(types.len()), to_u32(layout_bytes.len()));

@@ -152,8 +152,10 @@ impl<'b> BaseTypes<'b> {
     /// ambiguous.
     fn find(&self, ty: Type<'_>, is_embedded: bool) -> Matches {
         let Some(kind) = DistilledKind::from_type(ty) else { return Matches::default() };
-        let get =
-            |kind, size| self.0.get(&TypeKey { name: ty.name(), kind, size }).copied().unwrap_or_default();
+        let get = |kind, size| {
+            let found = self.0.get(&TypeKey { name: ty.name(), kind, size });
+            found.map_or_else(Matches::default, |matches| *matches)
+        };
         match kind {
             DistilledKind::Struct | DistilledKind::Union => match get(kind, None) {
                 several if is_embedded || several.count > 1 => get(kind, ty.size()),

@@ -37,7 +37,7 @@ pub(super) fn rewrite_in_order(
         let Some(record) = section.get(start..next.unwrap_or(section.len())) else { continue };
         let copy_start = types.len();
         types.extend_from_slice(record);
-        let words = types.get_mut(copy_start..).unwrap_or_default().as_chunks_mut::<4>().0;
+        let words = types.split_at_mut(copy_start).1.as_chunks_mut::<4>().0;
         let Some(kind) = btf.kind_of(btf.id_at(own_index)) else { continue };
         for (index, meaning) in References::new(kind, words.len()) {
             if let Some(word) = words.get_mut(index) {

@@ -45,10 +45,8 @@ pub(in crate::explain) fn find_other_shapes<'p>(
     });
     let Some((result, step)) = failed.filter(|_| parts.len() > 1) else { return Ok(Vec::new()) };
     // The first accessor is the index of the root.
-    let upto = parts.get(..step).unwrap_or_default();
-    let Some(first) = upto.iter().rposition(|part| matches!(part, Part::Member(_))) else {
-        return Ok(Vec::new());
-    };
+    let mut members = parts.iter().take(step).enumerate().filter(|(_, part)| matches!(part, Part::Member(_)));
+    let Some((first, _)) = members.next_back() else { return Ok(Vec::new()) };
     let mut search = ShapeSearch { btf: &result.target_btf.btf, steps };
     let (before, rest) = parts.split_at(first);
     search.find(result.candidate.id, before, rest)

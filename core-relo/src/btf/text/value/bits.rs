@@ -31,16 +31,16 @@ pub(super) fn unsigned(endian: Endian, data: &[u8], start: usize, bits: u32) -> 
     };
     let rest_bits = u32::try_from(rest.len()).ok()?.checked_mul(8)?;
     let top = match rest_bits.checked_sub(shift) {
-        Some(left) => u128::from(*highest).checked_shl(left).unwrap_or_default(),
+        Some(left) => u128::from(*highest).unbounded_shl(left),
         None => u128::from(*highest) >> shift.checked_sub(rest_bits)?,
     };
-    let value = lower.checked_shr(shift).unwrap_or_default() | top;
+    let value = lower.unbounded_shr(shift) | top;
     Some(value & mask(bits))
 }
 
 /// Returns the lowest `bits` bits as a signed number.
 pub(super) fn sign_extended(value: u128, bits: u32) -> i128 {
-    let sign = 1u128.checked_shl(bits.saturating_sub(1)).unwrap_or_default();
+    let sign = 1u128.unbounded_shl(bits.saturating_sub(1));
     if bits == 0 || value & sign == 0 { value.cast_signed() } else { (value | !mask(bits)).cast_signed() }
 }
 

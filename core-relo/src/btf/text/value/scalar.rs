@@ -46,11 +46,16 @@ pub enum Scalar<'v> {
     Omitted,
 }
 
+/// Returns the bytes before the first NUL, or all bytes if there is none.
+pub(super) fn before_nul(bytes: &[u8]) -> &[u8] {
+    bytes.iter().position(|b| *b == 0).and_then(|end| bytes.get(..end)).unwrap_or(bytes)
+}
+
 impl<'v> Scalar<'v> {
     /// Returns the bytes of a text up to its NUL, or all bytes if there is none.
     pub fn c_str(self) -> Option<&'v [u8]> {
         match self {
-            Self::Text { bytes, .. } => bytes.split(|b| *b == 0).next(),
+            Self::Text { bytes, .. } => Some(before_nul(bytes)),
             _ => None,
         }
     }

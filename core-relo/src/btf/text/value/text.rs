@@ -1,7 +1,7 @@
 //! The C text of a value (libbpf: `btf_dump__dump_type_data`).
 
 use super::{
-    scalar::Scalar,
+    scalar::{Scalar, before_nul},
     visit::{Aggregate, Value, ValueLocation, ValueVisitor},
 };
 use crate::{
@@ -266,12 +266,11 @@ impl Display for Scalar<'_> {
                 (None, Some((names, rest))) => flags(f, names, rest),
                 (None, None) => write!(f, "{}", v.value()),
             },
-            Self::Text { len, .. } => {
-                let text = self.c_str().unwrap_or_default();
+            Self::Text { bytes, len } => {
+                let text = before_nul(bytes);
                 f.write_char('"')?;
                 text.iter().try_for_each(|b| write!(f, "{}", escaped(*b, '"')))?;
                 f.write_char('"')?;
-                let Self::Text { bytes, .. } = self else { return Ok(()) };
                 if to_usize(len) > bytes.len() { f.write_str("<cut off>") } else { Ok(()) }
             }
             Self::Raw([]) => f.write_str("<no value>"),

@@ -10,6 +10,7 @@ use crate::{
         parse::Btf,
         view::{Extent, IntInfo, Type},
     },
+    data::rest_from,
     ids::{TypeId, to_u32, to_usize},
     limits,
     name::Name,
@@ -240,7 +241,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
                 Some(_) => data,
                 // The bytes of a flexible array follow the struct.
                 None if Some(index) == last && is_flexible_array(btf, member.ty) => {
-                    data.get(to_usize(member.bit_offset.0 / 8)..).unwrap_or_default()
+                    rest_from(data, to_usize(member.bit_offset.0 / 8))
                 }
                 None => part(btf, member.ty, data, to_usize(member.bit_offset.0 / 8)),
             };
@@ -275,7 +276,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         let of_aggregates = element.is_some_and(|ty| ty.kind().is_composite() || ty.kind() == Kind::Array);
         let elements = (0..len).map(move |index| {
             let start = to_usize(index).checked_mul(size);
-            let rest = start.and_then(|start| data.get(start..)).unwrap_or_default();
+            let rest = start.map_or(&[][..], |start| rest_from(data, start));
             let is_cut_off = rest.is_empty() && size > 0;
             let bytes = Bytes { data: rest.get(..size).unwrap_or(rest), extent: None };
             let location =
@@ -294,9 +295,9 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
     ) -> Visited<V::Error> {
         let btf = self.btf;
         let variables = ty.secinfos().map(move |info| {
-            let rest = data.get(to_usize(info.offset)..).unwrap_or_default();
+            let rest = rest_from(data, to_usize(info.offset));
             let bytes = Bytes { data: rest.get(..to_usize(info.size)).unwrap_or(rest), extent: None };
-            let name = btf.ty(info.ty).map(Type::name).unwrap_or_default();
+            let name = btf.ty(info.ty).map_or(Name::new(b""), Type::name);
             (ValueLocation { name, index: None, ty: info.ty, btf }, Some(bytes))
         });
         self.aggregate(location, Aggregate::Section, variables, depth)
@@ -305,7 +306,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
 
 /// Returns the bytes of a part of type `ty`, or fewer if the data ends early.
 fn part<'v>(btf: &Btf<'_>, ty: TypeId, data: &'v [u8], start: usize) -> &'v [u8] {
-    let rest = data.get(start..).unwrap_or_default();
+    let rest = rest_from(data, start);
     match btf.size_of(ty) {
         Ok(size) => rest.get(..to_usize(size.0)).unwrap_or(rest),
         Err(_) => rest,

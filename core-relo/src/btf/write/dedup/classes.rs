@@ -100,12 +100,15 @@ fn hash_key(record: Record<'_>, forwards: &HashSet<(u32, Kind)>, hasher: &mut im
         }
         Kind::Struct | Kind::Union => record.hash_key(hasher),
         Kind::Int | Kind::Float => add(record.words()),
-        Kind::Array => add(&[record.word(0), record.word(1), record.word(5)]),
+        Kind::Array => {
+            add(&record.name_and_info());
+            record.array_len().into_iter().for_each(|len| add(&[len]));
+        }
         Kind::FuncProto => {
-            add(&[record.word(0), record.word(1)]);
+            add(&record.name_and_info());
             record.params().for_each(|[name, _]| add(&[name]));
         }
-        _ => add(&[record.word(0), record.word(1)]),
+        _ => add(&record.name_and_info()),
     }
 }
 
@@ -127,7 +130,7 @@ impl References {
             let Targets { first, distance, count } = targets(record);
             let mut at = first;
             for position in 0..to_u32(count) {
-                pairs.push((record.word(at), Reference { position, from }));
+                pairs.push((record.word(at)?, Reference { position, from }));
                 at = at.wrapping_add_signed(distance);
             }
         }

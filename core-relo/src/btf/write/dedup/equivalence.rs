@@ -133,7 +133,7 @@ impl Deduplicator {
                     if a.name_and_info() != b.name_and_info() {
                         return Ok(false);
                     }
-                    (first, second) = (a.word(2), b.word(2));
+                    (first, second) = (a.common()[2], b.common()[2]);
                     continue;
                 }
                 Kind::Array => a.is_like_array(b),

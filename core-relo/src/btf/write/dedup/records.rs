@@ -7,6 +7,7 @@ use crate::{
         parse::Btf,
         write::{builder::Builder, import::Importer},
     },
+    data::rest_from,
     ids::{to_u32, to_usize},
 };
 use alloc::vec::Vec;
@@ -14,6 +15,9 @@ use core::hash::Hasher;
 
 /// The error for a type without a record.
 const NO_RECORD: DedupError = DedupError::Internal { invariant: "every type of the BTF has a record" };
+
+/// The error for a record without the words of its kind.
+const SHORT_RECORD: DedupError = DedupError::Internal { invariant: "every record has the words of its kind" };
 
 /// The records of a BTF and of its bases, with `void` as the first. Every type to which a record refers has a record.
 pub(super) struct Records {
@@ -50,7 +54,8 @@ impl Records {
 
     /// Returns the record of a type.
     pub(super) fn get(&self, id: u32) -> Result<Record<'_>, DedupError> {
-        self.range(id).and_then(|range| self.words.get(range)).map(Record).ok_or(NO_RECORD)
+        let words = self.range(id).and_then(|range| self.words.get(range)).ok_or(NO_RECORD)?;
+        Ok(Record { words, common: words.first_chunk().ok_or(SHORT_RECORD)? })
     }
 
     /// Returns the position of a record in the words of all records.
@@ -77,23 +82,36 @@ impl Records {
 
 /// A record as words: name, info, size or type, and the words that depend on the kind.
 #[derive(Clone, Copy)]
-pub(super) struct Record<'r>(&'r [u32]);
+pub(super) struct Record<'r> {
+    words: &'r [u32],
+    /// The words of `struct btf_type`: name, info, and size or type.
+    common: &'r [u32; 3],
+}
 
 impl<'r> Record<'r> {
     pub(super) fn words(self) -> &'r [u32] {
-        self.0
+        self.words
     }
 
-    pub(super) fn word(self, at: usize) -> u32 {
-        self.0.get(at).copied().unwrap_or_default()
+    pub(super) fn word(self, at: usize) -> Result<u32, DedupError> {
+        self.words.get(at).copied().ok_or(SHORT_RECORD)
     }
 
     pub(super) fn name(self) -> u32 {
-        self.word(0)
+        self.common[0]
+    }
+
+    fn info(self) -> Info {
+        Info(self.common[1])
+    }
+
+    /// Returns the number of elements of an array.
+    pub(super) fn array_len(self) -> Option<u32> {
+        self.words.get(5).copied()
     }
 
     pub(super) fn kind(self) -> Kind {
-        Info(self.word(1)).kind()
+        self.info().kind()
     }
 
     /// Returns whether another type has the same key: the words in which equal types agree, whatever the types to which they refer
@@ -104,7 +122,7 @@ impl<'r> Record<'r> {
             Kind::Enum | Kind::Enum64 => other.kind().is_enum() && self.name() == other.name(),
             Kind::Typedef => self.name_and_info() == other.name_and_info(),
             Kind::Struct | Kind::Union => self.is_like_composite(other),
-            _ => self.0 == other.0,
+            _ => self.words == other.words,
         }
     }
 
@@ -113,33 +131,33 @@ impl<'r> Record<'r> {
         let mut add = |words: &[u32]| words.iter().for_each(|word| hasher.write_u32(*word));
         match self.kind() {
             Kind::Enum | Kind::Enum64 => add(&[self.name()]),
-            Kind::Typedef => self.name_and_info().into_iter().for_each(|words| add(words)),
+            Kind::Typedef => add(&self.name_and_info()),
             Kind::Struct | Kind::Union => {
-                self.common().into_iter().for_each(|words| add(words));
+                add(self.common);
                 self.members().for_each(|[name, _, offset]| add(&[name, offset]));
             }
-            _ => add(self.0),
+            _ => add(self.words),
         }
     }
 
     /// Returns the number of elements.
     pub(super) fn vlen(self) -> u32 {
-        Info(self.word(1)).vlen()
+        self.info().vlen()
     }
 
-    /// Returns the first two words: name and info. Every record has at least three.
-    pub(super) fn name_and_info(self) -> Option<&'r [u32; 2]> {
-        self.0.first_chunk()
+    /// Returns the first two words: name and info.
+    pub(super) fn name_and_info(self) -> [u32; 2] {
+        [self.common[0], self.common[1]]
     }
 
     /// Returns the words of `struct btf_type`: name, info, and size or type.
-    pub(super) fn common(self) -> Option<&'r [u32; 3]> {
-        self.0.first_chunk()
+    pub(super) const fn common(self) -> &'r [u32; 3] {
+        self.common
     }
 
     /// Returns the kind that a FWD declares.
     pub(super) fn declared_kind(self) -> Kind {
-        if Info(self.word(1)).kflag() { Kind::Union } else { Kind::Struct }
+        if self.info().kflag() { Kind::Union } else { Kind::Struct }
     }
 
     pub(super) fn is_forward_enum(self) -> bool {
@@ -153,13 +171,13 @@ impl<'r> Record<'r> {
 
     /// Returns the members of a struct or union: name, type, offset.
     pub(super) fn members(self) -> impl DoubleEndedIterator<Item = [u32; 3]> + ExactSizeIterator + 'r {
-        let (members, _) = self.0.get(3..).unwrap_or_default().as_chunks::<3>();
+        let (members, _) = rest_from(self.words, self.common.len()).as_chunks::<3>();
         members.iter().copied()
     }
 
     /// Returns the parameters of a function: name, type.
     pub(super) fn params(self) -> impl DoubleEndedIterator<Item = [u32; 2]> + ExactSizeIterator + 'r {
-        let (params, _) = self.0.get(3..).unwrap_or_default().as_chunks::<2>();
+        let (params, _) = rest_from(self.words, self.common.len()).as_chunks::<2>();
         params.iter().copied()
     }
 
@@ -171,7 +189,7 @@ impl<'r> Record<'r> {
 
     /// Returns whether two arrays are equal except for the types of element and index (libbpf: `btf_compat_array`).
     pub(super) fn is_like_array(self, other: Self) -> bool {
-        self.common() == other.common() && self.word(5) == other.word(5)
+        self.common() == other.common() && self.array_len() == other.array_len()
     }
 
     /// Returns whether two functions are equal except for the types of parameters and result (libbpf: `btf_compat_fnproto`).
@@ -185,6 +203,6 @@ impl<'r> Record<'r> {
         if self.is_forward_enum() || other.is_forward_enum() {
             return self.name() == other.name() && self.kind().is_enum() && other.kind().is_enum();
         }
-        self.0 == other.0
+        self.words == other.words
     }
 }

@@ -38,7 +38,7 @@ impl Deduplicator {
                 pending.pop();
                 continue;
             };
-            let target = record.word(word);
+            let target = record.word(word)?;
             if self.is_mapped(target)? {
                 unresolved.next();
                 let to = self.resolve(target)?;
