@@ -1,6 +1,6 @@
 //! The reasons why an archive cannot be used.
 
-use crate::target::TargetError;
+use crate::{internal::InternalError, target::TargetError};
 use core_relo::{Text, btf::BtfError};
 use thiserror::Error;
 
@@ -109,6 +109,9 @@ pub enum ArchiveError {
         /// Another member that matches.
         other: Text,
     },
+    /// A broken invariant of this crate: a bug, whatever the input.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
 }
 
 core_relo::debug_as_message!(ArchiveError);

@@ -49,8 +49,8 @@ impl KernelIdentity {
         let stem = [".gz", ".xz", ".zst", ".lz4", ".lzma", ".bz2", ".tar", ".btf"]
             .iter()
             .fold(path, |stem, end| stem.strip_suffix(end).unwrap_or(stem));
-        let mut parts = stem.rsplit('/');
-        let release = parts.next().unwrap_or_default();
+        let (directory, release) = stem.rsplit_once('/').unwrap_or(("", stem));
+        let mut parts = directory.rsplit('/');
         let prefixes = ["vmlinux-", "vmlinuz-", "vmlinux.", "linux-"];
         let release =
             prefixes.iter().fold(release, |release, prefix| release.strip_prefix(prefix).unwrap_or(release));

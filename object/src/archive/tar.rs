@@ -1,12 +1,18 @@
 //! A reader of tar archives, member by member, for regular files with names of up to 256 bytes (POSIX `ustar`).
 
 use super::error::ArchiveError;
-use crate::limits::{ARCHIVE_BYTES, ARCHIVE_MEMBERS};
+use crate::{
+    internal::Invariant as _,
+    limits::{ARCHIVE_BYTES, ARCHIVE_MEMBERS},
+};
 use core_relo::Text;
 use std::io::Read;
 
 /// The bytes of a header. Content is padded to a multiple of this size.
 const BLOCK: usize = 512;
+
+/// The invariant of every reader.
+const FILLED: &str = "a stream fills at most the buffer";
 
 /// A tar archive that is read once from start to end.
 pub(super) struct TarReader<R> {
@@ -85,8 +91,8 @@ impl<R: Read> TarReader<R> {
             if n == 0 {
                 return Err(ArchiveError::Truncated { offset: self.offset });
             }
-            take(buffer.get(..n).unwrap_or_default());
-            left = left.saturating_sub(u64::try_from(n).unwrap_or(u64::MAX));
+            take(buffer.get(..n).invariant(FILLED)?);
+            left = u64::try_from(n).ok().and_then(|n| left.checked_sub(n)).invariant(FILLED)?;
         }
         Ok(())
     }
@@ -118,9 +124,10 @@ fn padding(len: u64) -> u64 {
 /// Parses a header. Returns the member, and whether it is a regular file.
 fn parse_header(header: &[u8; BLOCK], offset: u64) -> Result<(TarMember, bool), ArchiveError> {
     let error = |problem| ArchiveError::Header { offset, problem };
+    // The places of all fields are constants within the block.
     let field = |start: usize, len: usize| {
-        let field = header.get(start..start.saturating_add(len)).unwrap_or_default();
-        field.split(|byte| *byte == 0).next().unwrap_or_default()
+        let field = header.split_at(start).1.split_at(len).0;
+        field.iter().position(|byte| *byte == 0).map_or(field, |end| field.split_at(end).0)
     };
     let expected = octal(field(148, 8)).ok_or_else(|| error("the checksum is not an octal number"))?;
     let in_checksum =

@@ -154,7 +154,7 @@ fn symbols_that_the_macros_do_not_make_are_errors() {
         (&[("__BTF_ID__func__a__1", 12, 8)], "symbol `__BTF_ID__func__a__1` lies outside of the 16 bytes"),
     ];
     for (symbols, expected) in cases {
-        let found = error(symbols).unwrap_or_default();
+        let found = error(symbols).unwrap();
         assert!(found.starts_with(expected), "{found}");
     }
     let in_header = error(&[("__BTF_ID__set8__s", 0, 16), ("__BTF_ID__func__a__1", 4, 4)]);

@@ -64,7 +64,7 @@ impl<'o, 'd> Disassembly<'o, 'd> {
     /// Returns the CO-RE relocations of an instruction.
     fn records(&self, section: usize, insn: u32) -> impl Iterator<Item = &Record<'o>> {
         let positions = self.records.get(&(section, insn)).into_iter().flatten();
-        let all = self.relocs.as_ref().map(Relocs::records).unwrap_or_default();
+        let all = self.relocs.as_ref().map_or(&[][..], Relocs::records);
         positions.filter_map(|position| all.get(*position))
     }
 

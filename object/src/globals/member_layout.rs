@@ -56,7 +56,7 @@ pub fn check_layout(btf: &Btf<'_>, declared: TypeId, found: &RustType) -> Result
     }
     let members = found.shape.members.filter(|_| ty.kind().is_composite() && !found.shape.is_array);
     let mut comparison = Comparison { btf, steps: STEPS };
-    match members.unwrap_or_default().iter().find(|member| !comparison.has_member(ty, member, DEPTH)) {
+    match members.unwrap_or(&[]).iter().find(|member| !comparison.has_member(ty, member, DEPTH)) {
         None => Ok(()),
         Some(MemberShape { name, offset, size, .. }) => Err(LayoutMismatch::Member {
             c_type: display_type(btf, declared),
@@ -122,7 +122,7 @@ impl Comparison<'_> {
         if offset == 0 && has_size && expected_type(self.btf, ty, size, shape).is_none() {
             let members = shape.members.filter(|_| shape.element == Element::Record && !shape.is_array);
             let is_struct = ty.kind().is_composite();
-            return !is_struct || members.unwrap_or_default().iter().all(|m| self.has_member(ty, m, depth));
+            return !is_struct || members.unwrap_or(&[]).iter().all(|m| self.has_member(ty, m, depth));
         }
         (ty.kind().is_composite() || ty.array().is_some()) && self.has_value(ty, offset, size, shape, depth)
     }

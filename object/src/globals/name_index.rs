@@ -63,6 +63,10 @@ impl GlobalIndex {
     }
 
     /// Returns the positions of the variables that `compare` orders as equal.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is less is less or equal, so `start` is not after `end`"
+    )]
     fn range(&self, compare: impl Fn(&Global) -> Ordering) -> &[usize] {
         let is = |position: &usize, wanted: fn(Ordering) -> bool| {
             self.globals.get(*position).is_some_and(|global| wanted(compare(global)))

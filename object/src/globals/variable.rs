@@ -87,6 +87,7 @@ impl Global {
     /// values, then struct_ops maps.
     ///
     /// Externs or maps with errors are left out. Planning a load reports the error.
+    #[expect(clippy::disallowed_methods, reason = "planning a load reports the errors")]
     pub fn collect(object: &Object<'_>) -> Vec<Self> {
         let externs = externs::collect(object).unwrap_or_default();
         let maps = MapTable::collect(object, false).unwrap_or_default();

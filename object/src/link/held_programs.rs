@@ -40,7 +40,7 @@ impl ProgramLinker<'_, '_> {
             for function in functions {
                 for target in self.references(function)? {
                     let RefTarget::Map(map) = target else { continue };
-                    for program in held.remove(&map).unwrap_or_default() {
+                    for program in held.remove(&map).into_iter().flatten() {
                         let is_loaded = loaded.get_mut(program.0);
                         if is_loaded.is_some_and(|is_loaded| !core::mem::replace(is_loaded, true)) {
                             added.push(program);

@@ -235,7 +235,7 @@ impl NameRepairer<'_> {
         let names: Vec<Vec<u8>> = match names.iter().rposition(|byte| *byte == b':') {
             Some(colon) if prefix == b"contains:" => {
                 let (ty, member) = names.split_at(colon);
-                vec![ty.to_vec(), member.get(1..).unwrap_or_default().to_vec()]
+                vec![ty.to_vec(), member.strip_prefix(b":").unwrap_or(member).to_vec()]
             }
             _ => vec![names.to_vec()],
         };

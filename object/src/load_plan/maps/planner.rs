@@ -113,7 +113,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
     ) -> Result<MapPlan, LoadPlanError> {
         let name = key(entry.name);
         // A map without settings has the default settings.
-        let settings = self.settings.maps.get(&name).cloned().unwrap_or_default();
+        let settings = self.settings.maps.get(&name).map_or_else(Default::default, Clone::clone);
         let mut plan = match entry.source {
             MapSource::Defined(map) => self.plan_defined_map(&name, map)?,
             MapSource::Data(section) => self.plan_section(&name, entry.name, section)?,

@@ -76,7 +76,7 @@ pub(super) fn find_module(
             return Err(fail("one link to many functions cannot trace those of another program".into()));
         }
         Some(AttachTarget::Kernel(pattern)) => pattern.clone(),
-        None => section.map(String::from_utf8_lossy).unwrap_or_default().into_owned(),
+        None => section.map_or_else(String::new, |section| String::from_utf8_lossy(section).into_owned()),
     };
     let Some(name) = pattern.split_once(':').and_then(|(prefix, _)| module_of_prefix(prefix)) else {
         return Ok(AttachPlan::default());
