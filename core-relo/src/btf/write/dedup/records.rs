@@ -206,3 +206,18 @@ impl<'r> Record<'r> {
         self.words == other.words
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Records, SHORT_RECORD};
+    use alloc::vec::Vec;
+
+    /// Missing words were read as zeros, so types that differ in them were merged.
+    #[test]
+    fn a_record_without_its_words_is_an_error() {
+        let records = Records { words: Vec::from([1, 0, 3, 4]), starts: Vec::from([0, 2, 4]) };
+        assert_eq!(records.get(0).err(), Some(SHORT_RECORD));
+        let records = Records { words: Vec::from([1, 0, 3]), starts: Vec::from([0, 3]) };
+        assert_eq!(records.get(0).unwrap().word(3), Err(SHORT_RECORD));
+    }
+}
