@@ -125,12 +125,13 @@ mod tests {
     use super::*;
     use crate::console::ExitStatus;
     use core_relo_loader::sys;
+    use core_relo_test_support::skip;
 
     /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
     #[test]
     fn an_object_that_was_removed_is_reported() {
         if sys::next_prog_id(0).is_err() {
-            return println!("SKIP: this user cannot list programs");
+            return skip!("this user cannot list programs");
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut console = Console {

@@ -61,3 +61,40 @@ pub(super) fn check_shape(source: &Source<'_>, problems: &mut Vec<String>) {
         }
     }
 }
+
+/// Checks that tests report skips and find clang by the crate `core-relo-test-support`: `cargo xtask test` counts no other skips, and a
+/// compiler may be installed as `clang-22` only.
+pub(super) fn check_skips(file: &File, problems: &mut Vec<String>) {
+    // These programs report to their own tasks.
+    const OTHERS: [&str; 4] = ["benches", "test-support", "tests/examples", "xtask"];
+    if OTHERS.iter().any(|dir| file.path.starts_with(dir)) {
+        return;
+    }
+    let path = file.path.display();
+    for (number, line) in (1..).zip(file.text.lines()) {
+        if line.contains("println!(\"SKIP") || line.trim_start().starts_with("\"SKIP") {
+            problems.push(format!("{path}:{number}: a skip that is not counted, expected `skip!`"));
+        }
+        if line.contains("Command::new(\"clang") {
+            problems.push(format!("{path}:{number}: a compiler by its name, expected `clang()`"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{File, check_skips};
+    use std::path::PathBuf;
+
+    #[test]
+    fn skips_and_compilers_outside_the_shared_crate_are_found() {
+        let problems = |path: &str, text: &str| {
+            let mut problems = Vec::new();
+            check_skips(&File { path: PathBuf::from(path), text: text.to_owned() }, &mut problems);
+            problems.len()
+        };
+        assert_eq!(problems("cli/tests/a.rs", "println!(\"SKIP: x\");\nCommand::new(\"clang\");\n"), 2);
+        assert_eq!(problems("cli/tests/a.rs", "println!(\n    \"SKIP: {x}\",\n);\nskip!(\"x\");\n"), 1);
+        assert_eq!(problems("benches/src/a.rs", "println!(\"SKIP: x\");\n"), 0);
+    }
+}
