@@ -280,6 +280,21 @@ fn reads_of_all_forms_are_guarded() {
     check_places("read_into_local", &["line"]);
 }
 
+/// Otherwise the changed program would be refused for the other element.
+#[test]
+fn all_that_the_kernel_lacks_of_a_line_is_guarded_at_once() {
+    for name in ["two_members", "two_core_reads", "two_addresses", "missing_types"] {
+        check_places(name, &["line"]);
+    }
+    for name in ["one_member_of_two", "one_member_read_twice"] {
+        check_places(name, &["line"]);
+    }
+    check_places("renamed_with_missing", &["line", "line"]);
+    // Each is a reason of its own.
+    check_places("kfunc_with_member", &["line", "line"]);
+    check_places("helper_with_member", &["line", "line"]);
+}
+
 #[test]
 fn missing_types_and_enumerators_are_guarded() {
     check_places("missing_type", &["line"]);

@@ -61,7 +61,8 @@ fn check_kernel(
         let mut advisor = Advisor::new(needs, &plan, &answers);
         for (program, judged) in needs.programs.iter().zip(&verdict.programs) {
             for reason in judged.reasons.iter().take(20) {
-                assert!(advisor.fixes(program, reason).iter().all(|fix| !fix.text.is_empty()), "{reason:?}");
+                let fixes = advisor.fixes(program, judged, reason);
+                assert!(fixes.iter().all(|fix| !fix.text.is_empty()), "{reason:?}");
             }
         }
     }

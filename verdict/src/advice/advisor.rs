@@ -4,7 +4,7 @@ use super::{
     Fix, evidence, externs, helper, instruction, maps, own_memory::is_own_memory, program, relocation,
 };
 use crate::{
-    judge::{KernelAnswers, Reason, ReasonKind, Requirement, Verdict},
+    judge::{KernelAnswers, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict},
     kernel::{HelperCall, InsnFeature, KfuncCall},
     requirements::{Need, NeedId, ObjectNeeds, ProgramNeeds, TargetKind, usize_of},
     source_line::{SourceLine, source_line},
@@ -35,6 +35,8 @@ pub struct Advisor<'a, 'k> {
     externs: HashMap<NeedId, usize>,
     /// The first use of each extern in the program that was asked for last.
     first_uses: Option<(ProgramIndex, HashMap<usize, u32>)>,
+    /// The file and line of the accesses of records, as far as they are known.
+    pub(super) record_lines: HashMap<usize, Option<(String, u32)>>,
 }
 
 impl<'a, 'k> Advisor<'a, 'k> {
@@ -55,11 +57,20 @@ impl<'a, 'k> Advisor<'a, 'k> {
             type_names: None,
             externs,
             first_uses: None,
+            record_lines: HashMap::new(),
         }
     }
 
-    /// Returns the fixes of a reason of a program, the best first. They are alternatives. A fix without code says why none can help.
-    pub fn fixes(&mut self, program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
+    /// Returns the fixes of a reason of a program, the best first. They are alternatives. A fix without code says why none can help. The code
+    /// of a source line guards all that the kernel lacks of the line.
+    pub fn fixes(&mut self, program: &ProgramNeeds, verdict: &ProgramVerdict, reason: &Reason) -> Vec<Fix> {
+        let mut fixes = self.reason_fixes(program, reason);
+        self.guard_same_line(program, verdict, reason, &mut fixes);
+        fixes
+    }
+
+    /// Returns the fixes of a reason, which do not regard others.
+    fn reason_fixes(&mut self, program: &ProgramNeeds, reason: &Reason) -> Vec<Fix> {
         if reason.verdict == Verdict::Unknown && reason.evidence.is_none() {
             return evidence::fixes(reason);
         }

@@ -9,6 +9,9 @@ const KEYWORDS: [&str; 12] =
 /// The macros of libbpf that ask for a property of a member, which is poisoned where the kernel lacks the member.
 const FIELD_INFO: [&str; 2] = ["bpf_core_field_offset", "bpf_core_field_size"];
 
+/// The macro of libbpf that tells whether the kernel has a type.
+const TYPE_EXISTS: &str = "bpf_core_type_exists";
+
 /// The operators and macros whose argument is named, but not read.
 const UNEVALUATED: [&str; 5] = [
     "sizeof",
@@ -73,9 +76,26 @@ impl<'s> CLine<'s> {
             .then_some(Self(line))
     }
 
+    /// Returns code that a fix has made of a line.
+    pub(super) const fn of_code(code: &'s str) -> Self {
+        Self(code)
+    }
+
     /// Returns the line with an expression in place of a part.
     pub(super) fn replace(&self, range: &Range<usize>, expression: &str) -> Option<String> {
         Some(format!("{}{expression}{}", self.0.get(..range.start)?, self.0.get(range.end..)?))
+    }
+
+    /// Returns the line with a guard around each of the parts, which are in order.
+    pub(super) fn guard_all(&self, parts: &[Range<usize>], condition: &str) -> Option<String> {
+        let (mut code, mut rest) = (String::new(), 0);
+        for part in parts {
+            code.push_str(self.0.get(rest..part.start)?);
+            code.extend(["(", condition, " ? ", self.get(part)?, " : 0)"]);
+            rest = part.end;
+        }
+        code.push_str(self.0.get(rest..)?);
+        (!parts.is_empty()).then_some(code)
     }
 
     /// Returns a part of the line.
@@ -101,10 +121,15 @@ impl<'s> CLine<'s> {
         })
     }
 
-    /// Finds a read of a path of members by pointer, such as `rss_stat[0].count`: not its address, not an assignment, and not a part of
-    /// a longer access. Of several, a read with the indices of the path comes first.
+    /// Finds a read of a path of members by pointer. Of several, a read with the indices of the path comes first.
     pub(super) fn find_member_read(&self, path: &str) -> Option<MemberAccess<'s>> {
-        let reads = self.member_accesses(path).filter(|access| {
+        self.prefer_path(self.member_reads(path), path)
+    }
+
+    /// Finds the reads of a path of members by pointer, such as `rss_stat[0].count`: not its address, not an assignment, not a part of a
+    /// longer access, and not guarded.
+    pub(super) fn member_reads(&self, path: &str) -> impl Iterator<Item = MemberAccess<'s>> {
+        self.member_accesses(path).filter(move |access| {
             let (before, after) = self.around(&access.range);
             let is_address = before.ends_with('&') && !before.ends_with("&&");
             let is_assigned = (after.starts_with('=') && !after.starts_with("=="))
@@ -117,8 +142,7 @@ impl<'s> CLine<'s> {
                 .iter()
                 .any(|name| before.strip_suffix('(').is_some_and(|before| before.trim_end().ends_with(name)));
             !is_address && !is_assigned && !is_unevaluated && !self.is_guarded(&access.range, path)
-        });
-        self.prefer_path(reads, path)
+        })
     }
 
     /// Finds a call of a macro that asks for a member: `bpf_core_field_size(task->comm)`.
@@ -177,7 +201,10 @@ impl<'s> CLine<'s> {
     pub(super) fn is_guarded(&self, part: &Range<usize>, path: &str) -> bool {
         let (before, _) = self.around(part);
         let condition = before.strip_suffix('?').and_then(|before| before.trim_end().strip_suffix(')'));
-        condition.is_some_and(|condition| condition.ends_with(&format!(", {path}")))
+        condition.is_some_and(|condition| {
+            let is_type = || condition.rsplit_once('(').is_some_and(|(name, _)| name.ends_with(TYPE_EXISTS));
+            condition.ends_with(&format!(", {path}")) || is_type()
+        })
     }
 
     /// Returns whether the line has a guard of fixes.

@@ -4,6 +4,7 @@ use super::{
     Advisor,
     c_line::{CLine, split_arguments},
     fix::{Fix, FixLanguage, FixPlace},
+    line_guard::LineGuard,
 };
 use crate::{
     judge::Reason,
@@ -235,35 +236,43 @@ fn use_fixes(
     declaration: Option<&str>,
     used_at: Option<&SourceLine>,
 ) -> Vec<Fix> {
-    let condition =
-        if is_function { format!("bpf_ksym_exists({name})") } else { format!("bpf_ksym_exists(&{name})") };
+    let condition = condition(name, is_function);
     let with_declaration =
         |fix: Fix| Fix { declaration: declaration.map(str::to_owned), ..fix }.with_source(used_at);
     let line = used_at.and_then(|source| CLine::new(&source.text));
     let weak = if declaration.is_some() { format!("declare `{name}` weak, and ") } else { String::new() };
     let text = |guard: &str| format!("{weak}{guard}");
-    if let Some(statement) = line.and_then(|line| line.as_statement()) {
-        let code = format!("if ({condition}) {{\n\t{statement}\n}}");
-        let text = text(&format!("guard the statement, so that kernels without `{name}` skip it"));
-        return vec![with_declaration(Fix::c(FixPlace::Line, text, code))];
-    }
-    let guarded = line.filter(|_| is_function).and_then(|line| {
-        let call = line.find_call(name)?;
-        line.replace(&call.range, &format!("({condition} ? {} : 0)", line.get(&call.range)?))
-    });
-    let fix = match guarded {
-        Some(code) => Fix::c(
-            FixPlace::Line,
-            text(&format!("guard the call; its result is 0 where the kernel lacks `{name}`")),
-            code,
-        ),
+    let fix = match line.and_then(|line| guard(line, name, is_function)) {
+        Some(LineGuard { code, skips_statement: true }) => {
+            let text = text(&format!("guard the statement, so that kernels without `{name}` skip it"));
+            Fix::c(FixPlace::Line, text, code)
+        }
+        Some(LineGuard { code, .. }) => {
+            let text = text(&format!("guard the call; its result is 0 where the kernel lacks `{name}`"));
+            Fix::c(FixPlace::Line, text, code)
+        }
         None => Fix::c(FixPlace::Condition, text("put each use into an `if` with this condition"), condition),
     };
     vec![with_declaration(fix)]
 }
 
+/// Returns the condition that the kernel has an extern.
+pub(super) fn condition(name: &str, is_function: bool) -> String {
+    if is_function { format!("bpf_ksym_exists({name})") } else { format!("bpf_ksym_exists(&{name})") }
+}
+
+/// Guards the use of an extern in a line.
+pub(super) fn guard(line: CLine<'_>, name: &str, is_function: bool) -> Option<LineGuard> {
+    let condition = condition(name, is_function);
+    if is_function {
+        return LineGuard::call(line, name, &condition);
+    }
+    let statement = line.as_statement().filter(|_| !line.has_guard(&condition))?;
+    Some(LineGuard::statement(&condition, statement, None))
+}
+
 /// Returns the weak declaration of an extern. Returns `None` for a type that has no name in C.
-fn declaration(btf: &Btf<'_>, entry: &ExternEntry<'_>, name: &str) -> Option<String> {
+pub(super) fn declaration(btf: &Btf<'_>, entry: &ExternEntry<'_>, name: &str) -> Option<String> {
     let section = if matches!(entry.binding, ExternBinding::Config(_)) { "__kconfig" } else { "__ksym" };
     let ty = btf.ty(entry.btf_id)?;
     let target = ty.target()?;

@@ -3,6 +3,7 @@
 use super::{
     c_line::CLine,
     fix::{Fix, FixPlace},
+    line_guard::LineGuard,
 };
 use crate::{
     judge::{KernelAnswers, Reason},
@@ -64,7 +65,7 @@ pub(super) fn fixes(answers: &KernelAnswers<'_, '_>, call: HelperCall, reason: &
         });
         return vec![fix.with_source(reason.source.as_ref())];
     }
-    let condition = format!("bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_{name})");
+    let condition = condition(name);
     let source = reason.source.as_ref();
     let mut fixes = Vec::new();
     if let (Some((line, call)), Some((_, older, difference))) = (&called, older)
@@ -74,7 +75,7 @@ pub(super) fn fixes(answers: &KernelAnswers<'_, '_>, call: HelperCall, reason: &
         let text = format!("call bpf_{older}() where the kernel lacks bpf_{name}(): {difference}");
         fixes.extend(line.replace(&call.range, &either).map(|code| Fix::c(FixPlace::Line, text, code)));
     }
-    fixes.push(guard_fix(name, &condition, line, called.map(|(_, call)| call.range)));
+    fixes.push(guard_fix(name, &condition, line));
     let replacement = REPLACEMENTS.iter().find(|(newer, _)| *newer == number);
     fixes.extend(replacement.map(|(_, text)| Fix::without_code(*text)));
     fixes.into_iter().map(|fix| fix.with_source(source)).collect()
@@ -92,23 +93,20 @@ fn older_fix(
 }
 
 /// Returns a fix that skips the call.
-fn guard_fix(
-    name: &str,
-    condition: &str,
-    line: Option<CLine<'_>>,
-    call: Option<core::ops::Range<usize>>,
-) -> Fix {
-    if let Some(statement) = line.and_then(|line| line.as_statement()) {
-        let text = format!("guard the statement, so that kernels without bpf_{name}() skip it");
-        return Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"));
-    }
-    let guarded = line
-        .zip(call)
-        .and_then(|(line, call)| line.replace(&call, &format!("({condition} ? {} : 0)", line.get(&call)?)));
-    if let Some(code) = guarded {
-        let text = format!("guard the call; its result is 0 where the kernel lacks bpf_{name}()");
-        return Fix::c(FixPlace::Line, text, code);
-    }
-    let text = format!("put the call of bpf_{name}() into an `if` with this condition");
-    Fix::c(FixPlace::Condition, text, condition)
+fn guard_fix(name: &str, condition: &str, line: Option<CLine<'_>>) -> Fix {
+    let Some(guard) = line.and_then(|line| LineGuard::call(line, &format!("bpf_{name}"), condition)) else {
+        let text = format!("put the call of bpf_{name}() into an `if` with this condition");
+        return Fix::c(FixPlace::Condition, text, condition);
+    };
+    let text = if guard.skips_statement {
+        format!("guard the statement, so that kernels without bpf_{name}() skip it")
+    } else {
+        format!("guard the call; its result is 0 where the kernel lacks bpf_{name}()")
+    };
+    Fix::c(FixPlace::Line, text, guard.code)
+}
+
+/// Returns the condition that the kernel has a helper.
+pub(super) fn condition(name: &str) -> String {
+    format!("bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_{name})")
 }

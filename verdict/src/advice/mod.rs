@@ -10,7 +10,7 @@
 //! | `instruction` | instructions of newer kernels |
 //! | `evidence` | unknown verdicts: the options that give the missing evidence |
 //!
-//! `c_line` rewrites a source line. `own_memory` tells accesses to the program's own memory from those to the kernel's. The advice has code only if the code compiles and changes the verdict.
+//! `c_line` rewrites a source line, `line_guard` guards elements in it, and `same_line` adds the guards of the line's other elements. `own_memory` tells accesses to the program's own memory from those to the kernel's. The advice has code only if the code compiles and changes the verdict.
 
 mod advisor;
 mod c_line;
@@ -19,10 +19,12 @@ mod externs;
 mod fix;
 mod helper;
 mod instruction;
+mod line_guard;
 mod maps;
 mod own_memory;
 mod program;
 mod relocation;
+mod same_line;
 
 pub use advisor::Advisor;
 pub use fix::{Fix, FixLanguage, FixPlace};

@@ -3,13 +3,16 @@
 use super::{
     c_line::{CLine, Call, MemberAccess, path_end, split_arguments},
     fix::{Fix, FixPlace},
+    line_guard::LineGuard,
 };
 use crate::source_line::SourceLine;
+use core::ops::Range;
 use core_relo::{
     ByteSize, Name,
     explain::{AlternativeMember, CType, Explanation},
     limits,
     plan::{Decision, PlannedReloc, PoisonReason},
+    sort::sort_by_key,
 };
 use hashbrown::HashSet;
 
@@ -17,17 +20,17 @@ use hashbrown::HashSet;
 const READ_MACROS: [&str; 3] = ["BPF_CORE_READ", "BPF_CORE_READ_BITFIELD_PROBED", "BPF_CORE_READ_BITFIELD"];
 
 /// The access of a poisoned relocation, as C names it.
-struct Access {
+pub(super) struct Access {
     /// The root type: `struct task_struct`.
     root: String,
     /// The path from the root to a member: `rss_stat[0].count`. The enumerator, for an access to an enum. Empty for a type.
-    path: String,
+    pub(super) path: String,
     /// The last name of the path: `count`.
     last: String,
     /// The size of the member in the object.
     size: Option<ByteSize>,
     /// The condition that the kernel has the access.
-    condition: String,
+    pub(super) condition: String,
 }
 
 /// Returns the fixes of a relocation that does not resolve.
@@ -79,7 +82,7 @@ fn missing_fixes(
 
 impl Access {
     /// Returns the access of a relocation. Returns `None` if C cannot name the access.
-    fn new(planned: &PlannedReloc<'_>) -> Option<Self> {
+    pub(super) fn new(planned: &PlannedReloc<'_>) -> Option<Self> {
         let (btf, spec) = (planned.btf(), planned.local_spec()?);
         let root = CType::new(btf, spec.root).to_string();
         let is_named = btf.ty(spec.root).is_some_and(|ty| !ty.name().is_empty());
@@ -188,68 +191,98 @@ fn new_flavour(type_names: &HashSet<&[u8]>, root: &str) -> Option<String> {
 
 /// Returns a fix that skips the access where the kernel lacks it.
 fn guard_fix(access: &Access, line: Option<&CLine<'_>>) -> Fix {
-    let Access { condition, path, last, .. } = access;
-    let what = if path.is_empty() { last } else { path };
-    let with_access = line.filter(|line| line.mentions(last));
-    let read = with_access.and_then(|line| {
-        let in_macro = || {
-            let calls = || {
-                let calls = READ_MACROS.iter().flat_map(|name| line.calls(name));
-                calls.filter(|call| !line.is_guarded(&call.range, path))
-            };
-            let has = |call: &Call<'_>, is_path: &dyn Fn(&str) -> bool| {
-                split_arguments(call.arguments).iter().skip(1).any(|argument| is_path(argument))
-            };
-            let exact = calls().find(|call| has(call, &|argument| argument == path));
-            let read = exact.or_else(|| calls().find(|call| has(call, &|text| is_same_path(text, path))));
-            read.or_else(|| line.find_field_info(path)).map(|call| call.range)
+    let (condition, what) = (&access.condition, access.name());
+    if let Some(guard) = line.and_then(|line| access.guard(*line)) {
+        let text = if guard.skips_statement {
+            format!("guard the statement, so that kernels without `{what}` skip it")
+        } else {
+            format!("guard the read; the value is 0 where the kernel lacks `{what}`")
         };
-        let enumerator = || Some(line.find_call("bpf_core_enum_value")?.range);
-        let read = line.find_member_read(path).map(|read| read.range);
-        let range = read.or_else(in_macro).or_else(enumerator)?;
-        line.replace(&range, &format!("({condition} ? {} : 0)", line.get(&range)?))
-    });
-    // The rest of the call, on the next line, needs no change.
-    let begun =
-        || READ_MACROS.iter().find_map(|name| line?.before_begun_call(name, &format!("!{condition} ? 0 : ")));
-    let has_guard = with_access.is_some_and(|line| line.has_guard(condition));
-    if let Some(code) = read.or_else(|| if has_guard { None } else { begun() }) {
-        return Fix::c(FixPlace::Line, zero_text(what), code);
+        return Fix::c(FixPlace::Line, text, guard.code);
     }
-    if has_guard {
-        let text = format!(
+    let has_guard = line.is_some_and(|line| line.mentions(&access.last) && line.has_guard(condition));
+    let text = if has_guard {
+        format!(
             "the line has this guard, but the compiler takes the place of `{what}` before it, as out of a loop: put the condition around the \
              loop, or around the call of the function"
-        );
-        return Fix::c(FixPlace::Condition, text, condition.clone());
-    }
-    if let Some(statement) = with_access.and_then(CLine::as_statement) {
-        if let Some(zeroing) = with_access.and_then(CLine::as_zeroing) {
-            let code = format!("if ({condition}) {{\n\t{statement}\n}} else {{\n\t{zeroing}\n}}");
-            return Fix::c(FixPlace::Line, zero_text(what), code);
-        }
-        let text = format!("guard the statement, so that kernels without `{what}` skip it");
-        return Fix::c(FixPlace::Line, text, format!("if ({condition}) {{\n\t{statement}\n}}"));
-    }
-    let part = line.and_then(|line| {
-        let range = line.statement_around(&line.find_member_address(path)?.range)?;
-        let statement = line.get(&range)?;
-        let zeroing = CLine::new(statement).and_then(|statement| statement.as_zeroing());
-        let (text, other) = match zeroing {
-            Some(zeroing) => (zero_text(what), format!(" else {{ {zeroing} }}")),
-            None => (format!("guard the statement, so that kernels without `{what}` skip it"), String::new()),
-        };
-        let code = line.replace(&range, &format!("if ({condition}) {{ {statement} }}{other}"))?;
-        Some(Fix::c(FixPlace::Line, text, code))
-    });
-    if let Some(fix) = part {
-        return fix;
-    }
-    let text = format!("put the access to `{what}` into an `if` with this condition");
+        )
+    } else {
+        format!("put the access to `{what}` into an `if` with this condition")
+    };
     Fix::c(FixPlace::Condition, text, condition.clone())
 }
 
-/// Returns the text of a fix that reads 0 where the kernel lacks an access.
-fn zero_text(what: &str) -> String {
-    format!("guard the read; the value is 0 where the kernel lacks `{what}`")
+impl Access {
+    /// Returns the name of the access for messages: the path, or the type.
+    pub(super) fn name(&self) -> &str {
+        if self.path.is_empty() { &self.last } else { &self.path }
+    }
+
+    /// Guards the access in a line. Returns `None` if the line does not have the access, or has the guard.
+    pub(super) fn guard(&self, line: CLine<'_>) -> Option<LineGuard> {
+        let Self { condition, path, last, .. } = self;
+        // The rest of the call, on the next line, needs no change.
+        let begun = || {
+            let inserted = format!("!{condition} ? 0 : ");
+            READ_MACROS.iter().find_map(|name| line.before_begun_call(name, &inserted))
+        };
+        let is_mentioned = line.mentions(last);
+        if is_mentioned && let Some(code) = line.guard_all(&self.reads(line), condition) {
+            return Some(LineGuard::value(code));
+        }
+        if is_mentioned && line.has_guard(condition) {
+            return None;
+        }
+        if let Some(code) = begun() {
+            return Some(LineGuard::value(code));
+        }
+        if is_mentioned && let Some(statement) = line.as_statement() {
+            return Some(LineGuard::statement(condition, statement, line.as_zeroing().as_deref()));
+        }
+        let range = line.statement_around(&line.find_member_address(path)?.range)?;
+        let statement = line.get(&range)?;
+        let zeroing = CLine::new(statement).and_then(|statement| statement.as_zeroing());
+        let other = zeroing.as_ref().map_or_else(String::new, |zeroing| format!(" else {{ {zeroing} }}"));
+        let code = line.replace(&range, &format!("if ({condition}) {{ {statement} }}{other}"))?;
+        Some(LineGuard { code, skips_statement: zeroing.is_none() })
+    }
+
+    /// Guards all calls of macros that read the access. Returns `None` if none is left.
+    pub(super) fn guard_calls(&self, line: CLine<'_>) -> Option<LineGuard> {
+        let reads = |call: &Call<'_>| {
+            split_arguments(call.arguments).iter().skip(1).any(|argument| *argument == self.path)
+                && !line.is_guarded(&call.range, &self.path)
+        };
+        let calls = READ_MACROS.iter().flat_map(|name| line.calls(name));
+        let mut ranges: Vec<_> = calls.filter(reads).map(|call| call.range).collect();
+        sort_by_key(&mut ranges, |range| range.start);
+        line.guard_all(&ranges, &self.condition).map(LineGuard::value)
+    }
+
+    /// Returns the parts of a line that read the access: one without a guard, and those with the same text.
+    fn reads(&self, line: CLine<'_>) -> Vec<Range<usize>> {
+        let path = &self.path;
+        let with_text = |ranges: &mut dyn Iterator<Item = Range<usize>>, found: &Range<usize>| {
+            ranges.filter(|range| line.get(range) == line.get(found)).collect()
+        };
+        if let Some(read) = line.find_member_read(path) {
+            return with_text(&mut line.member_reads(path).map(|read| read.range), &read.range);
+        }
+        let calls = |name| line.calls(name).filter(|call| !line.is_guarded(&call.range, path));
+        let macros = || READ_MACROS.iter().flat_map(|name| calls(name));
+        let has = |call: &Call<'_>, is_path: &dyn Fn(&str) -> bool| {
+            split_arguments(call.arguments).iter().skip(1).any(|argument| is_path(argument))
+        };
+        let exact = macros().find(|call| has(call, &|argument| argument == path));
+        if let Some(call) =
+            exact.or_else(|| macros().find(|call| has(call, &|text| is_same_path(text, path))))
+        {
+            let mut ranges = macros().map(|call| call.range);
+            let mut found: Vec<_> = with_text(&mut ranges, &call.range);
+            sort_by_key(&mut found, |range| range.start);
+            return found;
+        }
+        let enumerator = || calls("bpf_core_enum_value").find(|call| has(call, &|argument| argument == path));
+        line.find_field_info(path).or_else(enumerator).map(|call| call.range).into_iter().collect()
+    }
 }

@@ -154,7 +154,7 @@ impl ExplainedObject {
                 }
                 let needs = needs_by_name.get(program.name.as_str()).copied();
                 let fixes = match (&mut advisor, needs) {
-                    (Some(advisor), Some(needs)) => advisor.fixes(needs, reason),
+                    (Some(advisor), Some(needs)) => advisor.fixes(needs, program, reason),
                     // The object cannot be linked.
                     _ => reason.fix.iter().map(|fix| Fix::without_code(fix.clone())).collect(),
                 };

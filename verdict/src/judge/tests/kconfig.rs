@@ -227,7 +227,7 @@ fn fixes_without_a_configuration(name: &str, overrides: &str) -> Vec<Option<Stri
     let plan = Plan::new(&relocs, &target);
     let verdict = judge(&needs, &plan, &answers).unwrap();
     let reason = &verdict.programs[0].reasons[0];
-    let fixes = Advisor::new(&needs, &plan, &answers).fixes(&needs.programs[0], reason);
+    let fixes = Advisor::new(&needs, &plan, &answers).fixes(&needs.programs[0], &verdict.programs[0], reason);
     fixes.into_iter().map(|fix| fix.code).collect()
 }
 

@@ -76,7 +76,7 @@ fn judge_calls(
     let verdict = judge(&needs, &plan, &answers).unwrap();
     let program = &verdict.programs[0];
     let Some(reason) = program.reasons.first() else { return (program.verdict, String::new(), Vec::new()) };
-    let fixes = Advisor::new(&needs, &plan, &answers).fixes(&needs.programs[0], reason);
+    let fixes = Advisor::new(&needs, &plan, &answers).fixes(&needs.programs[0], &verdict.programs[0], reason);
     (program.verdict, reason.text.clone(), fixes)
 }
 
