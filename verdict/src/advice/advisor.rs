@@ -77,6 +77,9 @@ impl<'a, 'k> Advisor<'a, 'k> {
         match reason.requirement {
             Some(Requirement::Relocation(record)) => {
                 let Some(planned) = self.plan.get(record) else { return Vec::new() };
+                if let Some(fix) = &reason.fix {
+                    return vec![Fix::without_code(fix.clone())];
+                }
                 if self.is_own_type(program, reason, &planned) {
                     return vec![relocation::own_type_fix(&planned)];
                 }

@@ -14,6 +14,7 @@ mod dead_code;
 mod error;
 mod externs;
 mod features;
+mod frame;
 mod held_programs;
 mod info;
 mod load_judge;

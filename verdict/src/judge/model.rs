@@ -161,7 +161,7 @@ pub enum ReasonKind {
     Loader,
     /// The architecture: the object reads the registers of another one.
     Architecture,
-    /// A CO-RE relocation that does not resolve, at a reachable instruction.
+    /// A CO-RE relocation at a reachable instruction, if it does not resolve, or moves an access out of the program's stack.
     Relocation,
     /// A helper.
     Helper,

@@ -118,6 +118,8 @@ impl ObjectContext<'_, '_> {
             context_offset: Some(ContextOffset::Variable),
             ..Suspect::new(access.insn, variable_offset_reason(*access))
         }));
+        let outside = self.accesses_outside_frame(program).into_iter();
+        suspects.extend(outside.map(|(insn, reason)| Suspect::new(insn, reason)));
         suspects.extend(self.override_beside_array(program));
         let return_rule = ReturnRule::new(program, program.sec_def, self.answers);
         if suspects.is_empty() && return_rule.is_none() {

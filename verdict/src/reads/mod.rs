@@ -22,6 +22,6 @@ pub use model::{ContextAccess, ContextWord, Read, ReadKind, Returns};
 
 pub(crate) use context_argument::{ContextCallee, TracedArgument, kfunc_takes_context};
 pub(crate) use map_use::{MapAccess, TracedMapUse};
-pub(crate) use model::VariableAccess;
+pub(crate) use model::{FrameAccess, VariableAccess};
 pub(crate) use object::TracedObject;
 pub(crate) use trace::{Traced, trace};

@@ -41,6 +41,17 @@ pub(crate) struct VariableAccess {
     pub(crate) kind: AccessKind,
 }
 
+/// An access to the program's stack at an offset that a CO-RE record sets, on every path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameAccess {
+    /// The index of the instruction in the linked program.
+    pub(crate) insn: u32,
+    /// The record.
+    pub(crate) record: usize,
+    /// The address to which the instruction adds the field's offset, from the frame pointer.
+    pub(crate) base: i32,
+}
+
 /// The values that a program may return, as far as its instructions tell without an analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]

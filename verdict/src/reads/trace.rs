@@ -5,7 +5,7 @@ use super::{
     context_argument::TracedArgument,
     jumps::{CALL, EXIT, INDIRECT_JUMP, JA, JEQ, JNE, hidden_callees, jump_target, loop_heads},
     map_use::{MapAccess, TracedMapUse},
-    model::{ContextAccess, ContextWord, Read, ReadKind, Returns, VariableAccess},
+    model::{ContextAccess, ContextWord, FrameAccess, Read, ReadKind, Returns, VariableAccess},
     object::TracedObject,
     state::{State, Value},
 };
@@ -26,6 +26,8 @@ pub(crate) struct Traced {
     pub(crate) context_accesses: Vec<ContextAccess>,
     /// The accesses to the context without a CO-RE record at offsets that the trace does not know.
     pub(crate) variable_accesses: Vec<VariableAccess>,
+    /// The accesses to the program's stack with a CO-RE record.
+    pub(crate) frame_accesses: Vec<FrameAccess>,
     /// The values that the program may return.
     pub(crate) returns: Returns,
     /// The arguments of calls that are the context, or that kernels take for it.
@@ -155,8 +157,9 @@ impl<O: TracedObject> Trace<'_, O> {
     fn step(&mut self, at: u32, insn: Insn) {
         let Some(mut state) = self.state.take() else { return };
         let record = self.record(at);
-        if record.is_none() {
-            self.access_context(at, insn, &state);
+        match record {
+            None => self.access_context(at, insn, &state),
+            Some(record) => self.access_frame(at, insn, record, &state),
         }
         match insn.class() {
             Class::Ldx => self.load(at, insn, record, &mut state),
@@ -387,6 +390,14 @@ impl<O: TracedObject> Trace<'_, O> {
             let is_moved = start != Some(0);
             let access = ContextAccess { insn: at, offset, bytes: insn.access_bytes(), kind, is_moved };
             self.traced.context_accesses.push(access);
+        }
+    }
+
+    /// Records an access to the stack whose offset a CO-RE record sets.
+    fn access_frame(&mut self, insn: u32, access: Insn, record: usize, state: &State) {
+        let base = AccessKind::of(access).map(|(_, base)| state.get(base));
+        if let Some(Value::Stack(base)) = base {
+            self.traced.frame_accesses.push(FrameAccess { insn, record, base });
         }
     }
 

@@ -18,7 +18,9 @@ use super::{
 use crate::{
     SourceLine,
     kernel::{FieldFunction, InsnFeature, SleepableCode, kfunc_memory},
-    reads::{ContextAccess, MapAccess, Read, Returns, Traced, TracedObject, VariableAccess, trace},
+    reads::{
+        ContextAccess, FrameAccess, MapAccess, Read, Returns, Traced, TracedObject, VariableAccess, trace,
+    },
     source_line::source_line,
 };
 use core_relo::{
@@ -73,6 +75,8 @@ pub struct ProgramNeeds {
     /// The accesses to the context without CO-RE at offsets that the instructions alone do not tell. Every kernel refuses those at an offset
     /// that its verifier does not know.
     pub(crate) variable_accesses: Vec<VariableAccess>,
+    /// The accesses to the program's stack at offsets that CO-RE sets.
+    pub(crate) frame_accesses: Vec<FrameAccess>,
     /// What the program may return.
     pub returns: Returns,
 }
@@ -171,6 +175,7 @@ impl ProgramNeeds {
             context: sec_def.and_then(ContextKind::new),
             context_accesses: Vec::new(),
             variable_accesses: Vec::new(),
+            frame_accesses: Vec::new(),
             returns: Returns::Unknown,
         };
         if let Ok(code) = &needs.code {
@@ -184,8 +189,16 @@ impl ProgramNeeds {
     /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not every kernel permits.
     fn trace(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
-        let Traced { reads, mut map_uses, mut context_accesses, mut variable_accesses, arguments, returns } =
-            trace(code, &self.records, &ProgramObject { parts, table });
+        let Traced {
+            reads,
+            mut map_uses,
+            mut context_accesses,
+            mut variable_accesses,
+            frame_accesses,
+            arguments,
+            returns,
+        } = trace(code, &self.records, &ProgramObject { parts, table });
+        self.frame_accesses = frame_accesses;
         let (context, def) = (self.context, self.sec_def);
         context_accesses
             .retain(|access| def.is_some_and(|def| ContextKind::may_refuse(context, def, *access)));

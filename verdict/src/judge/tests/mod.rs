@@ -10,6 +10,7 @@ mod contexts;
 mod errors;
 mod extern_types;
 mod externs;
+mod frames;
 mod functions;
 mod global_arguments;
 mod info;
