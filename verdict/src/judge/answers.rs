@@ -312,7 +312,8 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
             }
         },
         MapUse::MissingField(FieldFunction { field, .. }) => format!(
-            "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes",
+            "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes; the \
+             kernel ignores the types of an array whose keys are no int or __u32, and of a map with BPF_F_RDONLY_PROG",
             field.name()
         ),
         MapUse::SecondStorage(_) => "one map, with a struct of both values".to_owned(),

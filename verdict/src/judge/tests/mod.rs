@@ -24,6 +24,7 @@ mod map_limits;
 mod map_owner;
 mod map_rules;
 mod map_uses;
+mod missing_fields;
 mod placed_fields;
 mod planning_errors;
 mod returns;
