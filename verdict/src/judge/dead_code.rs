@@ -47,22 +47,33 @@ impl ObjectContext<'_, '_> {
                     called.is_none_or(|called| self.externs.is_resolved(called, self.answers) == Some(true));
                 needs_device(name) && self.answers.facts.kfunc(name).is_present() && is_resolved
             }
-            // The kernel compares the maps with the program where it replaces their descriptors by addresses.
-            Some(Need::MapUse { map_use, .. }) => !matches!(
-                map_use,
-                MapUse::Helper { .. }
-                    | MapUse::MissingField(_)
-                    | MapUse::FormedField { .. }
-                    | MapUse::FunctionArgument { .. }
-                    | MapUse::ContextArgument
-                    | MapUse::OutsideAccess { .. }
-                    | MapUse::Read
-                    | MapUse::Write
-                    | MapUse::Sockets { .. }
-            ),
+            Some(Need::MapUse { map_use, .. }) => is_checked_everywhere(*map_use),
             _ => false,
         };
         if is_checked { DeadCode::Checked } else { DeadCode::Skipped }
+    }
+}
+
+/// Returns whether the kernel checks the use of a map in dead code, too: it compares the maps with the program where it replaces their
+/// descriptors by addresses (kernel: `resolve_pseudo_ldimm64`). It checks calls and accesses where it follows a path.
+const fn is_checked_everywhere(map_use: MapUse) -> bool {
+    match map_use {
+        MapUse::Sleepable(_)
+        | MapUse::SleepableAllocation
+        | MapUse::PerfEventAllocation
+        | MapUse::Field { .. }
+        | MapUse::SecondStorage(_)
+        | MapUse::OutsideAddress { .. } => true,
+        MapUse::Helper { .. }
+        | MapUse::MissingField(_)
+        | MapUse::FormedField { .. }
+        | MapUse::FunctionArgument { .. }
+        | MapUse::KfuncArgument { .. }
+        | MapUse::ContextArgument
+        | MapUse::OutsideAccess { .. }
+        | MapUse::Read
+        | MapUse::Write
+        | MapUse::Sockets { .. } => false,
     }
 }
 

@@ -53,34 +53,46 @@ fn global_functions_take_no_values_of_maps_that_programs_only_read_or_write() {
     assert_eq!(tagged("arg:untrusted"), [""; 0], "no memory that the function writes to");
 }
 
-/// The kernel checks memory whose size another argument tells for reads and writes, whatever the kfunc does.
+/// The kernel checks memory whose size another argument tells for reads and writes, whatever the kfunc does. It checks calls on paths that it
+/// follows.
 #[test]
 fn kfuncs_take_no_values_of_maps_that_programs_only_read_or_write() {
-    let found = |kfunc: &str, register: u8, flags: u32, age: Age| {
+    #[derive(Clone, Copy)]
+    struct Call {
+        kfunc: &'static str,
+        register: u8,
+        flags: u32,
+        is_dead: bool,
+    }
+    let found = |age: Age, call: Call| {
         let mut m = TestObject::new();
-        // r0 = lookup; if r0 == 0 goto +2; register = r0; call.
-        let argument = insn(0xbf, register, 0, 0, 0);
-        let call = [helper(LOOKUP), insn(0x15, 0, 0, 2, 0), argument, call(-1)];
-        let id = m.program("main", "xdp", &[&load(1, 0)[..], &call, &returns(0)].concat());
-        let func = m.func_type(kfunc, 2);
+        // r6 = 0; if r6 == 0, or if r6 != 0, goto exit; r0 = lookup; if r0 == 0 goto +2; register = r0; call.
+        let guard = [insn(0xb7, 6, 0, 0, 0), insn(if call.is_dead { 0x15 } else { 0x55 }, 6, 0, 6, 0)];
+        let argument = insn(0xbf, call.register, 0, 0, 0);
+        let insns = [helper(LOOKUP), insn(0x15, 0, 0, 2, 0), argument, super::call(-1)];
+        let id = m.program("main", "xdp", &[&guard[..], &load(1, 0), &insns, &returns(0)].concat());
+        let func = m.func_type(call.kfunc, 2);
         m.types.datasec(".ksyms", 0, &[(func, 0, 0)]);
-        let symbol = m.undefined(kfunc, true);
-        let (_, map) = m.map("m", &[&sized(HASH)[..], &[("map_flags", flags)]].concat(), None);
-        m.refer(id, 0, map, false);
-        m.refer(id, 5, symbol, true);
+        let symbol = m.undefined(call.kfunc, true);
+        let (_, map) = m.map("m", &[&sized(HASH)[..], &[("map_flags", call.flags)]].concat(), None);
+        m.refer(id, 2, map, false);
+        m.refer(id, 7, symbol, true);
         reasons(m, age, None).into_iter().map(|(verdict, _, text)| (verdict, text)).collect::<Vec<_>>()
     };
     let text = |what: &str| {
         let text = format!("map m: the program passes the address of a value to a kfunc, which may {what}");
         [(Verdict::Refused, text)]
     };
-    let slice = |flags: u32| found("bpf_dynptr_slice", 3, flags, Age::Newest);
-    assert_eq!(slice(1 << 7), text("write to it, and programs only read the map"));
-    assert_eq!(slice(1 << 8), text("read it, and programs only write to the map"));
-    assert_eq!(slice(0), []);
-    assert_eq!(found("bpf_dynptr_slice", 1, 1 << 7, Age::Newest), [], "another argument");
-    assert_eq!(found("bpf_skb_ct_lookup", 4, 1 << 7, Age::Newest).len(), 1);
-    assert_eq!(found("bpf_skb_ct_lookup", 4, 1 << 7, Age::Oldest), [], "not observed");
+    let read_only = Call { kfunc: "bpf_dynptr_slice", register: 3, flags: 1 << 7, is_dead: false };
+    assert_eq!(found(Age::Newest, read_only), text("write to it, and programs only read the map"));
+    let write_only = Call { flags: 1 << 8, ..read_only };
+    assert_eq!(found(Age::Newest, write_only), text("read it, and programs only write to the map"));
+    assert_eq!(found(Age::Newest, Call { flags: 0, ..read_only }), []);
+    assert_eq!(found(Age::Newest, Call { register: 1, ..read_only }), [], "another argument");
+    assert_eq!(found(Age::Newest, Call { is_dead: true, ..read_only }), [], "dead code");
+    let lookup = Call { kfunc: "bpf_skb_ct_lookup", register: 4, ..read_only };
+    assert_eq!(found(Age::Newest, lookup).len(), 1);
+    assert_eq!(found(Age::Oldest, lookup), [], "not observed");
 }
 
 /// A function that a program calls, by the types that its prototype has.
