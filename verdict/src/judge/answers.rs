@@ -3,9 +3,10 @@
 use super::model::{Reason, ReasonKind, Requirement, Verdict};
 use crate::{
     kernel::{
-        Answer, ContextArgument, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction, FieldPlace,
-        FunctionRule, HelperCall, InsnFeature, KconfigAnswer, KernelFacts, KfuncCall, MapUse, NameQuery,
-        answer_helper_call, answer_kfunc_call, depends_on_attach_type, needs_device,
+        Answer, ContextArgument, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction,
+        FieldHolder, FieldPlace, FunctionRule, HelperCall, InsnFeature, KconfigAnswer, KernelFacts,
+        KfuncCall, MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
+        needs_device,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, field_callee_text, helper_text},
 };
@@ -223,10 +224,14 @@ fn refused_map_use(map: &str, map_use: MapUse) -> String {
         MapUse::Field { field, program_type: None, .. } => {
             format!("programs that may sleep cannot use maps with {}", field.field.name())
         }
-        MapUse::MissingField(FieldFunction { callee, field }) => format!(
-            "{} takes a value with {}, which the kernel does not find in the types of the map",
+        MapUse::MissingField { function: FieldFunction { callee, field }, holder } => format!(
+            "{} takes a value with {}, which the kernel does not find {}",
             field_callee_text(callee),
-            field.name()
+            field.name(),
+            match holder {
+                FieldHolder::Value | FieldHolder::WriteOnlyValue => "in the types of the map",
+                FieldHolder::Variable => "in the types of the variables",
+            }
         ),
         MapUse::FormedField { function: FieldFunction { callee, field }, form } => format!(
             "{} takes a value with {}, which the kernel does not find {}",
@@ -311,7 +316,13 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
                 format!("values without {}, or a hash or an array", other.name())
             }
         },
-        MapUse::MissingField(FieldFunction { field, .. }) => format!(
+        MapUse::MissingField { function: FieldFunction { field, .. }, holder: FieldHolder::Variable } => {
+            format!(
+                "one {} in each data section, such as SEC(\".data.NAME\"), as a variable without a typedef, a qualifier, a union or an array",
+                field.name()
+            )
+        }
+        MapUse::MissingField { function: FieldFunction { field, .. }, .. } => format!(
             "define the map with __type(key, …) and __type(value, …), where the value is a struct with {}, and do not set other sizes; the \
              kernel ignores the types of an array whose keys are no int or __u32, and of a map with BPF_F_RDONLY_PROG",
             field.name()
@@ -423,7 +434,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::License(LicenseUse::Kfunc(_))
         | Need::MapUse {
             map_use:
-                MapUse::MissingField(FieldFunction { callee: FieldCallee::Kfunc(_), .. })
+                MapUse::MissingField { function: FieldFunction { callee: FieldCallee::Kfunc(_), .. }, .. }
                 | MapUse::FormedField { function: FieldFunction { callee: FieldCallee::Kfunc(_), .. }, .. },
             ..
         } => ReasonKind::Kfunc,
@@ -432,7 +443,7 @@ pub(super) const fn kind(need: &Need) -> ReasonKind {
         | Need::MapUse {
             map_use:
                 MapUse::Helper { .. }
-                | MapUse::MissingField(_)
+                | MapUse::MissingField { .. }
                 | MapUse::FormedField { .. }
                 | MapUse::Sockets { .. },
             ..

@@ -65,7 +65,7 @@ const fn is_checked_everywhere(map_use: MapUse) -> bool {
         | MapUse::SecondStorage(_)
         | MapUse::OutsideAddress { .. } => true,
         MapUse::Helper { .. }
-        | MapUse::MissingField(_)
+        | MapUse::MissingField { .. }
         | MapUse::FormedField { .. }
         | MapUse::FunctionArgument { .. }
         | MapUse::KfuncArgument { .. }

@@ -42,7 +42,12 @@ pub enum MapUse {
         holder: FieldHolder,
     },
     /// A function takes a special field of a map's value, and the kernel finds none in the type of the values.
-    MissingField(FieldFunction),
+    MissingField {
+        /// The function.
+        function: FieldFunction,
+        /// What should have the field.
+        holder: FieldHolder,
+    },
     /// A function takes a special field of a map's value, and only some kernels find the field in its form.
     FormedField {
         /// The function.
@@ -140,8 +145,7 @@ impl MapUse {
             Self::Field { field, program_type, holder } => {
                 field.apply(holder.apply(field_row(field.field, program_type)?))
             }
-            // Stable kernels have the check of 6.10, too, from 2024 on.
-            // Kernels before 6.12 were not observed with these kfuncs.
+            // Stable kernels have the check of 6.10 for sockets, too, from 2024 on. Kernels before 6.12 were not observed with calls of kfuncs.
             Self::Sockets { helper: Self::DELETE, .. } | Self::KfuncArgument { .. } => [YES, YES, NO, NO],
             Self::FormedField { form, .. } => form.row(),
             // Linux 5.10 refuses such functions by another rule. From 5.12 to 5.17, the kernel does not ask whether the program may write.
@@ -150,7 +154,7 @@ impl MapUse {
             | Self::ContextArgument
             | Self::OutsideAddress { .. }
             | Self::OutsideAccess { .. }
-            | Self::MissingField(_)
+            | Self::MissingField { .. }
             | Self::SecondStorage(_)
             | Self::Read
             | Self::Write
@@ -285,7 +289,7 @@ impl KernelFacts<'_> {
             MapUse::FunctionArgument { .. } | MapUse::KfuncArgument { .. } => {
                 "accept the argument".to_owned()
             }
-            MapUse::MissingField(function) => {
+            MapUse::MissingField { function, .. } => {
                 let text = format!("every kernel finds {} by the types of the map", function.field.name());
                 return Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             }

@@ -76,10 +76,11 @@ impl UsedMap {
             if let (MapSource::Data(section), Some(data), Some(_)) = (entry.source, &mut data, map.map_type) {
                 // The kernel refuses the types of a read-only map with fields. A loader creates it without types.
                 if !map.is_read_only {
-                    let fields = data.of_section(section.name).to_vec();
-                    let nested = fields.iter().filter(|field| field.is_nested);
-                    map.formed_fields = nested.map(|nested| (nested.field, FieldForm::Nested)).collect();
-                    map.fields = ValueFields { fields, holder: FieldHolder::Variable };
+                    map.fields.holder = FieldHolder::Variable;
+                    if let Some(found) = data.of_section(section.name) {
+                        map.find_missing_fields(&found.possible, &found.parts, MapType::Array);
+                        map.fields.fields = found.fields();
+                    }
                 }
             }
             map
@@ -287,13 +288,15 @@ pub(super) fn map_use_sites(
                 }
             }
             MapAccess::CallWithField(function) => {
+                let holder = map.fields.holder;
                 if map.missing_fields.contains(&function.field) {
-                    add(*insn, map, MapUse::MissingField(*function));
+                    add(*insn, map, MapUse::MissingField { function: *function, holder });
+                    continue;
                 }
                 for (_, form) in map.formed_fields.iter().filter(|(field, _)| *field == function.field) {
                     add(*insn, map, MapUse::FormedField { function: *function, form: *form });
                 }
-                if map.fields.holder == FieldHolder::Variable && function.field == SpecialField::SpinLock {
+                if holder == FieldHolder::Variable && function.field == SpecialField::SpinLock {
                     let variable_use = |form| MapUse::FormedField { function: *function, form };
                     add(*insn, map, variable_use(FieldForm::Variable));
                     if let Some(load) = reloaded_lock(code, *insn, *function) {

@@ -197,7 +197,7 @@ fn map_use_text(map_use: MapUse) -> String {
         MapUse::Field { field, program_type: None, .. } => {
             format!("with {} in programs that may sleep", field.field.name())
         }
-        MapUse::MissingField(function) | MapUse::FormedField { function, .. } => {
+        MapUse::MissingField { function, .. } | MapUse::FormedField { function, .. } => {
             format!("as the map of a value for {}", field_callee_text(function.callee))
         }
         MapUse::SecondStorage(map_type) => format!("as another map of {map_type} in a program"),

@@ -30,27 +30,45 @@ impl PossibleFields {
     /// Returns the fields in values of a type: in the struct, and in the structs and arrays in it. Kernels do not look into unions, nor at
     /// members with a qualifier or a typedef. No kernel accepts several locks or timers in an array.
     pub(super) fn of_value(btf: &Btf<'_>, value: Type<'_>) -> Self {
+        if value.kind() != Kind::Struct {
+            return Self::default();
+        }
+        Self::of_members(btf, value.members().map(|member| member.ty))
+    }
+
+    /// Returns the fields in the variables of a DATASEC, which the kernel searches as the members of a struct.
+    pub(super) fn of_datasec(btf: &Btf<'_>, datasec: Type<'_>) -> Self {
+        let target = |var| btf.ty(var).and_then(Type::target);
+        let targets: Option<Vec<_>> = datasec.secinfos().map(|info| target(info.ty)).collect();
+        targets.map_or_else(Self::all, |targets| Self::of_members(btf, targets))
+    }
+
+    fn of_members(btf: &Btf<'_>, members: impl IntoIterator<Item = TypeId>) -> Self {
         let mut found = Self::default();
         let mut seen = HashSet::new();
-        let mut members = 0..limits::VALUE_MEMBERS;
+        let mut visits = 0..limits::VALUE_MEMBERS;
         let place = MemberPlace { is_nested: false, is_repeated: false };
-        let mut pending = Vec::from_iter((value.kind() == Kind::Struct).then_some((value, place)));
-        while let Some((ty, outer)) = pending.pop() {
-            for member in ty.members() {
-                let (Ok(element), Some(_)) = (Element::new(btf, member.ty), members.next()) else {
-                    return Self { any: SpecialField::ALL.to_vec(), formed: Vec::new() };
-                };
-                let place = MemberPlace {
-                    is_nested: outer.is_nested || element.is_array,
-                    is_repeated: outer.is_repeated || element.is_repeated,
-                };
-                found.add_member(btf, element.ty, place);
-                if element.ty.kind() == Kind::Struct && seen.insert((element.ty.id(), place.is_repeated)) {
-                    pending.push((element.ty, MemberPlace { is_nested: true, ..place }));
-                }
+        let mut pending: Vec<_> = members.into_iter().map(|member| (member, place)).collect();
+        while let Some((member, outer)) = pending.pop() {
+            let (Ok(element), Some(_)) = (Element::new(btf, member), visits.next()) else {
+                return Self::all();
+            };
+            let place = MemberPlace {
+                is_nested: outer.is_nested || element.is_array,
+                is_repeated: outer.is_repeated || element.is_repeated,
+            };
+            found.add_member(btf, element.ty, place);
+            if element.ty.kind() == Kind::Struct && seen.insert((element.ty.id(), place.is_repeated)) {
+                let place = MemberPlace { is_nested: true, ..place };
+                pending.extend(element.ty.members().map(|member| (member.ty, place)));
             }
         }
         found
+    }
+
+    /// Returns all fields, for types that cannot be followed.
+    fn all() -> Self {
+        Self { any: SpecialField::ALL.to_vec(), formed: Vec::new() }
     }
 
     /// Adds the field for which some kernel takes a member.

@@ -77,6 +77,14 @@ fn add_part(b: &mut Builder, int: TypeId, part: &str) -> (TypeId, u32) {
             let lock = lock(b);
             (b.array(lock, int, 1), 4)
         }
+        "two locks in array" => {
+            let lock = lock(b);
+            (b.array(lock, int, 2), 8)
+        }
+        "lock by typedef" => {
+            let lock = lock(b);
+            (b.typedef("lock_t", lock), 4)
+        }
         "two timers in array" => {
             let timer = b.structure("bpf_timer", 16, &[]);
             (b.array(timer, int, 2), 32)
@@ -153,7 +161,7 @@ fn data_object(section: &str, code: Code, parts: &[&str]) -> Vec<u8> {
     let (mut infos, mut offset) = (Vec::new(), 0u32);
     for part in parts {
         let (ty, bytes) = add_part(&mut m.types, int, part);
-        let name = &*part.replace(' ', "_");
+        let name = &*format!("{}_{offset}", part.replace(' ', "_"));
         infos.push((m.types.var(name, ty, 1), offset, bytes));
         m.symbol(name, SymbolKind::Data, data, u64::from(offset), u64::from(bytes));
         offset = offset.checked_add(bytes.next_multiple_of(8)).unwrap();
@@ -225,13 +233,33 @@ fn sections_with_fields_in_variables_are_not_mapped() {
     assert_eq!(mapped(&["int"]), [[L; 4]; 2]);
 }
 
+/// Returns the verdicts of all kernels on a program of a data section with all parts.
+fn on_variables(code: Code, parts: &[&str]) -> [Verdict; 4] {
+    let bytes = data_object("tc", code, parts);
+    ALL.map(|kernel| judge_for_loader(Loader::CoreRelo, &bytes, kernel))
+}
+
+/// Kernels find one variable of a kind, and none by a typedef or among the elements of an array. These are the answers of real kernels.
+#[test]
+fn some_locks_of_data_sections_are_found_by_no_kernel() {
+    let take = |parts: &[&str]| on_variables(Code::KeepsAddress, parts);
+    assert_eq!(take(&["lock", "lock"]), [R; 4]);
+    assert_eq!(take(&["two locks in array"]), [R; 4]);
+    assert_eq!(take(&["lock by typedef"]), [R; 4]);
+    assert_eq!(take(&["int"]), [R; 4]);
+    assert_eq!(
+        take(&["lock", "two timers in array"]),
+        [R, L, R, R],
+        "6.2 to 6.10 find the lock, 6.11 finds none"
+    );
+    assert_eq!(take(&["lock", "int", "timer", "kptr"]), [R, L, L, L]);
+    assert_eq!(on_variables(Code::NoLock, &["lock", "lock"]), [L; 4]);
+}
+
 /// Linux 5.10 finds no locks among variables, and kernels before 6.2 take each load of the address for another lock.
 #[test]
 fn locks_of_data_sections_are_taken_since_6_2() {
-    let judge = |code, part| {
-        let bytes = data_object("tc", code, &[part]);
-        ALL.map(|kernel| judge_for_loader(Loader::CoreRelo, &bytes, kernel))
-    };
+    let judge = |code, part| on_variables(code, &[part]);
     assert_eq!(judge(Code::LoadsTwice, "lock"), [R, R, L, L]);
     assert_eq!(judge(Code::KeepsAddress, "lock"), [R, L, L, L]);
     assert_eq!(judge(Code::NoLock, "lock"), [L; 4]);
