@@ -51,7 +51,7 @@ fn need_reason(index: usize, map: &MapNeed, need: NeedId, answers: &KernelAnswer
 fn token_reason(map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
     let is_token =
         |need: &&NeedId| matches!(answers.need(**need), Some(Need::Feature(ProgramFeature::MapToken)));
-    let need = map.needs.iter().find(is_token)?;
+    let need = map.needs.iter().find(is_token).filter(|_| !map.has_token)?;
     if !answers.get(*need)?.is_present() {
         return None;
     }

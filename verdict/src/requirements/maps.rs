@@ -40,6 +40,8 @@ pub struct MapNeed {
     pub errors: Vec<MapDefError>,
     /// The limits of some kernels that the definition exceeds.
     pub limits: Vec<ExceededLimit>,
+    /// Whether the load has a BPF token.
+    pub(crate) has_token: bool,
 }
 
 impl MapNeed {
@@ -87,7 +89,18 @@ impl MapNeed {
             }
         };
         let struct_ops = matches!(entry.source, MapSource::StructOps(_)).then_some(index);
-        Some(Self { name, struct_ops, definition, data_bytes, needs, field_needs, inputs, errors, limits })
+        Some(Self {
+            name,
+            struct_ops,
+            definition,
+            data_bytes,
+            needs,
+            field_needs,
+            inputs,
+            errors,
+            limits,
+            has_token: false,
+        })
     }
 
     /// Applies the types, sizes and flags that a load sets, and those of the inner map.

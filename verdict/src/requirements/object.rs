@@ -22,7 +22,7 @@ use core_relo_object::{
     link::{ExternBinding, HeldPrograms, LinkError, MapEntry, MapSource, ProgramLinker},
     load_plan::{
         LoadPlanError, MapSettings, PlanByLoad, ProgramSettings, Settings, SlotPlan, StructOpsTable,
-        accepted_object_name,
+        TokenSource, accepted_object_name,
     },
     object::{DataKind, NullPointers, Object, Program},
 };
@@ -215,6 +215,9 @@ impl ObjectNeeds<'_, '_> {
             }
             needed.chosen = settings.ksyms.get(&*String::from_utf8_lossy(entry.name)).cloned();
         }
+        // Whether there is a token to find is known at the load alone.
+        let has_token = matches!(settings.token, TokenSource::Path(_));
+        self.maps.iter_mut().for_each(|needs| needs.has_token = has_token);
         for needs in self.maps.iter_mut().filter(|_| !settings.maps.is_empty()) {
             let (own, inner) = (settings.maps.get(&needs.name), settings.inner_map(&needs.name));
             if own.is_some() || inner.is_some() {

@@ -1,7 +1,7 @@
 //! Verdicts on definitions of maps that break the kernel's rules for the map type.
 
 use super::*;
-use core_relo_object::object::MapType;
+use core_relo_object::{load_plan::TokenSource, object::MapType};
 
 /// Returns the reasons against a map of a type with a key, a value, entries and flags. The kernel may lack the type.
 fn reasons(map_type: u32, [key, value, entries, flags]: [u32; 4]) -> Vec<(Verdict, ReasonKind, String)> {
@@ -59,7 +59,7 @@ fn maps_of_struct_ops_are_no_map_definitions() {
 /// Kernels since 6.9 take the flag with a token, which only user space can give.
 #[test]
 fn maps_with_the_flag_for_tokens_need_a_token() {
-    let found = |commands: &[(&str, i64)]| {
+    let found = |commands: &[(&str, i64)], token: TokenSource| {
         let mut m = program("tc", &returns(0));
         let map =
             [("type", 2), ("key_size", 4), ("value_size", 8), ("max_entries", 1), ("map_flags", 1 << 16)];
@@ -68,15 +68,19 @@ fn maps_with_the_flag_for_tokens_need_a_token() {
             add_kernel(b);
             b.enumeration("bpf_cmd", 4, false, commands);
         };
-        let verdict = judge_on(m, kernel, &KernelInputs::default());
+        let mut settings = Settings::default();
+        settings.token = token;
+        let verdict = judge_with_settings(&m.bytes(), kernel, &KernelInputs::default(), Some(&settings));
         let reasons = verdict.programs[0].reasons.iter().map(|reason| (reason.verdict, reason.text.clone()));
         reasons.filter(|(_, text)| text.contains("TOKEN")).collect::<Vec<_>>()
     };
     let old = ("BPF_MAP_CREATE", 0);
     let lacks = "map m: the kernel lacks maps with BPF_F_TOKEN_FD".to_owned();
-    assert_eq!(found(&[old]), [(Verdict::Refused, lacks)]);
+    assert_eq!(found(&[old], TokenSource::Auto), [(Verdict::Refused, lacks)]);
     let demands = "map m: BPF_F_TOKEN_FD demands a BPF token, which user space must give".to_owned();
-    assert_eq!(found(&[old, ("BPF_TOKEN_CREATE", 36)]), [(Verdict::NeedsInput, demands)]);
+    let new = [old, ("BPF_TOKEN_CREATE", 36)];
+    assert_eq!(found(&new, TokenSource::Auto), [(Verdict::NeedsInput, demands)]);
+    assert_eq!(found(&new, TokenSource::Path("/sys/fs/bpf".into())), []);
 }
 
 #[test]
