@@ -25,6 +25,7 @@ pub mod btf_diff;
 pub mod judge;
 pub mod kernel;
 pub mod limits;
+mod linked_code;
 pub mod loaders;
 pub mod mismatch;
 pub mod reach;

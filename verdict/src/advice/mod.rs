@@ -17,6 +17,7 @@ mod c_line;
 mod evidence;
 mod externs;
 mod fix;
+mod fixes;
 mod helper;
 mod instruction;
 mod line_guard;

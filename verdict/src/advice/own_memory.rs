@@ -1,6 +1,6 @@
 //! Accesses to the program's own memory: its stack, its global variables, and what helpers hand out.
 
-use crate::{limits, requirements::usize_of};
+use crate::{limits, linked_code::usize_of};
 use core_relo::insn::{Class, Insn};
 use core_relo_object::link::{LinkedProgram, RefTarget};
 

@@ -2,7 +2,7 @@
 
 use super::{
     model::{Reason, ReasonKind, Requirement, Verdict},
-    program::ObjectContext,
+    object_context::ObjectContext,
 };
 use crate::requirements::{AttachNeed, ProgramNeeds};
 use core_relo_object::object::find_foreign_section;

@@ -4,8 +4,9 @@ use super::{answers::KernelAnswers, data::FrozenData, externs::ExternAnswers};
 use crate::{
     judge::model::{Reason, ReasonKind, Verdict},
     kernel::Answer,
+    linked_code::{function_addresses, usize_of},
     reach::{Function, ITERATOR_NEXT, LoadedValue},
-    requirements::{ObjectNeeds, ProgramNeeds, function_addresses, usize_of},
+    requirements::{ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{
     insn::{Insn, Slot},

@@ -1,9 +1,10 @@
 //! Requirements of instructions in dead code.
 
-use super::program::{ObjectContext, called_extern};
+use super::{object_context::ObjectContext, references::called_extern};
 use crate::{
     kernel::{Answer, InsnFeature, MapUse, needs_device},
-    requirements::{LicenseUse, Need, Site, usize_of},
+    linked_code::usize_of,
+    requirements::{LicenseUse, Need, Site},
 };
 use core_relo::insn::Insn;
 use core_relo_object::link::LinkedProgram;

@@ -2,7 +2,7 @@
 
 use super::{
     model::{Reason, ReasonKind, Requirement, Verdict},
-    program::ObjectContext,
+    object_context::ObjectContext,
 };
 use crate::{
     kernel::{Evidence, EvidenceSource},

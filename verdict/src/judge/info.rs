@@ -3,12 +3,13 @@
 use super::{
     btf::{BtfRefusal, SOME_KERNELS, rule_of_all},
     model::{Reason, ReasonKind, Verdict},
-    program::ObjectContext,
+    object_context::ObjectContext,
 };
 use crate::{
     kernel::InsnFeature,
+    linked_code::function_addresses,
     loaders::BtfPolicy,
-    requirements::{Need, ProgramNeeds, btf::InfoViolations, function_addresses},
+    requirements::{Need, ProgramNeeds, btf::InfoViolations},
 };
 use core_relo::{
     Name,
@@ -27,7 +28,12 @@ impl ObjectContext<'_, '_> {
         }
         let facts = &self.answers.facts;
         let find = |rules: &KernelBtfRules| {
-            self.needs.info_violations(rules).get(&program.index).cloned().unwrap_or_default()
+            self.needs
+                .btf
+                .info_violations(self.needs.object.btf(), &self.needs.programs, rules)
+                .get(&program.index)
+                .cloned()
+                .unwrap_or_default()
         };
         let own = find(&facts.btf_rules());
         // Newer kernels accept what the oldest one accepts, but for exception callbacks.

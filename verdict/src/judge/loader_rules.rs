@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource, FieldPlace},
-    loaders::{Loader, LoaderRule, RuleUse, Stance},
+    loaders::{Loader, LoaderRule, Stance},
     mismatch::{Mismatch, MismatchKind},
-    requirements::ObjectNeeds,
+    requirements::{ObjectNeeds, RuleUse},
 };
 
 /// Returns the reasons why the loader does not open the object, or does not load it as it is. They are part of the verdict.

@@ -11,8 +11,8 @@ use super::{
     held_programs::HeldPrograms,
     loader_rules, maps,
     model::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
-    program::ObjectContext,
-    reasons::{distinct, limit_reasons},
+    object_context::ObjectContext,
+    reasons::{NAME_FIX, distinct, limit_reasons},
     shared_load, struct_ops,
 };
 use crate::{
@@ -148,10 +148,6 @@ fn check_indices(
         None => Ok(()),
     }
 }
-
-/// The fix of a name that the kernel refuses.
-pub(super) const NAME_FIX: &str =
-    "rename it, or load the object with core-relo, which changes the name in the kernel";
 
 /// Returns the reasons that concern every program: the maps and the externs of the object.
 fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {

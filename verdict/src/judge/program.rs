@@ -1,48 +1,27 @@
 //! The verdict on one program.
 
 use super::{
-    answers::KernelAnswers,
     btf::BtfRefusal,
-    btf_parts::RefusedTypes,
     code,
-    data::FrozenData,
-    externs::ExternAnswers,
     model::{ProgramVerdict, Reason, ReasonKind, Verdict},
-    object::NAME_FIX,
-    reasons::distinct,
+    object_context::ObjectContext,
+    reasons::{NAME_FIX, distinct},
+    references::called_extern,
     suspects::SkippedReasons,
 };
 use crate::{
     kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function, needs_device},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability},
-    requirements::{LicenseUse, Need, ObjectNeeds, ProgramNeeds, Site, TargetKind},
+    requirements::{LicenseUse, Need, ProgramNeeds, Site, TargetKind},
 };
-use core::cell::Cell;
 use core_relo_object::{
-    ExternIndex, ProgramIndex,
-    link::{LinkedProgram, RefTarget},
-    load_plan::{LoadPlanError, OBJECT_NAME_PROBLEM, PlanByLoad, accepted_object_name},
+    ProgramIndex,
+    link::LinkedProgram,
+    load_plan::{LoadPlanError, OBJECT_NAME_PROBLEM, accepted_object_name},
     object::ProgramType,
 };
 use hashbrown::HashSet;
-
-/// The parts that the programs of an object share.
-pub(super) struct ObjectContext<'c, 'k> {
-    pub(super) needs: &'c ObjectNeeds<'c, 'c>,
-    pub(super) plan: &'c PlanByLoad<'c, 'c>,
-    pub(super) answers: &'c KernelAnswers<'c, 'k>,
-    /// The reasons that concern every program.
-    pub(super) reasons: &'c [Reason],
-    pub(super) frozen: &'c FrozenData<'c>,
-    pub(super) externs: &'c ExternAnswers<'c>,
-    /// The refusal of the object's BTF, if the kernel refuses it.
-    pub(super) btf_refusal: Option<&'c BtfRefusal>,
-    /// The types that the kernel refuses, if the loader sends only those of each map and program.
-    pub(super) refused_types: Option<&'c RefusedTypes>,
-    /// The number of accesses whose source line has been searched for.
-    pub(super) searched_lines: Cell<usize>,
-}
 
 impl ObjectContext<'_, '_> {
     /// Judges a program as if it were loaded alone.
@@ -202,20 +181,5 @@ impl ObjectContext<'_, '_> {
     fn bounds_context(&self, program: &ProgramNeeds) -> bool {
         let is_lsm = program.sec_def.is_some_and(|def| def.program_type == ProgramType::Lsm);
         is_lsm && !matches!(self.answers.facts.checks_lsm_results(), Answer::Absent(_))
-    }
-}
-
-/// Returns the reference of an instruction.
-pub(super) fn find_reference(linked: &LinkedProgram, insn: u32) -> Option<&RefTarget> {
-    // The references are in the order of their instructions.
-    let found = linked.refs.binary_search_by_key(&insn, |(load, _)| *load).ok()?;
-    linked.refs.get(found).map(|(_, target)| target)
-}
-
-/// Returns the extern that an instruction calls, or loads the address of.
-pub(super) fn called_extern(linked: &LinkedProgram, insn: u32) -> Option<ExternIndex> {
-    match find_reference(linked, insn) {
-        Some(RefTarget::Extern(index)) => Some(*index),
-        _ => None,
     }
 }

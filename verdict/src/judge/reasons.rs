@@ -1,9 +1,13 @@
-//! Lists of reasons: their order, duplicates and number.
+//! Lists of reasons: their order, duplicates and number; and the fix of several reasons.
 
 use super::model::Reason;
 use crate::limits::REPEATED_REASONS;
 use core_relo::sort::sort_by;
 use hashbrown::HashSet;
+
+/// The fix of a name that the kernel refuses.
+pub(super) const NAME_FIX: &str =
+    "rename it, or load the object with core-relo, which changes the name in the kernel";
 
 /// Returns the reasons, worst first. Equal reasons of several instructions are one reason, at the first instruction that has a source
 /// line.

@@ -2,7 +2,7 @@
 
 use super::{
     model::{Reason, Requirement},
-    program::ObjectContext,
+    object_context::ObjectContext,
 };
 use crate::{
     limits::SEARCHED_ACCESSES,

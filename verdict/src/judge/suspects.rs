@@ -5,7 +5,8 @@ use super::{
     context::{refused_accesses, variable_offset_reason},
     dead_code::DeadCode,
     model::{Reason, ReasonKind, Requirement, Verdict},
-    program::{ObjectContext, find_reference},
+    object_context::ObjectContext,
+    references::find_reference,
     returns::ReturnRule,
 };
 use crate::{

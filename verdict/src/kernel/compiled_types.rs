@@ -7,8 +7,8 @@ use super::{
         USUAL_PROGRAM_TYPES,
     },
     facts::KernelFacts,
-    first_observed::KernelNumber,
     kconfig::KconfigAnswer,
+    kernel_number::KernelNumber,
     query::MODULE_BTF_STRUCT,
 };
 use core_relo::{Name, btf::Kind};

@@ -6,10 +6,10 @@ use super::{
     changes::RELEASES,
     conditional::ALWAYS_COMPILED,
     enumeration::Enumeration,
-    first_observed::KernelNumber,
     inputs::{InputOrigins, KernelInputs},
+    kernel_number::KernelNumber,
     mark::{Change, Mark, MarkPresence},
-    observed::Place,
+    place::Place,
     query::{CONTEXTS, ENUMS, NameQuery},
     symbol::KernelSymbol,
 };

@@ -1,49 +1,8 @@
-//! The oldest observed kernel with a helper, a type of programs or maps, an attach type or a link type.
+//! Whether a kernel has a helper, a type of programs or maps, an attach type or a link type.
 
-use super::{
-    KernelVersion, answer::Answer, enumeration::Enumeration, facts::KernelFacts,
-    observed_kernels::OBSERVED_KERNELS,
-};
+use super::{answer::Answer, enumeration::Enumeration, facts::KernelFacts, kernel_number::KernelNumber};
 use core_relo::insn::helper_name;
 use core_relo_object::object::{AttachType, MapType, ProgramType};
-
-/// A number of an enum of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the enums of bpf(2) that have numbers")]
-pub enum KernelNumber {
-    /// Of `enum bpf_func_id`.
-    Helper(u32),
-    /// Of `enum bpf_prog_type`.
-    ProgramType(u32),
-    /// Of `enum bpf_map_type`.
-    MapType(u32),
-    /// Of `enum bpf_attach_type`.
-    AttachType(u32),
-    /// Of `enum bpf_link_type`.
-    LinkType(u32),
-}
-
-/// The highest numbers of the observed kernels, in their order. New enumerators come last.
-const HELPERS: [u32; OBSERVED_KERNELS.len()] = [155, 209, 211, 211];
-const PROGRAM_TYPES: [u32; OBSERVED_KERNELS.len()] = [30, 31, 32, 32];
-const MAP_TYPES: [u32; OBSERVED_KERNELS.len()] = [28, 31, 33, 35];
-const ATTACH_TYPES: [u32; OBSERVED_KERNELS.len()] = [37, 43, 56, 61];
-const LINK_TYPES: [u32; OBSERVED_KERNELS.len()] = [6, 9, 14, 15];
-
-impl KernelNumber {
-    /// Returns the oldest observed kernel whose enum has the number. Kernels between the observed ones may have it, too.
-    pub fn first_observed(self) -> Option<KernelVersion> {
-        let (highest, number) = match self {
-            Self::Helper(number) => (HELPERS, number),
-            Self::ProgramType(number) => (PROGRAM_TYPES, number),
-            Self::MapType(number) => (MAP_TYPES, number),
-            Self::AttachType(number) => (ATTACH_TYPES, number),
-            Self::LinkType(number) => (LINK_TYPES, number),
-        };
-        let mut observed = OBSERVED_KERNELS.iter().zip(highest);
-        observed.find(|(_, highest)| number <= *highest).map(|(kernel, _)| kernel.release)
-    }
-}
 
 impl<'k> KernelFacts<'k> {
     /// Answers whether an enum of the kernel has a number.
@@ -144,16 +103,5 @@ mod tests {
         with_reduced_kernel(Some("5.4"), None, |facts| {
             assert_eq!(text(&facts.helper(113)).0, "unknown", "distributions backport features");
         });
-    }
-
-    #[test]
-    fn numbers_were_first_observed_in_the_kernel_that_added_them() {
-        let first = |number: KernelNumber| number.first_observed().map(|version| version.to_string());
-        assert_eq!(first(KernelNumber::Helper(130)).as_deref(), Some("5.10"));
-        assert_eq!(first(KernelNumber::Helper(181)).as_deref(), Some("6.1"));
-        assert_eq!(first(KernelNumber::MapType(33)).as_deref(), Some("6.12"));
-        assert_eq!(first(KernelNumber::ProgramType(32)).as_deref(), Some("6.12"));
-        assert_eq!(first(KernelNumber::AttachType(58)).as_deref(), Some("7.2"));
-        assert_eq!(first(KernelNumber::LinkType(99)), None);
     }
 }

@@ -6,7 +6,7 @@
 //! | `inputs` | facts beside the BTF, and where they were found |
 //! | `mark`, `changes` | parts of the BTF that came with a release: the evidence for instructions |
 //! | `conditional` | functions that exist only if a map or program type is compiled |
-//! | `query` | the names that are searched in one pass |
+//! | `query`, `fixed_names` | the names that are searched in one pass, and those that every kernel is asked for |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
 //! | `btf_rules` | the rules by which the kernel checks the BTF of objects |
@@ -22,8 +22,8 @@
 //! | `map_limits`, `map_uses`, `special_fields`, `field_places` | the maps that only some kernels create, or let programs use |
 //! | `function_rules` | the prototypes of global functions that kernels accept |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
-//! | `first_observed` | the oldest observed kernel with a helper, a map type and the like |
-//! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
+//! | `first_observed`, `kernel_number` | helpers, map types and the like, and the oldest observed kernel that has each |
+//! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `place`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
 //! fall back on the version, and only if the BTF lacks the verifier's types.
@@ -44,6 +44,7 @@ mod facts;
 mod features;
 mod field_places;
 mod first_observed;
+mod fixed_names;
 mod function_rules;
 mod helper_call;
 mod helper_types;
@@ -51,6 +52,7 @@ mod inputs;
 mod insn_rules;
 mod jit;
 mod kconfig;
+mod kernel_number;
 mod kfunc_memory;
 mod kfunc_types;
 mod lsm_hooks;
@@ -61,6 +63,7 @@ mod mark;
 mod names;
 mod observed;
 mod observed_kernels;
+mod place;
 mod program_features;
 mod query;
 mod report;
@@ -80,7 +83,6 @@ pub use core_relo_object::{KernelVersion, KernelVersionError};
 pub use facts::KernelFacts;
 pub use features::feature_release;
 pub use field_places::{FieldForm, FieldHolder, FieldPlace, ValueField};
-pub use first_observed::KernelNumber;
 pub use function_rules::FunctionRule;
 pub(crate) use helper_call::needs_device;
 pub use helper_call::{HelperCall, KfuncCall, SleepableCode, answer_helper_call, answer_kfunc_call};
@@ -89,6 +91,7 @@ pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
 pub(crate) use insn_rules::PROGRAM_FUNCTIONS;
 pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;
+pub use kernel_number::KernelNumber;
 pub(crate) use kfunc_memory::kfunc_memory;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
 pub use map_uses::MapUse;

@@ -6,26 +6,12 @@ use super::{
     facts::KernelFacts,
     mark::{Mark, MarkPresence},
     observed_kernels::{OBSERVED_KERNELS, ObservedKernel},
+    place::Place,
 };
 use core::cmp::Ordering;
 
-/// The place of a kernel among the observed ones. Numbers are indices in [`OBSERVED_KERNELS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Like this observed kernel. A kernel older than all counts as the oldest.
-    At(usize),
-    /// Newer than this observed kernel, and older than the next.
-    After(usize),
-    /// The same, and by its version older than [`LATE_RELEASE`].
-    BeforeLate(usize),
-    /// The same, and by its version [`LATE_RELEASE`].
-    AtLate(usize),
-    /// The kernel's BTF and version do not tell.
-    Unknown,
-}
-
 /// A release between the last two observed kernels. It was observed for questions that these answer differently.
-const LATE_RELEASE: KernelVersion = KernelVersion::release(6, 18);
+pub(super) const LATE_RELEASE: KernelVersion = KernelVersion::release(6, 18);
 
 /// What each observed kernel does: whether it permits something. `None` for a kernel without the parts that the question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

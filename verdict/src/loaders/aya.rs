@@ -70,7 +70,7 @@ const CGROUP: [&str; 22] = [
 ];
 
 /// Returns whether aya knows the name of a section with code.
-pub(super) fn knows_section(name: &str) -> bool {
+pub(crate) fn knows_section(name: &str) -> bool {
     section_words(name).is_some() || OTHER_SECTIONS.iter().any(|other| name.starts_with(other))
 }
 
@@ -95,12 +95,12 @@ pub(crate) fn section_words(name: &str) -> Option<&str> {
 
 /// Returns the bytes of the section `license`, the first one of several (aya-obj: `Object::parse`, by `section_by_name`). Other loaders take the
 /// last one. Section 0 counts, too: it has no bytes, but a damaged file may give it a name.
-pub(super) fn license_data<'d>(object: &Object<'d>) -> Option<&'d [u8]> {
+pub(crate) fn license_data<'d>(object: &Object<'d>) -> Option<&'d [u8]> {
     object.sections().iter().find(|section| section.name == b"license").map(|section| section.data)
 }
 
 /// Returns whether aya takes the bytes of the section `license` (aya-obj: `parse_license`).
-pub(super) fn is_license(data: &[u8]) -> bool {
+pub(crate) fn is_license(data: &[u8]) -> bool {
     data.len() > 1 && data.iter().position(|byte| *byte == 0) == data.len().checked_sub(1)
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn all_words() -> impl Iterator<Item = String> {
 }
 
 /// Returns whether aya has a Rust type for a map type (aya: `parse_map`). Others need `EbpfLoader::allow_unsupported_maps()`.
-pub(super) const fn knows_map_type(map_type: MapType) -> bool {
+pub(crate) const fn knows_map_type(map_type: MapType) -> bool {
     !matches!(
         map_type,
         MapType::TaskStorage

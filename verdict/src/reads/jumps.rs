@@ -1,6 +1,6 @@
 //! The calls and jumps of a program.
 
-use crate::requirements::{function_addresses, usize_of};
+use crate::linked_code::{function_addresses, usize_of};
 use core_relo::insn::{Class, Insn};
 use core_relo_object::link::LinkedProgram;
 use hashbrown::HashSet;

@@ -2,12 +2,12 @@
 
 use super::{
     insn_rules::{LeftToLoader, broken_rule, is_usual},
-    instructions::{decoded, usize_of},
+    instructions::decoded,
     need::{Need, NeedTable},
-    program::Site,
+    site::Site,
     structure,
 };
-use crate::{kernel::InsnRule, limits};
+use crate::{kernel::InsnRule, limits, linked_code::usize_of};
 use core_relo::insn::Insn;
 use core_relo_object::{link::LinkedProgram, object::SecDef};
 

@@ -1,10 +1,10 @@
 //! The object's BTF and its programs' `func_info` and `line_info` as a loader sends them, checked by the rules of kernels.
 
-use super::{ObjectNeeds, ProgramNeeds};
+use super::program::ProgramNeeds;
 use crate::loaders::BtfPolicy;
 use alloc::sync::Arc;
 use core_relo::{
-    btf::{BtfViolation, BtfViolations, KernelBtfRules, kernel_violations},
+    btf::{Btf, BtfViolation, BtfViolations, KernelBtfRules, kernel_violations},
     ext::InfoViolation,
 };
 use core_relo_object::{
@@ -116,17 +116,21 @@ impl SentViolation {
     }
 }
 
-impl ObjectNeeds<'_, '_> {
-    /// Returns the violations of each program's records by the rules of a kernel, as libbpf sends them.
-    pub(crate) fn info_violations(&self, rules: &KernelBtfRules) -> InfoResults {
-        let mut results = self.btf.info_results.lock().unwrap_or_else(PoisonError::into_inner);
+impl ObjectBtf {
+    /// Returns the violations of each program's records by the rules of a kernel, as libbpf sends them. `own` is the object's BTF.
+    pub(crate) fn info_violations(
+        &self,
+        own: Option<&Btf<'_>>,
+        programs: &[ProgramNeeds],
+        rules: &KernelBtfRules,
+    ) -> InfoResults {
+        let mut results = self.info_results.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = results.iter().find(|(known, _)| known == rules) {
             return Arc::clone(known);
         }
-        let sent = self.object.btf().zip(self.btf.sent.as_ref());
+        let sent = own.zip(self.sent.as_ref());
         let types = sent.map(|(btf, sent)| SentTypes { btf, string_bytes: sent.string_bytes() });
-        let programs = self.programs.iter();
-        let violations = programs.filter_map(|program| {
+        let violations = programs.iter().filter_map(|program| {
             let violations = InfoViolations::find(program, types, rules);
             (violations != InfoViolations::default()).then_some((program.index, violations))
         });

@@ -1,10 +1,10 @@
 //! Calls with the context, or with something else in its place, that every kernel refuses.
 
 use super::{
-    ExternNeed,
+    extern_need::ExternNeed,
     global_functions::{GlobalFunctions, Parameter},
     need::{Need, NeedTable, helper_text},
-    program::Site,
+    site::Site,
 };
 use crate::{
     kernel::{ContextArgument, PassedValue},

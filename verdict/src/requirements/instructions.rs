@@ -1,12 +1,12 @@
 //! The requirements of single instructions.
 
 use super::need::Need;
-use crate::kernel::{InsnFeature, SleepableCode};
+use crate::{
+    kernel::{InsnFeature, SleepableCode},
+    linked_code::is_function_address,
+};
 use core_relo::insn::{Class, Insn, POISON_IMM};
-use core_relo_object::{link::LinkedProgram, object::SecDef};
-
-/// `BPF_PSEUDO_FUNC`: the source register of a 64-bit load of a function's address.
-const PSEUDO_FUNC: u8 = 4;
+use core_relo_object::object::SecDef;
 
 /// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
 const PSEUDO_CALL: u8 = 1;
@@ -58,11 +58,6 @@ pub(super) fn old_feature(insn: Insn) -> Option<InsnFeature> {
         Class::Jmp if insn.code == CALL && insn.src == PSEUDO_CALL => Some(InsnFeature::FunctionCall),
         _ => None,
     }
-}
-
-/// Returns whether an instruction loads the address of a function of the program.
-pub(super) const fn is_function_address(insn: Insn) -> bool {
-    insn.is_ld_imm64() && insn.src == PSEUDO_FUNC
 }
 
 fn need_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCode) -> Option<Need> {
@@ -143,20 +138,6 @@ pub(super) fn uses_stack_argument(insn: Insn) -> bool {
 /// Returns whether an instruction jumps backwards with a 16-bit offset. Newer jumps need newer kernels anyway.
 const fn is_backward_jump(insn: Insn) -> bool {
     matches!(insn.class(), Class::Jmp) && insn.off < 0 && !matches!(insn.code, CALL | CALL_REGISTER | EXIT)
-}
-
-/// Returns the 64-bit loads of functions' addresses, with the first instruction of each function.
-pub(crate) fn function_addresses(code: &LinkedProgram) -> impl Iterator<Item = (u32, u32)> {
-    let loads = (0u32..).zip(&code.insns).filter(|(_, load)| is_function_address(**load));
-    loads.filter_map(|(insn, load)| {
-        let start = i64::from(insn).checked_add(1)?.checked_add(load.imm.into())?;
-        Some((insn, u32::try_from(start).ok()?))
-    })
-}
-
-/// Returns the position of an instruction in memory.
-pub(crate) fn usize_of(insn: u32) -> usize {
-    core_relo::InsnIndex(insn).index()
 }
 
 #[cfg(test)]

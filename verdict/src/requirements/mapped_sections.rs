@@ -1,6 +1,6 @@
 //! The data sections that loaders map into memory, although the kernel manages one of their variables.
 
-use super::map_uses::UsedMap;
+use super::used_map::UsedMap;
 use crate::kernel::{SpecialField, ValueField};
 use core_relo::btf::{Kind, Type};
 use core_relo_object::{

@@ -1,17 +1,20 @@
 //! The requirements of an object.
 
 use super::{
+    array_program::ArrayProgram,
     btf::ObjectBtf,
     extern_need::ExternNeed,
-    global_functions::ParameterTags,
-    map_uses::UsedMap,
     mapped_sections::mapped_sections,
     maps::MapNeed,
     need::NeedTable,
+    object_parts::ObjectParts,
     owned_maps::OwnedMaps,
-    program::{ObjectParts, ProgramNeeds},
+    parameter_tags::ParameterTags,
+    program::ProgramNeeds,
+    rule_uses::{RuleUse, find_rule_uses, find_unloaded_values},
+    used_map::UsedMap,
 };
-use crate::loaders::{Loader, LoaderRule, RuleUse, find_rule_uses, find_unloaded_values};
+use crate::loaders::{Loader, LoaderRule};
 use alloc::{borrow::Cow, collections::BTreeMap};
 use core_relo::{
     Name, Plan, Relocs,
@@ -75,18 +78,6 @@ pub struct ObjectNeeds<'o, 'd> {
     alone: OnceLock<ProgramIndex>,
     /// The programs of members of struct_ops maps that user space replaces, by map and member.
     pub(crate) struct_ops_members: HashMap<MapIndex, HashMap<String, Option<String>>>,
-}
-
-/// A program in a program array. A load of a program that uses the array loads the program, too.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ArrayProgram {
-    /// The program array's name.
-    pub map: String,
-    /// The program array.
-    pub map_index: MapIndex,
-    /// The program.
-    pub program: ProgramIndex,
 }
 
 /// A program of a struct_ops map.

@@ -1,7 +1,7 @@
 //! The uses of data sections beyond the sizes that the settings of a load give them.
 
-use super::{instructions::usize_of, map_uses::UsedMap};
-use crate::kernel::MapUse;
+use super::used_map::UsedMap;
+use crate::{kernel::MapUse, linked_code::usize_of};
 use core_relo::insn::Class;
 use core_relo_object::link::{LinkedProgram, RefTarget};
 

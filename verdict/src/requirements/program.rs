@@ -7,17 +7,21 @@ use super::{
     context::ContextKind,
     context_arguments::context_argument_sites,
     extern_need::ExternNeed,
-    global_functions::{GlobalFunctions, Parameter, ParameterTags},
+    global_functions::{GlobalFunctions, Parameter},
     hook::Hook,
-    instructions::{self, function_addresses, usize_of},
+    instructions,
     license::{LicenseUse, is_gpl_compatible, is_gpl_helper},
-    map_uses::{UsedMap, map_use_sites},
+    map_uses::map_use_sites,
     need::{Need, NeedId, NeedTable},
+    object_parts::ObjectParts,
+    site::Site,
     stack,
+    used_map::UsedMap,
 };
 use crate::{
     SourceLine,
     kernel::{FieldFunction, InsnFeature, SleepableCode, kfunc_memory},
+    linked_code::{function_addresses, usize_of},
     reads::{
         ContextAccess, FrameAccess, MapAccess, Read, Returns, Traced, TracedObject, VariableAccess, trace,
     },
@@ -31,7 +35,7 @@ use core_relo::{
 };
 use core_relo_object::{
     ExternIndex, MapIndex, ProgramIndex,
-    link::{ExternBinding, FunctionCopy, LinkError, LinkedProgram, ProgramLinker, RefTarget},
+    link::{ExternBinding, FunctionCopy, LinkError, LinkedProgram, RefTarget},
     load_plan::{AttachTarget, ProgramSettings},
     object::{Object, Program, ProgramType, SecDef},
 };
@@ -79,29 +83,6 @@ pub struct ProgramNeeds {
     pub(crate) frame_accesses: Vec<FrameAccess>,
     /// What the program may return.
     pub returns: Returns,
-}
-
-/// An instruction that has a requirement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a site is an instruction and its requirement")]
-pub struct Site {
-    /// The index of the instruction in the linked program.
-    pub insn: u32,
-    /// The requirement.
-    pub need: NeedId,
-}
-
-/// The parts of an object that its programs share.
-#[derive(Clone, Copy)]
-pub(super) struct ObjectParts<'p, 'd> {
-    /// The code of the object's code sections.
-    pub(super) sections: &'p [&'p [u8]],
-    pub(super) linker: &'p ProgramLinker<'p, 'd>,
-    /// The license that the loader passes to the kernel.
-    pub(super) license: Option<&'p [u8]>,
-    pub(super) externs: &'p [ExternNeed],
-    pub(super) maps: &'p [UsedMap],
-    pub(super) tags: &'p ParameterTags,
 }
 
 /// The object of a program that is traced.

@@ -2,7 +2,7 @@
 
 use super::{
     field_search::FieldParts,
-    map_uses::{WRITE_ONLY_PROG, loses_types},
+    used_map::{WRITE_ONLY_PROG, loses_types},
 };
 use crate::kernel::{FieldPlace, SpecialField, ValueField};
 use core_relo::btf::Btf;

@@ -1,7 +1,9 @@
 //! The stack of a program.
 
-use super::instructions::{function_addresses, usize_of};
-use crate::limits::CALL_FRAMES;
+use crate::{
+    limits::CALL_FRAMES,
+    linked_code::{function_addresses, usize_of},
+};
 use core_relo::insn::{Class, Insn};
 use core_relo::sort::sort;
 use core_relo_object::link::LinkedProgram;

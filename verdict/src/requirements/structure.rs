@@ -1,7 +1,8 @@
 //! The rules that the structure of a linked program breaks: its functions, its jumps.
 
-use super::instructions::{decoded, is_function_address, usize_of};
+use super::instructions::decoded;
 use crate::kernel::{InsnRule, PROGRAM_FUNCTIONS};
+use crate::linked_code::{is_function_address, usize_of};
 use core::ops::Range;
 use core_relo::{
     insn::{Flow, Insn},

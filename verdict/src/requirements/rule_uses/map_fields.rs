@@ -1,6 +1,7 @@
 //! The members of map definitions in `.maps` that only some loaders accept.
 
-use super::{find::RuleUses, rules::LoaderRule};
+use super::model::RuleUses;
+use crate::loaders::LoaderRule;
 use core_relo::{
     btf::{Btf, Kind, Type},
     explain::text,
