@@ -1,15 +1,151 @@
-//! The order of a crate's modules: siblings do not use each other in circles.
+//! The order of a crate's modules: siblings do not use each other in circles, and the modules of the root are layers.
 
-use super::module_graph::{circles, edges};
+use super::module_graph::{Edge, circles, edges};
 use super::sources::Crate;
+use std::collections::HashMap;
 
-/// The crates whose modules are checked.
-const ORDERED: [&str; 7] = ["build", "cli", "core-relo", "dwarf", "loader", "object", "vm"];
+/// The modules of each crate's root, the lowest layer first. A module uses only those of the layers before its own.
+const LAYERS: [(&str, &[&str]); 8] = [
+    (
+        "core-relo",
+        &[
+            "data endian error_text escape ids limits sort",
+            "insn name",
+            "btf",
+            "ext target",
+            "source_lines spec",
+            "relocs resolve",
+            "plan",
+            "explain minimise",
+        ],
+    ),
+    (
+        "object",
+        &[
+            "arch errno index internal kernel_version limits lockdown memory_nodes sha256",
+            "elf events features",
+            "known_names object target",
+            "archive btf_ids disassembly helper_maps link map_owner map_rules static_link",
+            "globals map_limits",
+            "load_plan",
+            "loader_program test_support variants",
+        ],
+    ),
+    (
+        "dwarf",
+        &[
+            "limits parse_error",
+            "error",
+            "elf names",
+            "finish graph units",
+            "decode",
+            "lower",
+            "intern",
+            "encode",
+        ],
+    ),
+    (
+        "verdict",
+        &[
+            "kernel limits linked_code loaders source_line",
+            "reach reads",
+            "requirements test_support",
+            "btf_diff mismatch",
+            "judge",
+            "advice",
+        ],
+    ),
+    (
+        "loader",
+        &[
+            "arch convert kernel_version limits memory_limit memory_nodes owner_process privileges",
+            "sys token_scope",
+            "globals hint kernel_handle program_btf target",
+            "kconfig_file lockdown maps ring",
+            "attach",
+            "features",
+            "load running_kernel",
+            "loader startup_report",
+            "skeleton",
+            "adaptive",
+        ],
+    ),
+    (
+        "build",
+        &[
+            "architecture dep_file runner skeleton vmlinux_error",
+            "error",
+            "clang manifest output source_options",
+            "environment headers",
+            "compile vmlinux",
+            "builder",
+        ],
+    ),
+    (
+        "vm",
+        &[
+            "arch notes",
+            "error",
+            "initramfs kernel_image memory_file",
+            "executable",
+            "machine",
+            "guest",
+            "init",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "byte_count describe error format long_double plan_error refusal_json stable_hash type_name words",
+            "process text",
+            "input kernel_objects value_parser",
+            "attach_point glob output signing",
+            "budget diagnostics settings",
+            "guest policy",
+            "json report",
+            "console",
+            "events progress",
+            "args",
+            "cmd",
+            "dispatch fuzzing",
+            "main",
+        ],
+    ),
+];
 
-/// Checks that no sibling modules of a crate use each other in circles.
+/// Checks the order of a crate's modules.
 pub(super) fn check(krate: &Crate<'_, '_>, problems: &mut Vec<String>) {
-    if ORDERED.contains(&krate.dir) {
-        find_circles(krate, problems);
+    find_circles(krate, problems);
+    let known = LAYERS.iter().find(|(dir, _)| *dir == krate.dir);
+    match known {
+        Some((_, layers)) => find_upward_uses(krate, layers, problems),
+        None => problems.push(format!("{}: no layers, expected a list in `LAYERS`", krate.dir)),
+    }
+}
+
+/// Finds modules of the root that use one that is not in a lower layer, and modules without a layer.
+fn find_upward_uses(krate: &Crate<'_, '_>, layers: &[&str], problems: &mut Vec<String>) {
+    let named = layers.iter().enumerate();
+    let named = named.flat_map(|(layer, names)| names.split(' ').map(move |name| (name, layer)));
+    let named = named.collect::<Vec<_>>();
+    let layers = named.iter().copied().collect::<HashMap<_, _>>();
+    let modules = krate.product().filter_map(|module| match module.path.as_slice() {
+        [name] => Some(name.as_str()),
+        _ => None,
+    });
+    let modules = modules.collect::<Vec<_>>();
+    for name in modules.iter().filter(|name| !layers.contains_key(*name)) {
+        problems.push(format!("{}: the module `{name}` has no layer", krate.dir));
+    }
+    for (name, _) in named.iter().filter(|(name, _)| !modules.contains(name)) {
+        problems.push(format!("{}: no module `{name}`, which is in a layer", krate.dir));
+    }
+    let all = edges(krate);
+    for Edge { from, to, place, path } in all.get(&[][..]).into_iter().flatten() {
+        let (Some(own), Some(used)) = (layers.get(from.as_str()), layers.get(to.as_str())) else { continue };
+        if used >= own {
+            problems.push(format!("{place}: {from} uses {to} ({path}), which is in no lower layer"));
+        }
     }
 }
 
@@ -34,16 +170,19 @@ mod tests {
     use crate::tidy::{File, sources::Source};
     use std::path::PathBuf;
 
-    fn circles_of(sources: &[(&str, &str)]) -> Vec<String> {
+    fn with_crate(sources: &[(&str, &str)], test: impl FnOnce(&Crate<'_, '_>)) {
         let file = |(path, text): &(&str, &str)| File {
             path: PathBuf::from(format!("vm/src/{path}")),
             text: (*text).to_owned(),
         };
         let files = sources.iter().map(file).collect::<Vec<_>>();
         let sources = files.iter().map(|file| Source::parse(file).unwrap()).collect::<Vec<_>>();
-        let krate = Crate::new("vm", &sources);
+        test(&Crate::new("vm", &sources));
+    }
+
+    fn circles_of(sources: &[(&str, &str)]) -> Vec<String> {
         let mut problems = Vec::new();
-        find_circles(&krate, &mut problems);
+        with_crate(sources, |krate| find_circles(krate, &mut problems));
         problems.into_iter().filter(|problem| !problem.starts_with(' ')).collect()
     }
 
@@ -68,6 +207,26 @@ mod tests {
             ("p/y.rs", "use super::x::X;\n"),
         ];
         assert_eq!(circles_of(&inside), ["vm: p::{x, y} use each other in circles:"]);
+    }
+
+    #[test]
+    fn uses_of_the_same_and_of_higher_layers_are_found() {
+        let sources = [
+            ("lib.rs", "mod a;\nmod b;\nmod c;\nmod d;\n"),
+            ("a.rs", "use crate::c::C;\n"),
+            ("b.rs", "use crate::a::A;\n"),
+            ("c.rs", "use crate::b::B;\n"),
+            ("d.rs", ""),
+        ];
+        let mut problems = Vec::new();
+        with_crate(&sources, |krate| find_upward_uses(krate, &["a b", "c", "e"], &mut problems));
+        let expected = [
+            "vm: the module `d` has no layer",
+            "vm: no module `e`, which is in a layer",
+            "vm/src/a.rs:1: a uses c (c::C), which is in no lower layer",
+            "vm/src/b.rs:1: b uses a (a::A), which is in no lower layer",
+        ];
+        assert_eq!(problems, expected);
     }
 
     #[test]
