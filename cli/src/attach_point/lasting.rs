@@ -4,7 +4,7 @@ use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     attach_type::{attach_types_of, attach_types_of_cgroups, shortest_word},
     fit::interface_hook,
-    link::{errno_name, netns_attach_type, open},
+    link::{netns_attach_type, open},
     occupants::{XdpHolder, is_held_by_link},
 };
 use crate::words::{list, shell_word};
@@ -139,7 +139,7 @@ impl LastingAttachment<'_> {
         let other = match attach::query(target, of) {
             Ok(found) => found.prog_ids.first().copied(),
             // Older kernels do not tell.
-            Err(e) if matches!(errno_name(&e), Some("EINVAL" | "EOPNOTSUPP")) => None,
+            Err(e) if matches!(e.errno(), Some(Errno::EINVAL | Errno::EOPNOTSUPP)) => None,
             Err(e) => return Err(e),
         };
         match other.filter(|other| !replace && *other != self.id) {
@@ -175,8 +175,8 @@ impl LastingAttachment<'_> {
             ..ProgAttach::default()
         };
         let is_netkit = matches!(of, AttachType::NetkitPrimary | AttachType::NetkitPeer);
-        sys::prog_attach(&request).map_err(|e| match e.name() {
-            Some("EINVAL") if is_netkit => {
+        sys::prog_attach(&request).map_err(|e| match e {
+            Errno::EINVAL if is_netkit => {
                 self.bad(format!("cannot attach: {e}: expected a netkit interface"))
             }
             _ => self.refused("attach", e),
@@ -277,7 +277,7 @@ impl LastingAttachment<'_> {
             |(id, mode): &(u32, XdpMode)| *id == self.id && (wanted == XdpMode::Any || *mode == wanted);
         let (_, mode) = modes.into_iter().find(is_wanted).ok_or_else(|| self.not_attached())?;
         attach::xdp_detach(name, mode, Some(self.program.fd)).map_err(|e| match e.errno() {
-            Some(errno) if errno.name() == Some("EBUSY") => self.attached_by_link(),
+            Some(errno) if errno == Errno::EBUSY => self.attached_by_link(),
             _ => e,
         })
     }
@@ -312,9 +312,9 @@ impl LastingAttachment<'_> {
     }
 
     fn detach_by(&self, request: &ProgAttach<'_>) -> Result<(), AttachError> {
-        sys::prog_detach(request).map_err(|e| match e.name() {
+        sys::prog_detach(request).map_err(|e| match e {
             // The program was among those that the query returned.
-            Some("ENOENT" | "EPERM" | "EINVAL" | "EBUSY") => self.attached_by_link(),
+            Errno::ENOENT | Errno::EPERM | Errno::EINVAL | Errno::EBUSY => self.attached_by_link(),
             _ => self.refused("detach", e),
         })
     }
@@ -359,7 +359,7 @@ impl LastingAttachment<'_> {
                 Ok(attached) if attached.prog_ids.contains(&self.id) => found.push(of),
                 Ok(_) => {}
                 // The kernel does not know the attach type.
-                Err(e) if e.errno().and_then(Errno::name) == Some("EINVAL") => {}
+                Err(e) if e.errno() == Some(Errno::EINVAL) => {}
                 Err(e) => return Err(e),
             }
         }

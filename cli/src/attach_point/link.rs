@@ -63,14 +63,14 @@ pub(crate) fn attach(program: &AttachedProgram<'_>, point: &AttachPoint) -> Resu
         }
         Site::Lirc(path) => attach::lirc(fd, path).map(one),
         Site::Netfilter(hook) => attach::netfilter(fd, *hook).map(one),
-        Site::Process(pid) => attach_to_process(program, *pid).map(one).map_err(|e| match errno_name(&e) {
-            Some("ESRCH") => bad(format!("no such process: {e}")),
+        Site::Process(pid) => attach_to_process(program, *pid).map(one).map_err(|e| match e.errno() {
+            Some(Errno::ESRCH) => bad(format!("no such process: {e}")),
             _ => e,
         }),
         Site::Cpu(Some(cpu)) => {
             check_cpu(*cpu).map_err(bad)?;
-            attach_to_cpu(program, *cpu).map(one).map_err(|e| match errno_name(&e) {
-                Some("ENODEV") => bad(format!("the CPU is offline: {e}")),
+            attach_to_cpu(program, *cpu).map(one).map_err(|e| match e.errno() {
+                Some(Errno::ENODEV) => bad(format!("the CPU is offline: {e}")),
                 _ => e,
             })
         }
@@ -156,11 +156,6 @@ fn attach_to_process(program: &AttachedProgram<'_>, pid: u32) -> Result<Link, At
     }
 }
 
-/// Returns the name of the kernel's error.
-pub(super) fn errno_name(e: &AttachError) -> Option<&'static str> {
-    e.errno().and_then(Errno::name)
-}
-
 /// Checks that the machine can have a processor.
 fn check_cpu(cpu: u32) -> Result<(), String> {
     let numbers = sys::possible_cpu_numbers().map_err(|e| format!("the processors are not known: {e}"))?;
@@ -188,7 +183,7 @@ fn attach_to_each_cpu(program: &AttachedProgram<'_>) -> Result<Vec<Link>, Attach
         match attach_to_cpu(program, *cpu) {
             Ok(link) => links.push(link.with_label(format!("cpu:{cpu}"))),
             // A processor that is offline has no events.
-            Err(e) if errno_name(&e) == Some("ENODEV") => {}
+            Err(e) if e.errno() == Some(Errno::ENODEV) => {}
             Err(e) => return Err(e),
         }
     }

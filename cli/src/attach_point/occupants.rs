@@ -4,7 +4,7 @@ use super::{
     AttachPoint, AttachedProgram, InterfaceHook, Site,
     attach_type::{attach_types_of_sockmaps, short_name},
     fit::interface_hook,
-    link::{errno_name, netns_attach_type, open},
+    link::{netns_attach_type, open},
     parse::interface_hook_word,
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 use core_relo_loader::{
     attach::{self, AttachError, InterfaceRef, QueryTarget, XdpMode},
     object::{AttachType, LinkType},
-    sys::{self, LinkInfo},
+    sys::{self, Errno, LinkInfo},
 };
 use rustix::fs::OFlags;
 use std::os::fd::AsFd as _;
@@ -70,13 +70,15 @@ pub(crate) fn explain_refusal(
     point: &AttachPoint,
     loaded: &[(u32, &str)],
 ) -> AttachError {
-    let may_be_occupied =
-        matches!(errno_name(&error), Some("EEXIST" | "EBUSY" | "EPERM" | "EINVAL" | "E2BIG" | "ERANGE"));
+    let may_be_occupied = matches!(
+        error.errno(),
+        Some(Errno::EEXIST | Errno::EBUSY | Errno::EPERM | Errno::EINVAL | Errno::E2BIG | Errno::ERANGE)
+    );
     let found = if may_be_occupied { Occupied::find(program, point) } else { None };
     let own_id = sys::prog_info(&program.fd).map(|info| info.id).ok();
     // A cgroup refuses a program with `EINVAL` if the program is attached already, but not because of another one.
     let is_invalid_in_cgroup =
-        matches!(point.site, Site::Cgroup { .. }) && errno_name(&error) == Some("EINVAL");
+        matches!(point.site, Site::Cgroup { .. }) && error.errno() == Some(Errno::EINVAL);
     let found = found.filter(|found| {
         !is_invalid_in_cgroup || found.occupants.iter().any(|other| Some(other.prog_id) == own_id)
     });
@@ -99,7 +101,7 @@ pub(crate) fn explain_refusal(
     let way_out = match own_id {
         _ if !loaded.iter().any(|(id, _)| *id == cause.prog_id) => {
             // The kernel has many reasons for `EINVAL`, such as an XDP mode that the device lacks.
-            let is_doubtful = errno_name(&error) == Some("EINVAL");
+            let is_doubtful = error.errno() == Some(Errno::EINVAL);
             format!(
                 "{}{}",
                 if is_doubtful { "if it is the cause, " } else { "" },
@@ -164,11 +166,11 @@ impl XdpHolder {
 /// Adds the command that shows the programs of all cgroups: a program of a cgroup above may forbid others below.
 fn explain_refusal_of_cgroup(error: AttachError, point: &AttachPoint) -> AttachError {
     let errno = error.errno();
-    let help = match errno_name(&error) {
+    let help = match error.errno() {
         _ if !matches!(point.site, Site::Cgroup { .. }) => return error,
-        Some("EPERM") => "`core-relo cgroup tree` shows the programs of the cgroups above",
+        Some(Errno::EPERM) => "`core-relo cgroup tree` shows the programs of the cgroups above",
         // The kernel does not report the attach type of a loaded program.
-        Some("EINVAL") => "was the program loaded for this attach type, as its section names it?",
+        Some(Errno::EINVAL) => "was the program loaded for this attach type, as its section names it?",
         _ => return error,
     };
     let problem = format!("{error}; {help}");

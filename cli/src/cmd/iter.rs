@@ -20,7 +20,7 @@ use core_relo_loader::{
     load::RunningKernel,
     load_plan::LoadPlan,
     object::{AttachType, ProgramType},
-    sys,
+    sys::{self, Errno},
 };
 use std::{
     io::{self, BufRead as _, BufReader, Read as _},
@@ -64,7 +64,7 @@ fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, O
     let target = map.as_ref().map_or(IterTarget::All, |map| IterTarget::Map(map.as_fd()));
     let mut link = iter(program.as_fd(), &IterOptions { target }).map_err(|e| match (&map, e.errno()) {
         (Some(_), None) => BadInput::new("--map", e).into(),
-        (None, Some(errno)) if errno.name() == Some("EBADF") => {
+        (None, Some(errno)) if errno == Errno::EBADF => {
             BadInput::new(&*file.name, e).help("name the map with --map").into()
         }
         _ => ObjectRefusal::from(e),

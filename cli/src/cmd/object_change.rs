@@ -125,17 +125,17 @@ pub(super) fn pin(
 /// Returns the error of a pin that the kernel refuses.
 pub(super) fn pin_refusal(path: &Path, e: Errno) -> BadInput {
     let bad = BadInput::for_path(path, format_args!("cannot pin it: {e}"));
-    if let (Some("ENOENT" | "EPERM" | "EINVAL"), Some(hint)) = (e.name(), Hint::missing_bpffs(path)) {
+    if let (Errno::ENOENT | Errno::EPERM | Errno::EINVAL, Some(hint)) = (e, Hint::missing_bpffs(path)) {
         return bad.help(hint.0);
     }
     let has_dots = path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'.'));
-    match e.name() {
-        Some("EPERM") if has_dots => bad.help("names on a bpffs have no dots"),
-        Some("EPERM" | "EINVAL") => bad.help("is it on a mounted bpffs, such as /sys/fs/bpf?"),
-        Some("ENOENT") => {
+    match e {
+        Errno::EPERM if has_dots => bad.help("names on a bpffs have no dots"),
+        Errno::EPERM | Errno::EINVAL => bad.help("is it on a mounted bpffs, such as /sys/fs/bpf?"),
+        Errno::ENOENT => {
             bad.help("only the last directory of the path is created, create the others first: mkdir -p")
         }
-        Some("EEXIST") => bad.help("another object is pinned there: rm removes the pin"),
+        Errno::EEXIST => bad.help("another object is pinned there: rm removes the pin"),
         _ => bad,
     }
 }

@@ -209,7 +209,7 @@ fn may_have_program(link: &str) -> bool {
 fn has_no_program(errno: Errno) -> bool {
     /// The kernel's own number, which user space has no name for.
     const ENOTSUPP: i32 = 524;
-    errno.0 == ENOTSUPP || matches!(errno.name(), Some("ENOENT" | "EBADF" | "ESRCH" | "EOPNOTSUPP"))
+    errno.0 == ENOTSUPP || matches!(errno, Errno::ENOENT | Errno::EBADF | Errno::ESRCH | Errno::EOPNOTSUPP)
 }
 
 /// Returns the names in a directory that are numbers, in their order.

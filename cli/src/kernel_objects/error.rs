@@ -25,11 +25,11 @@ pub(crate) fn with_hint(bad: BadInput, errno: Errno) -> BadInput {
 
 /// Returns the usual remedy for an error of bpf(2).
 pub(crate) fn hint(errno: Errno) -> Option<&'static str> {
-    match errno.name() {
-        Some("EPERM") => {
+    match errno {
+        Errno::EPERM => {
             Some("needs CAP_SYS_ADMIN in the initial user namespace: run it as root, outside of a container")
         }
-        Some("EINVAL") => Some("this kernel may be too old for it"),
+        Errno::EINVAL => Some("this kernel may be too old for it"),
         _ => Some(Hint::for_errno(errno).0).filter(|help| !help.is_empty()),
     }
 }

@@ -87,9 +87,9 @@ fn find_classifier(link_id: u32, ifindex: u32, attach_type: AttachType) -> LinkD
 
 /// Returns the interface of a link for which the interface of this namespace cannot be queried.
 fn without_answer(errno: Option<Errno>) -> LinkDevice {
-    match errno.and_then(Errno::name) {
+    match errno {
         // There is no such interface, it is no netkit interface, or it is the peer of one.
-        Some("ENODEV" | "ENXIO" | "EACCES") => LinkDevice::OtherNetns,
+        Some(Errno::ENODEV | Errno::ENXIO | Errno::EACCES) => LinkDevice::OtherNetns,
         _ => LinkDevice::Unclear,
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn select(kind: Kind, selector: &dyn Selector) -> Result<Vec<KernelOb
     match selector.selection() {
         Some(ObjectSelection::Id(id)) => match kind.open(id) {
             Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
-            Err(e) if e.name() == Some("ENOENT") => {
+            Err(e) if e == Errno::ENOENT => {
                 Err(BadInput::new(format!("id {id}"), format_args!("no such {}", kind.noun())).help(help))
             }
             Err(e) => Err(refused(kind, &format!("open id {id} of"), e)),
@@ -185,19 +185,20 @@ pub(crate) fn select_one(kind: Kind, selector: &dyn Selector) -> Result<(u32, Ow
 
 fn open_pin(kind: Kind, command: &str, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
-        let bad = match errno.name() {
-            Some("ENOENT") => BadInput::for_path(path, "no such pin"),
+        let bad = match errno {
+            Errno::ENOENT => BadInput::for_path(path, "no such pin"),
             _ => BadInput::for_path(path, format_args!("cannot open the pin: {errno}")),
         };
-        if let (Some("ENOENT" | "EPERM" | "EINVAL"), Some(hint)) = (errno.name(), Hint::missing_bpffs(path)) {
+        if let (Errno::ENOENT | Errno::EPERM | Errno::EINVAL, Some(hint)) = (errno, Hint::missing_bpffs(path))
+        {
             return bad.help(hint.0);
         }
-        match errno.name() {
-            Some("ENOENT") => bad.help(format!("`core-relo {command} list` lists the pins")),
-            Some("EPERM") if loader_pin(path).is_some() => {
+        match errno {
+            Errno::ENOENT => bad.help(format!("`core-relo {command} list` lists the pins")),
+            Errno::EPERM if loader_pin(path).is_some() => {
                 bad.help("the name of a pin has no dots: loaders pin `.rodata` as `_rodata`")
             }
-            Some("EPERM" | "EINVAL" | "EACCES") => {
+            Errno::EPERM | Errno::EINVAL | Errno::EACCES => {
                 bad.help("is it a pin, below a mounted bpffs such as /sys/fs/bpf, and may this user read it?")
             }
             _ => bad,

@@ -125,6 +125,8 @@ mod tests {
             (libc::ELOOP, "ELOOP"),
             (libc::EPROTO, "EPROTO"),
             (libc::EOVERFLOW, "EOVERFLOW"),
+            (libc::EMSGSIZE, "EMSGSIZE"),
+            (libc::EINPROGRESS, "EINPROGRESS"),
         ] {
             assert_eq!(Errno(number).name(), Some(name));
         }

@@ -119,17 +119,17 @@ impl CgroupQuery {
 
 /// Returns whether an error means that the kernel does not know an attach type.
 fn is_unknown_type(errno: Errno) -> bool {
-    matches!(errno.name(), Some("EINVAL" | "EOPNOTSUPP" | "E2BIG"))
+    matches!(errno, Errno::EINVAL | Errno::EOPNOTSUPP | Errno::E2BIG)
 }
 
 fn refusal(path: &Path, e: &dyn std::fmt::Display, errno: Option<Errno>) -> CgroupError {
     let bad = BadInput::for_path(path, e);
-    match errno.and_then(Errno::name) {
-        Some("EBADF") => CgroupError::Bad(
+    match errno {
+        Some(Errno::EBADF) => CgroupError::Bad(
             BadInput::for_path(path, "is no cgroup of version 2: its programs cannot be queried")
                 .help("`mount -t cgroup2` lists where they are"),
         ),
-        Some("ENODEV" | "ENOENT") => CgroupError::Gone(bad),
+        Some(Errno::ENODEV | Errno::ENOENT) => CgroupError::Gone(bad),
         _ => CgroupError::Bad(match errno.and_then(|errno| Some((errno, hint(errno)?))) {
             Some((errno, help)) => {
                 BadInput::for_path(path, format_args!("cannot query its programs: {errno}")).help(help)

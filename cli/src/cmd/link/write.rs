@@ -90,19 +90,19 @@ fn refusal(info: &LinkInfo, change: &str, e: Errno) -> BadInput {
     let link_type = type_name(info.link_type);
     let is_replaceable = LinkType::from_number(info.link_type).is_some_and(|of| REPLACEABLE.contains(&of));
     let content = if info.link_type == STRUCT_OPS { "map" } else { "program" };
-    match e.name() {
-        Some("EOPNOTSUPP" | "ENOTSUPP" | "EINVAL") if change == "detached" => bad.help(format!(
+    match e {
+        Errno::EOPNOTSUPP | Errno::ENOTSUPP | Errno::EINVAL if change == "detached" => bad.help(format!(
             "the kernel does not detach links of this type ({link_type}): such a link ends with its last pin and holder, which \
              `core-relo link show` lists"
         )),
         // Most links without the function are refused with EINVAL. Links of netfilter have one that refuses.
-        Some("EOPNOTSUPP" | "EINVAL") if !is_replaceable => bad.help(format!(
+        Errno::EOPNOTSUPP | Errno::EINVAL if !is_replaceable => bad.help(format!(
             "the kernel does not replace programs of {link_type} links: attach the new program, and end this link"
         )),
-        Some("EINVAL") => bad.help(format!(
+        Errno::EINVAL => bad.help(format!(
             "the kernel does not replace the {content} of a {link_type} link by this one: is it of the same type?"
         )),
-        Some("ENOLINK") => bad.help("it is detached already"),
+        Errno::ENOLINK => bad.help("it is detached already"),
         _ => match hint(e) {
             Some(help) => bad.help(help),
             None => bad,

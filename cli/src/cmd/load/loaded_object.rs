@@ -12,7 +12,7 @@ use core_relo_loader::{
     load::{LoadError, Loaded, LoadedMap, Pins},
     load_plan::ProgramPlan,
     object::AttachType,
-    sys,
+    sys::{self, Errno},
 };
 use std::{
     convert::Infallible,
@@ -153,8 +153,7 @@ impl LoadedObject {
 
     /// Returns the reason why attaching failed: that the pins of this load exist, if an attach point is taken, or else the error itself.
     pub(crate) fn explain_taken(&self, failure: LoadFailure, dir: &Path) -> LoadFailure {
-        let is_taken =
-            |e: &AttachError| matches!(e.errno().and_then(sys::Errno::name), Some("EBUSY" | "EEXIST"));
+        let is_taken = |e: &AttachError| matches!(e.errno(), Some(Errno::EBUSY | Errno::EEXIST));
         match failure {
             LoadFailure::Attach { cause, .. } if is_taken(&cause) => match self.loaded.check_pins(dir) {
                 Err(cause) => LoadFailure::Attach { stage: "pin", cause },

@@ -59,12 +59,12 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
 fn refusal(args: &MapCreateArgs, e: Errno) -> BadInput {
     let name = MapType::from_number(args.map_type).map_or_else(String::new, |ty| short_type_name(ty.name()));
     let bad = BadInput::new("map create", format_args!("the kernel refuses this {name}: {e}"));
-    match e.name() {
-        Some("EINVAL") => bad.help(
+    match e {
+        Errno::EINVAL => bad.help(
             "are --key-size, --value-size, --max-entries, --flags and --inner-map right for the type, and does this kernel know it?",
         ),
-        Some("E2BIG") => bad.help("keys, values or --max-entries are larger than the kernel allows for this type"),
-        Some("ENOMEM") => bad.help(memory_shortage()),
+        Errno::E2BIG => bad.help("keys, values or --max-entries are larger than the kernel allows for this type"),
+        Errno::ENOMEM => bad.help(memory_shortage()),
         _ => bad.help(Hint::for_errno(e).0),
     }
 }

@@ -55,7 +55,7 @@ fn dump_next(console: &mut Console<'_>, elements: &MapElements<'_>) -> CommandRe
     let mut value = vec![0; elements.shape.value_size()];
     match sys::map_lookup(elements.shape, &[], &mut value, 0) {
         Ok(()) => elements.write(&mut console.out, &[], Some(&value))?,
-        Err(e) if e.name() == Some("ENOENT") => return Ok(()),
+        Err(e) if e == Errno::ENOENT => return Ok(()),
         Err(e) => return Err(elements.refusal(e).into()),
     }
     console.note("a queue or stack cannot be listed: only its next element is shown, which stays in it")?;

@@ -146,8 +146,8 @@ impl<'m> MapElements<'m> {
 
     /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property of the map causes.
     pub(super) fn refusal(&self, e: Errno) -> BadInput {
-        match e.name() {
-            Some("EOPNOTSUPP" | "ENOTSUPP" | "ENOSPC") => {
+        match e {
+            Errno::EOPNOTSUPP | Errno::ENOTSUPP | Errno::ENOSPC => {
                 let reason = format!("the kernel does not show elements of this type of map: {e}");
                 self.bad_input(&reason, "of a map of sockets it shows cookies if values have 8 bytes")
             }

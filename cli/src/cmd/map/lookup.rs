@@ -8,7 +8,7 @@ use crate::{
     error::{CommandError, CommandResult},
     kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
 };
-use core_relo_loader::sys;
+use core_relo_loader::sys::{self, Errno};
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapLookupArgs) -> CommandResult {
     let (selector, key) = args.map.split()?;
@@ -40,7 +40,7 @@ fn look_up(console: &mut Console<'_>, elements: &MapElements<'_>, words: &[Strin
     let mut value = vec![0; elements.shape.value_size()];
     match sys::map_lookup(elements.shape, &key, &mut value, 0) {
         Ok(()) => Ok(elements.write(&mut console.out, &key, Some(&value))?),
-        Err(e) if e.name() == Some("ENOENT") => {
+        Err(e) if e == Errno::ENOENT => {
             elements.write(&mut console.out, &key, None)?;
             Ok(elements.report_missing(console, &key)?)
         }

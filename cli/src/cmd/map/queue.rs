@@ -35,8 +35,8 @@ pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> CommandResu
         elements.check_one_condition(flags, args.exist)?;
         let value = elements.parse_value(words)?;
         let flags = if args.exist { Flags::EXIST } else { flags.unwrap_or(Flags::ANY) };
-        sys::map_update(elements.shape, &[], &value.bytes, flags.0).map_err(|e| match e.name() {
-            Some("E2BIG") => {
+        sys::map_update(elements.shape, &[], &value.bytes, flags.0).map_err(|e| match e {
+            Errno::E2BIG => {
                 let most = elements.info.max_entries;
                 let help = "--exist removes the oldest element";
                 elements.bad_input(&format!("it is full: it has at most {most} elements"), help)
@@ -73,7 +73,7 @@ fn show_next(
             }
             Ok(written?)
         }
-        Err(e) if e.name() == Some("ENOENT") => {
+        Err(e) if e == Errno::ENOENT => {
             elements.write(&mut console.out, &[], None)?;
             Ok(elements.report_missing(console, &[])?)
         }

@@ -50,19 +50,19 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> Command
         };
         match updated {
             Ok(()) => {}
-            Err(e) if e.name() == Some("EINVAL") && cpu.is_some() => {
+            Err(e) if e == Errno::EINVAL && cpu.is_some() => {
                 let what = format!("the value of one CPU cannot be written: {e}");
                 let help = "does this kernel know BPF_F_CPU? Linux 7.2 does, 6.18 does not; without --cpu, all CPUs get the value";
                 return Err(elements.bad_input(&what, help).into());
             }
-            Err(e) if e.name() == Some("ENOENT") && flags == Flags::EXIST => {
+            Err(e) if e == Errno::ENOENT && flags == Flags::EXIST => {
                 return Ok(elements.report_missing(console, &key)?);
             }
-            Err(e) if e.name() == Some("EEXIST") => {
+            Err(e) if e == Errno::EEXIST => {
                 let what = format!("element [{}] exists", elements.key_text(&key).trim_start());
                 return Ok(elements.report_unmet(console, &what)?);
             }
-            Err(e) if e.name() == Some("EINVAL") && flags != Flags::ANY && elements.is_fd_array() => {
+            Err(e) if e == Errno::EINVAL && flags != Flags::ANY && elements.is_fd_array() => {
                 let what = format!("maps of this type take no condition: {e}");
                 return Err(elements.bad_input(&what, "leave out `noexist` or `exist`").into());
             }
@@ -79,8 +79,8 @@ pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> Command
         let key = elements.parse_key(words)?;
         match sys::map_delete(elements.shape, &key) {
             Ok(()) => {}
-            Err(e) if e.name() == Some("ENOENT") => return Ok(elements.report_missing(console, &key)?),
-            Err(e) if e.name() == Some("EINVAL") && elements.is_array() => {
+            Err(e) if e == Errno::ENOENT => return Ok(elements.report_missing(console, &key)?),
+            Err(e) if e == Errno::EINVAL && elements.is_array() => {
                 let what = "elements of an array cannot be removed";
                 return Err(elements.bad_input(what, "`core-relo map update` sets them to 0").into());
             }
@@ -93,8 +93,8 @@ pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> Command
 
 pub(super) fn freeze(console: &mut Console<'_>, args: &ObjectChangeArgs) -> CommandResult {
     change_map(console, Ok((args.selector.clone(), &[])), args.format, |console, elements, _| {
-        sys::map_freeze(elements.shape.fd()).map_err(|e| match e.name() {
-            Some("EBUSY") => {
+        sys::map_freeze(elements.shape.fd()).map_err(|e| match e {
+            Errno::EBUSY => {
                 let help = "the kernel freezes a map once, and not while a process maps or writes it";
                 elements.bad_input(&format!("cannot be frozen: {e}"), help)
             }
@@ -145,28 +145,28 @@ impl MapElements<'_> {
     /// Returns the error of a write that the kernel refuses. Explains errors that a property of the map causes.
     pub(super) fn write_refusal(&self, e: Errno) -> BadInput {
         let most = self.info.max_entries;
-        match e.name() {
-            Some("EPERM") if fdinfo(&self.shape.fd(), "frozen") == Some(1) => {
+        match e {
+            Errno::EPERM if fdinfo(&self.shape.fd(), "frozen") == Some(1) => {
                 let help = match self.info.map_flags & F_RDONLY_PROG {
                     0 => "programs may still write to it",
                     _ => "programs cannot write to it, either",
                 };
                 self.bad_input("it is frozen: user space cannot write to it", help)
             }
-            Some("EPERM") => {
+            Errno::EPERM => {
                 self.bad_input(&format!("cannot be written: {e}"), "the pin may allow only reading")
             }
-            Some("E2BIG") if self.is_array() => self.bad_input(
+            Errno::E2BIG if self.is_array() => self.bad_input(
                 &format!("the index is too large: it has {most} elements"),
                 "indices begin with 0",
             ),
-            Some("E2BIG") => self
+            Errno::E2BIG => self
                 .bad_input(&format!("it is full: it has at most {most} elements"), "`map delete` makes room"),
-            Some("EBADF") if self.map_type() == Some(MapType::CgroupArray) => self.bad_input(
+            Errno::EBADF if self.map_type() == Some(MapType::CgroupArray) => self.bad_input(
                 "value: this directory is no cgroup of version 2",
                 "`mount -t cgroup2` lists them",
             ),
-            Some("EINVAL") => {
+            Errno::EINVAL => {
                 let help = match self.value_kind() {
                     _ if self.map_type() == Some(MapType::LpmTrie) => {
                         "is the prefix length, the first 4 bytes of the key, at most the number of bits after it?"
@@ -177,7 +177,7 @@ impl MapElements<'_> {
                 };
                 self.bad_input(&format!("cannot be written: {e}"), help)
             }
-            Some("EOPNOTSUPP" | "ENOTSUPP") => {
+            Errno::EOPNOTSUPP | Errno::ENOTSUPP => {
                 self.bad_input(&format!("this type of map cannot be written: {e}"), "a program writes to it")
             }
             _ => self.bad_input(&format!("cannot be written: {e}"), core_relo_loader::Hint::for_errno(e).0),

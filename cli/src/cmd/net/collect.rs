@@ -91,7 +91,7 @@ fn read_links() -> Result<Links, BadInput> {
     let all = match list(Kind::Link) {
         Ok(all) => all,
         // Kernels before 5.8 have no links to list.
-        Err(_) if Kind::Link.next_id(0).is_err_and(|e| e.name() == Some("EINVAL")) => return Ok(links),
+        Err(_) if Kind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) => return Ok(links),
         Err(bad) => return Err(bad),
     };
     for link in all {
@@ -161,7 +161,7 @@ fn interface_links(interface: &NetworkInterface) -> Result<Vec<NetAttachment>, B
     let queried = match query_interface_links(interface.ifindex) {
         Ok(queried) => queried,
         // The interface was removed.
-        Err(e) if e.errno().and_then(Errno::name) == Some("ENODEV") => return Ok(Vec::new()),
+        Err(e) if e.errno() == Some(Errno::ENODEV) => return Ok(Vec::new()),
         Err(e) => return Err(query_refusal(&e)),
     };
     let mut found = Vec::new();
@@ -207,7 +207,7 @@ fn namespace_programs(links: &Links) -> Result<Vec<NetAttachment>, BadInput> {
                 ..NetAttachment::default()
             })),
             // The kernel does not know the attach type.
-            Err(e) if e.errno().and_then(Errno::name) == Some("EINVAL") => {}
+            Err(e) if e.errno() == Some(Errno::EINVAL) => {}
             Err(e) => return Err(query_refusal(&e)),
         }
     }
@@ -217,7 +217,7 @@ fn namespace_programs(links: &Links) -> Result<Vec<NetAttachment>, BadInput> {
 /// Creates the error for a query that the kernel refuses.
 fn query_refusal(e: &AttachError) -> BadInput {
     match e.errno() {
-        Some(errno) if errno.name() == Some("EPERM") => {
+        Some(errno) if errno == Errno::EPERM => {
             let bad = refused(Kind::Prog, "query the attached", errno);
             hint(errno).map_or(bad.clone(), |help| bad.help(help))
         }

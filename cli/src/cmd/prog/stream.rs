@@ -13,7 +13,7 @@ use crate::{
     },
     text::line::Line,
 };
-use core_relo_loader::sys::{self, StreamId};
+use core_relo_loader::sys::{self, Errno, StreamId};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
@@ -45,12 +45,12 @@ impl MessageSource for ProgramStream {
     fn read(&mut self, into: &mut [u8]) -> Result<usize, BadInput> {
         match sys::prog_stream_read(&self.program, self.stream, into) {
             Ok(read) => Ok(read),
-            Err(e) if matches!(e.name(), Some("EAGAIN" | "EINTR")) => Ok(0),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(0),
             Err(e) => {
                 let what = format_args!("its stream cannot be read: {e}");
                 let bad = BadInput::new(object_name(Kind::Prog, self.id, ""), what);
-                Err(match e.name() {
-                    Some("EINVAL") => bad.help("streams need a kernel from 6.17"),
+                Err(match e {
+                    Errno::EINVAL => bad.help("streams need a kernel from 6.17"),
                     _ => bad.help(hint(e).unwrap_or("`core-relo prog tracelog` prints other messages")),
                 })
             }

@@ -63,7 +63,7 @@ impl FactsContext {
 /// Returns the links by the ids of the maps that they register.
 pub(super) fn links_of_maps() -> Result<BTreeMap<u32, Vec<u32>>, BadInput> {
     let mut links: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    if Kind::Link.next_id(0).is_err_and(|e| e.name() == Some("EINVAL")) {
+    if Kind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) {
         // Kernels before 5.8 have no links to list.
         return Ok(links);
     }

@@ -230,9 +230,9 @@ fn unregister_refusal(map: &StructOpsMap, e: Errno) -> BadInput {
             ids => bad.help(format!("`core-relo link detach` detaches the links {ids:?}")),
         };
     }
-    match e.name() {
-        Some("ENOENT") => BadInput::new(map.name(), "is not registered"),
-        Some("EINPROGRESS") => BadInput::new(map.name(), "is being unregistered already"),
+    match e {
+        Errno::ENOENT => BadInput::new(map.name(), "is not registered"),
+        Errno::EINPROGRESS => BadInput::new(map.name(), "is being unregistered already"),
         _ => {
             let bad = BadInput::new(map.name(), format_args!("cannot be unregistered: {e}"));
             hint(e).map_or(bad.clone(), |help| bad.help(help))

@@ -199,28 +199,28 @@ pub(super) fn refusal_help(
     let program_type = ProgramType::from_number(refused.program_type);
     let type_name = program_type.map_or_else(|| refused.program_type.to_string(), |known| known.to_string());
     // The kernel checks the context before the data.
-    if errno.name() == Some("E2BIG")
+    if errno == Errno::E2BIG
         && !input.context.is_empty()
         && let Some(limits) = ContextLimits::find(refused)
         && limits.refuses(&input.context)
     {
         return limits.refusal(input.context.len(), &type_name);
     }
-    if matches!(errno.name(), Some("EINVAL" | "ENOMEM" | "EMSGSIZE" | "E2BIG"))
+    if matches!(errno, Errno::EINVAL | Errno::ENOMEM | Errno::EMSGSIZE | Errno::E2BIG)
         && let Some(size) = input.refused_size(refused, args)
     {
         return format!("{size}: this kernel takes no other size for programs of type {type_name}");
     }
-    match errno.name() {
-        Some("ENOTSUPP" | "EOPNOTSUPP") => {
+    match errno {
+        Errno::ENOTSUPP | Errno::EOPNOTSUPP => {
             format!("this kernel has no test run for programs of type {type_name}")
         }
-        Some("EINVAL") => {
+        Errno::EINVAL => {
             "the program type does not accept this data, context, number of runs or processor: see --data-in, --ctx-in, --repeat, --cpu"
                 .into()
         }
-        Some("ENXIO") => "--cpu: no such processor is online".into(),
-        Some("EPERM") => "needs CAP_BPF, and CAP_NET_ADMIN or CAP_PERFMON".into(),
+        Errno::ENXIO => "--cpu: no such processor is online".into(),
+        Errno::EPERM => "needs CAP_BPF, and CAP_NET_ADMIN or CAP_PERFMON".into(),
         _ => "see BPF_PROG_TEST_RUN in the kernel's documentation".into(),
     }
 }

@@ -110,7 +110,7 @@ impl Metric {
                 PerfEventOpen { kind, config, exclude_user, cpu: Some(cpu), ..PerfEventOpen::default() };
             match sys::perf_event_open(&event) {
                 Ok(event) => counters.push((cpu, event)),
-                Err(e) if e.name() == Some("ENODEV") => {}
+                Err(e) if e == Errno::ENODEV => {}
                 Err(e) => return Err(self.missing(format_args!("cannot open the perf counter: {e}"), e)),
             }
         }
@@ -123,9 +123,11 @@ impl Metric {
     /// Returns the error of a metric without a perf counter.
     fn missing(self, what: impl std::fmt::Display, e: Errno) -> BadInput {
         let bad = BadInput::new(self.name(), what);
-        match e.name() {
-            Some("EPERM" | "EACCES") => bad.help("needs CAP_PERFMON, or a lower kernel.perf_event_paranoid"),
-            Some("EMFILE" | "ENFILE") => {
+        match e {
+            Errno::EPERM | Errno::EACCES => {
+                bad.help("needs CAP_PERFMON, or a lower kernel.perf_event_paranoid")
+            }
+            Errno::EMFILE | Errno::ENFILE => {
                 bad.help("each processor needs a descriptor: raise the limit (`ulimit -n`)")
             }
             _ if self.is_software() => bad.help("the kernel needs CONFIG_PERF_EVENTS"),
