@@ -142,11 +142,11 @@ fn load_all(
     kernel: &InterruptibleKernel<'_>,
 ) -> CommandResult<Option<Vec<LoadedObject>>> {
     if !args.events.print.is_empty() && args.objects.len() > 1 {
-        let what = format_args!("{} objects, expected one", args.objects.len());
+        let what = format!("{} objects, expected one", args.objects.len());
         return Err(BadInput::new("--print", what).into());
     }
     if !args.attach_to.is_empty() && args.objects.len() > 1 {
-        let what = format_args!("{} objects, expected one", args.objects.len());
+        let what = format!("{} objects, expected one", args.objects.len());
         return Err(BadInput::new("--attach-to", what).into());
     }
     let (target, judged_kernel) = target_kernel(args)?;
