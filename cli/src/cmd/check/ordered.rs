@@ -2,7 +2,7 @@
 //!
 //! The number of results in memory depends on the number of threads, not on the number of units.
 
-use crate::process::threads::{FirstPanic, Threads, lock, start};
+use crate::process::threads::{Threads, lock, start};
 use std::{
     collections::VecDeque,
     io,
@@ -33,25 +33,22 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
     if count <= 1 {
         return sequentially(units, work, emit);
     }
-    let (sender, waiting) = mpsc::channel::<(&U, mpsc::SyncSender<R>)>();
-    let (waiting, panic) = (Mutex::new(waiting), FirstPanic::default());
+    let (sender, waiting) = mpsc::channel::<(&U, mpsc::SyncSender<Message<R>>)>();
+    let waiting = Mutex::new(waiting);
     let worker = || {
         loop {
             let next = lock(&waiting).recv();
-            let Ok((unit, results)) = next else { return };
-            // After a panic, units end without work.
-            if panic.happened() {
-                continue;
-            }
-            panic.catch(|| {
-                work(unit, &mut |result| match results.send(result) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                });
-            });
+            let Ok((unit, messages)) = next else { return };
+            let send = |message| match messages.send(message) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            };
+            work(unit, &mut |result| send(Message::Result(result)));
+            // Nobody receives the end after an error of `emit`.
+            let _is_received = send(Message::End);
         }
     };
-    let done = thread::scope(|scope| {
+    thread::scope(|scope| {
         let max_started = start(scope, count, &worker).saturating_mul(STARTED_PER_THREAD);
         if max_started == 0 {
             return sequentially(units, &work, emit);
@@ -63,22 +60,30 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
         loop {
             while started.len() < max_started {
                 let Some(unit) = units.next() else { break };
-                let (results, receiver) = mpsc::sync_channel(WAITING_RESULTS);
+                let (messages, receiver) = mpsc::sync_channel(WAITING_RESULTS);
                 // Units start in order, so a blocked thread waits only for units that have started.
-                sender.send((unit, results)).map_err(|_| io::Error::other(QUEUE_IS_GONE))?;
+                sender.send((unit, messages)).map_err(|_| io::Error::other(QUEUE_IS_GONE))?;
                 started.push_back(receiver);
             }
             let Some(first) = started.pop_front() else { return Ok(()) };
-            first.into_iter().try_for_each(|result| emit(Some(result)))?;
-            // The results of the unit may be incomplete.
-            if panic.happened() {
-                return Ok(());
+            loop {
+                match first.recv() {
+                    Ok(Message::Result(result)) => emit(Some(result))?,
+                    Ok(Message::End) => break,
+                    // The thread of this unit has panicked. The panic continues at the end of the scope.
+                    Err(_) => return Ok(()),
+                }
             }
             emit(None)?;
         }
-    });
-    panic.resume();
-    done
+    })
+}
+
+/// A message from a thread about its unit.
+enum Message<R> {
+    Result(R),
+    /// The unit is complete.
+    End,
 }
 
 fn sequentially<U, R>(
@@ -176,8 +181,7 @@ mod tests {
         thread::spawn(move || {
             let work = |_: &u32, _: &mut dyn FnMut(u32) -> ControlFlow<()>| panic!("in each unit");
             let run = || for_each_in_order(&jobs(2), &units, work, |_| Ok(()));
-            let payload = std::panic::catch_unwind(run).unwrap_err();
-            sender.send(payload.downcast_ref().copied() == Some("in each unit")).unwrap();
+            sender.send(std::panic::catch_unwind(run).is_err()).unwrap();
         });
         // The time limit ends the test if no thread is left.
         assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));
