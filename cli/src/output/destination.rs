@@ -2,7 +2,7 @@
 
 use core_relo_loader::sys;
 use rustix::{
-    fd::{AsFd as _, OwnedFd},
+    fd::{AsFd as _, AsRawFd as _, OwnedFd},
     fs::{self, AtFlags, FileType, Mode, OFlags, Stat},
     io::Errno,
 };
@@ -124,6 +124,16 @@ impl Destination {
     /// Returns whether a write replaces or creates a regular file, and is not appended to something.
     pub(crate) const fn is_replaced(&self) -> bool {
         matches!(self.kind, DestinationKind::Free | DestinationKind::File(_))
+    }
+
+    /// Returns a path of the open directory, which leads to it whatever happens to the path by which it was found.
+    pub(crate) fn dir_path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.dir.as_raw_fd()))
+    }
+
+    /// Returns a path of the name in the open directory.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir_path().join(&self.name)
     }
 
     /// Returns the first bytes of the file.

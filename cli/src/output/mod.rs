@@ -15,7 +15,6 @@ pub(crate) use inputs::{check_outputs, refuse_inputs};
 pub(crate) use kind::OutputKind;
 pub(crate) use path::OutputPath;
 use rustix::fs::{FileType, Mode, OFlags};
-pub(crate) use staged::random_names;
 use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt as _,
@@ -59,7 +58,7 @@ pub(crate) fn write_with(
     let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
     let written = match &found.kind {
         DestinationKind::Free | DestinationKind::File(_) => {
-            staged::replace(&found, content).map_err(DestinationError::from)
+            staged::replace(&[(&found, content)]).map_err(|(_, e)| DestinationError::from(e))
         }
         DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, content),
     };
@@ -69,8 +68,7 @@ pub(crate) fn write_with(
     }
 }
 
-/// Writes two output files of one result, as [`write`] does. If both are regular files, an error leaves both as they were, except on
-/// file systems that cannot exchange two names.
+/// Writes two output files of one result, as [`write`] does. If both are regular files, neither is replaced before both are complete.
 pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8])) -> Result<(), BadInput> {
     let regular = |path: &OutputPath| {
         if is_dash(path) {
@@ -82,8 +80,9 @@ pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8
     let found = (regular(first.0)?, regular(second.0)?);
     match &found {
         (Some(to_first), Some(to_second)) => {
-            let files = [(to_first, first.1), (to_second, second.1)];
-            staged::replace_both(files).map_err(|(index, e)| {
+            let files: [(_, staged::WriteContent<'_>); 2] =
+                [(to_first, &|out| out.write_all(first.1)), (to_second, &|out| out.write_all(second.1))];
+            staged::replace(&files).map_err(|(index, e)| {
                 not_writable(if index == 0 { first.0 } else { second.0 }, DestinationError::from(e))
             })
         }

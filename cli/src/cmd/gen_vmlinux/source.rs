@@ -3,7 +3,6 @@
 use crate::{
     args::gen_vmlinux::GenVmlinuxArgs,
     error::{BadInput, escape_path},
-    output::random_names,
     process::signals::{self, TerminationSignals},
 };
 use core_relo::{
@@ -14,10 +13,9 @@ use core_relo_build::{BuildError, Builder, Preprocessed};
 use core_relo_loader::target::find_architecture;
 use std::{
     env,
-    fs::{self, DirBuilder, File},
-    io,
-    os::unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
-    path::{Path, PathBuf},
+    fs::{File, Permissions},
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    path::Path,
 };
 
 /// What sources see of `vmlinux.h`, also of one beside them: nothing. Its types are not needed to find their names, and the names must not depend
@@ -72,9 +70,11 @@ fn is_vmlinux(file: &[u8]) -> bool {
 /// Runs the preprocessor. A signal stops clang, and ends the process after the directory of headers has been removed.
 fn preprocess(path: &Path, builder: Builder) -> Result<Preprocessed, BadInput> {
     let caught = TerminationSignals::catch_all()?;
-    let result = match PrivateDirectory::create() {
+    let mut directory = tempfile::Builder::new();
+    let directory = directory.prefix("core-relo-headers-").permissions(Permissions::from_mode(0o700));
+    let result = match directory.tempdir() {
         Ok(directory) => {
-            let builder = builder.out_dir(&directory.0);
+            let builder = builder.out_dir(directory.path());
             builder.preprocess_until("", &signals::has_arrived).map_err(|e| bad_input(path, &e))
         }
         Err(e) => {
@@ -98,28 +98,5 @@ fn bad_input(path: &Path, error: &BuildError) -> BadInput {
         bad.help("define what the source asks for by --clang-arg=-D…")
     } else {
         bad
-    }
-}
-
-/// A directory that only the user can read, removed when the value is dropped.
-struct PrivateDirectory(PathBuf);
-
-impl PrivateDirectory {
-    fn create() -> io::Result<Self> {
-        for name in random_names("core-relo-headers-") {
-            let path = env::temp_dir().join(name);
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                created => return created.map(|()| Self(path)),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
-    }
-}
-
-impl Drop for PrivateDirectory {
-    fn drop(&mut self) {
-        // A directory that stays harms nobody, and a destructor has nobody to tell.
-        let _removed = fs::remove_dir_all(&self.0);
     }
 }
