@@ -50,6 +50,8 @@ pub fn open_results(path: &Path, objects: &[(&str, &[u8])]) -> Result<usize, Str
 pub fn show_loader_file(path: &Path, is_json: bool) -> io::Result<Result<String, String>> {
     let format = if is_json { Format::Json } else { Format::Text };
     let args = GenLoaderArgs {
+        signature: Vec::new(),
+        bytes_to_sign: Vec::new(),
         file: path.to_owned(),
         output: None,
         kernel: None,

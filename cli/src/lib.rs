@@ -31,7 +31,6 @@ mod progress;
 mod refusal_json;
 mod report;
 mod settings;
-#[cfg(feature = "sign")]
 mod signing;
 mod stable_hash;
 mod text;

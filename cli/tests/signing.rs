@@ -34,9 +34,9 @@ fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
     let (loader, signed) = (generate(dir.path(), true), dir.path().join("signed.loader"));
     let (key, certificate) = (path("rsa.pem"), path("rsa.der"));
     let args = ["prog", "sign", text(&loader), "--key", &key, "--certificate", &certificate];
-    let run = run(args.into_iter().chain(["-o", text(&signed), "--format", "json"]));
-    assert_eq!(run.exit, 0, "{}", run.whole());
-    let lines = run.lines();
+    let signing = run(args.into_iter().chain(["-o", text(&signed), "--format", "json"]));
+    assert_eq!(signing.exit, 0, "{}", signing.whole());
+    let lines = signing.lines();
     schema().check("prog sign", &lines[0]);
     let before = fs::read(&loader).unwrap();
     let after = fs::read(&signed).unwrap();
@@ -44,21 +44,52 @@ fn a_signature_is_that_of_openssl_and_the_rest_of_the_file_stays() {
     let file = LoaderFile::read(&after).unwrap();
     assert_eq!(lines[0]["signature_bytes"], file.signatures().unwrap().instructions.len());
 
-    let signatures = file.signatures().unwrap();
-    let both = file.instructions_and_data();
-    for (signed, found) in
-        [(file.instructions(), &signatures.instructions), (&both, &signatures.instructions_and_data)]
-    {
-        let (bytes, expected) = (dir.path().join("bytes"), dir.path().join("expected"));
-        fs::write(&bytes, signed).unwrap();
+    let bytes = [dir.path().join("insns"), dir.path().join("insns-and-data")];
+    let messages = bytes.each_ref().map(|path| path.with_extension("der"));
+    let written =
+        run(["gen", "loader", "--show", text(&loader), "--bytes-to-sign", text(&bytes[0]), text(&bytes[1])]);
+    assert_eq!(written.exit, 0, "{}", written.whole());
+    for (bytes, message) in bytes.iter().zip(&messages) {
         let mut openssl = Command::new("openssl");
         openssl.args(["cms", "-sign", "-binary", "-noattr", "-nocerts", "-md", "sha256", "-outform", "DER"]);
         openssl.args(["-signer", &certificate, "-inkey", &key]);
-        match openssl.arg("-in").arg(&bytes).arg("-out").arg(&expected).output() {
-            Ok(output) if output.status.success() => assert_eq!(*found, fs::read(&expected).unwrap()),
-            other => skip!("openssl: {other:?}"),
+        let output = openssl.arg("-in").arg(bytes).arg("-out").arg(message).output();
+        if !output.as_ref().is_ok_and(|output| output.status.success()) {
+            skip!("openssl: {output:?}");
+            return;
         }
     }
+    let own = dir.path().join("own.loader");
+    let add = |first: &Path| {
+        run([
+            "gen",
+            "loader",
+            text(&loader),
+            "-o",
+            text(&own),
+            "--signature",
+            text(first),
+            text(&messages[1]),
+        ])
+    };
+    assert_eq!(add(&messages[0]).exit, 0);
+    assert_eq!(fs::read(&own).unwrap(), after, "openssl makes the same file");
+    let refused = add(&loader);
+    assert_eq!(refused.exit, 2);
+    assert!(refused.err.contains("exec.loader: no PKCS#7 message in DER"), "{}", refused.whole());
+}
+
+#[test]
+fn the_bytes_of_a_file_that_does_not_check_its_data_are_not_signed() {
+    let dir = tempfile::tempdir().unwrap();
+    let loader = generate(dir.path(), false);
+    let out = dir.path().join("insns");
+    let refused = run(["gen", "loader", "--show", text(&loader), "--bytes-to-sign", text(&out), text(&out)]);
+    assert_eq!(refused.exit, 2, "{}", refused.whole());
+    let both = dir.path().join("both");
+    let refused = run(["gen", "loader", "--show", text(&loader), "--bytes-to-sign", text(&out), text(&both)]);
+    assert!(refused.err.contains("generate the file with --signable"), "{}", refused.whole());
+    assert!(!out.exists());
 }
 
 #[test]

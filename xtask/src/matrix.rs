@@ -49,7 +49,7 @@ const FEATURES: [(&str, &[&str]); 5] = [
         ],
     ),
     ("core-relo-build", &["btf-archive"]),
-    ("core-relo-cli", &["completions", "man", "sign"]),
+    ("core-relo-cli", &["completions", "jit-disassembly", "man", "sign"]),
 ];
 
 /// A target without an operating system, for the engine's promise of `no_std`.

@@ -91,7 +91,7 @@ fn build(target: &Target) -> Outcome {
         return Err(Failure::CannotRun(format!("rustup cannot install {}", target.triple)));
     }
     let mut command = cargo();
-    command.args(["build", "--locked", "-p", "core-relo-cli", "--profile", PROFILE]);
+    command.args(["build", "--locked", "-p", "core-relo-cli", "--profile", PROFILE, "--all-features"]);
     command.args(["--target", target.triple]);
     let script = format!("-Clink-arg=-T{}", root().join(LINKER_SCRIPT).display());
     // The variable takes precedence over every other source of flags. It separates them by a character that no path contains.

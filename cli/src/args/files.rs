@@ -79,7 +79,6 @@ mod tests {
     const IN_PLACE: &[(&str, &str, &str)] = &[
         ("patch", "output", "object"),
         ("btf ids", "output", "path"),
-        #[cfg(feature = "sign")]
         ("prog sign", "output", "loader"),
         ("check", "write_budget", "budget"),
         ("load", "write_budget", "budget"),
@@ -105,7 +104,10 @@ mod tests {
     fn check(words: &[&str], arguments: &[&Arg], path: &Path) -> Result<(), String> {
         let mut line: Vec<OsString> = ["core-relo"].iter().chain(words).map(OsString::from).collect();
         for argument in arguments.iter().filter(|argument| !argument.is_positional()) {
-            line.extend([format!("--{}", argument.get_long().unwrap()).into(), path.into()]);
+            line.push(format!("--{}", argument.get_long().unwrap()).into());
+            let further = 1..argument.get_num_args().unwrap().min_values().max(1);
+            line.push(path.into());
+            line.extend(further.map(|value| path.with_extension(value.to_string()).into()));
         }
         let last = arguments.iter().filter_map(|argument| argument.get_index()).max().unwrap_or(0);
         line.extend((0..last).map(|_| path.into()));

@@ -18,18 +18,20 @@ pub(crate) const GEN_LOADER_HELP: &str = "Examples:
   core-relo gen loader prog.bpf.o -o prog.loader --kernel running --set target_pid=42
   core-relo gen loader prog.bpf.o -o prog.loader --signable
   core-relo gen loader --show prog.loader --insns
+  core-relo gen loader --show prog.loader --bytes-to-sign insns insns-and-data
+  core-relo gen loader prog.loader --signature insns.der insns-and-data.der -o prog.signed.loader
 
 A loader program is a BPF program that creates the maps of an object and loads its programs from within the kernel, as the light
 skeletons of `bpftool gen skeleton -L` do. It needs Linux 5.14, and 5.17 without --kernel: the kernel that executes it performs the CO-RE
 relocations. With --kernel, the file has the relocations and the configuration of that kernel. --signable makes the program compare the
-hash of its data with the hash in its instructions, so that a signature over the instructions covers both (Linux 6.18).
+hash of its data with the hash in its instructions, so that a signature over the instructions covers both (Linux 6.18). --signature puts
+signatures in the file that another program made, such as `openssl cms`, over the bytes of --bytes-to-sign.
 Exit status: 0 if the file was written or shown, else 2.";
 
-/// The options that have no effect with `--show`.
-const OPTIONS_OF_GENERATION: [&str; 10] = [
+/// The options that have no effect with `--show` and `--signature`.
+const OPTIONS_OF_GENERATION: [&str; 9] = [
     "config",
     "no_config",
-    "output",
     "kernel",
     "kernel_version",
     "page_size",
@@ -51,7 +53,7 @@ fn parse_page_size(text: &str) -> Result<u32, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenLoaderArgs {
-    /// BPF object; with --show, a loader file
+    /// BPF object; with --show or --signature, a loader file
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// File to write the loader program to; `-` is stdout
@@ -80,8 +82,15 @@ pub(crate) struct GenLoaderArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with = "autoload")]
     pub(crate) program: Vec<String>,
     /// Show a loader file: maps, programs, sizes, signature
-    #[arg(long, conflicts_with_all = OPTIONS_OF_GENERATION, conflicts_with_all = SETTINGS)]
+    #[arg(long, conflicts_with = "output", conflicts_with_all = OPTIONS_OF_GENERATION, conflicts_with_all = SETTINGS)]
     pub(crate) show: bool,
+    /// Put these signatures in a loader file, of its instructions (verified by Linux 6.18 to 7.2), and of its instructions and data (7.3
+    /// and later): detached PKCS#7 messages in DER
+    #[arg(long, num_args = 2, value_names = ["INSNS", "INSNS_AND_DATA"], value_hint = ValueHint::FilePath, conflicts_with_all = ["show", "bytes_to_sign"], conflicts_with_all = OPTIONS_OF_GENERATION, conflicts_with_all = SETTINGS)]
+    pub(crate) signature: Vec<PathBuf>,
+    /// Files to write the bytes to that the two signatures cover
+    #[arg(long, num_args = 2, value_names = ["INSNS", "INSNS_AND_DATA"], value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Bytes))]
+    pub(crate) bytes_to_sign: Vec<OutputPath>,
     /// Show the instructions of the loader program, too
     #[arg(long, requires = "show")]
     pub(crate) insns: bool,

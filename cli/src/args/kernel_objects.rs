@@ -1,6 +1,5 @@
 //! The arguments of the commands that show the programs, maps and links in the running kernel.
 
-#[cfg(feature = "sign")]
 use crate::args::prog_sign::{self, ProgSignArgs};
 use crate::output::{OutputKind, OutputPath};
 use crate::{
@@ -143,7 +142,6 @@ pub(crate) enum ProgCommand {
     #[command(after_help = trace_output::STREAM_HELP)]
     Stream(ProgStreamArgs),
     /// Sign a loader file, so that the kernel can verify its program
-    #[cfg(feature = "sign")]
     #[command(after_help = prog_sign::HELP)]
     Sign(ProgSignArgs),
 }

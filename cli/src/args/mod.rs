@@ -37,7 +37,6 @@ pub(crate) mod object_selector;
 pub(crate) mod object_words;
 pub(crate) mod prog_attach;
 pub(crate) mod prog_profile;
-#[cfg(feature = "sign")]
 pub(crate) mod prog_sign;
 pub(crate) mod prog_stats;
 pub(crate) mod relocate;
@@ -353,7 +352,6 @@ impl Command {
             Self::Prog(Deferred(ProgCommand::Tracelog(c))) => c.format,
             Self::Prog(Deferred(ProgCommand::Stream(c))) => c.format,
             Self::Prog(Deferred(ProgCommand::Detach(c))) => c.format,
-            #[cfg(feature = "sign")]
             Self::Prog(Deferred(ProgCommand::Sign(c))) => c.format,
             Self::Map(Deferred(MapCommand::Dump(c) | MapCommand::Peek(c) | MapCommand::Pop(c))) => {
                 c.elements.format

@@ -67,8 +67,7 @@ pub(crate) const MAX_PATTERN_BYTES: usize = 512;
 /// The largest file of `batch`, in bytes.
 pub(crate) const MAX_BATCH_BYTES: u64 = 16 << 20;
 
-/// The largest file of a private key or certificate, in bytes. Most have a few KiB.
-#[cfg(feature = "sign")]
+/// The largest file of a private key, certificate or signature, in bytes. Most have a few KiB.
 pub(crate) const MAX_KEY_BYTES: u64 = 1 << 20;
 /// The largest number of characters of an error about a line of `batch`, which repeats the line's words.
 pub(crate) const MAX_BATCH_ERROR_CHARS: usize = 400;

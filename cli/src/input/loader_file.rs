@@ -8,6 +8,17 @@ pub(crate) fn parse(input: &ObjectFile) -> Result<LoaderFile, BadInput> {
     LoaderFile::read(input.bytes()).map_err(|error| explain(input, &error))
 }
 
+/// Checks that a signature over the instructions covers the data, too.
+pub(crate) fn check_signable(input: &ObjectFile, loader: &LoaderFile) -> Result<(), BadInput> {
+    if !loader.checks_data() || loader.compares_data_hash() {
+        return Ok(());
+    }
+    let what =
+        "the instructions do not have the hash of the data, so that a signature would not cover the data";
+    let bad = BadInput::new(&*input.name, what);
+    Err(bad.help("sign the file as `core-relo gen loader --signable` wrote it"))
+}
+
 /// Returns the error for a loader file that cannot be read, signed or written.
 pub(crate) fn explain(input: &ObjectFile, error: &LoaderFileError) -> BadInput {
     let text = error.to_string();

@@ -3,6 +3,7 @@
 
 use super::{Certificate, DigestAlgorithm, PrivateKey};
 use der::{AnyRef, Encode as _, Tag, TagNumber, asn1::ObjectIdentifier};
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 /// `id-signedData` and `id-data`.
 const SIGNED_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.2");
@@ -24,7 +25,7 @@ pub(crate) fn sign(
     certificate: &Certificate,
     digest: DigestAlgorithm,
 ) -> Result<Vec<u8>, String> {
-    let signature = key.sign_hash(digest, &digest.hash(data))?;
+    let signature = key.sign_hash(digest, &hash(digest, data))?;
     encode(&signature, key, certificate, digest).map_err(|error| error.to_string())
 }
 
@@ -65,6 +66,14 @@ fn encode(
 /// Encodes a value whose contents are other values.
 fn value(tag: Tag, contents: &[&[u8]]) -> der::Result<Vec<u8>> {
     AnyRef::new(tag, &contents.concat())?.to_der()
+}
+
+fn hash(digest: DigestAlgorithm, data: &[u8]) -> Vec<u8> {
+    match digest {
+        DigestAlgorithm::Sha256 => Sha256::digest(data).to_vec(),
+        DigestAlgorithm::Sha384 => Sha384::digest(data).to_vec(),
+        DigestAlgorithm::Sha512 => Sha512::digest(data).to_vec(),
+    }
 }
 
 /// Returns the identifier of a hash algorithm.

@@ -1,6 +1,7 @@
 //! `gen loader`: generates loader programs, and shows loader files.
 
 mod report;
+mod signature;
 mod target;
 
 use crate::{
@@ -37,8 +38,14 @@ struct NamedLoaderFile {
 }
 
 pub(crate) fn run(console: &mut Console<'_>, args: &GenLoaderArgs) -> CommandResult {
-    let NamedLoaderFile { path, file, bytes } =
-        if args.show { read(args)? } else { generate(console, args)? };
+    let NamedLoaderFile { path, file, bytes } = if args.show {
+        read(args)?
+    } else if args.signature.is_empty() {
+        generate(console, args)?
+    } else {
+        signature::add_signatures(args)?
+    };
+    signature::write_bytes_to_sign(args, &file)?;
     Ok(report(console, args, path, &file, bytes)?)
 }
 
@@ -46,6 +53,10 @@ fn read(args: &GenLoaderArgs) -> Result<NamedLoaderFile, BadInput> {
     let input = ObjectFile::read(&args.file)?;
     let file = loader_file::parse(&input)?;
     Ok(NamedLoaderFile { path: input.name.clone(), file, bytes: input.bytes().len() })
+}
+
+fn no_output() -> BadInput {
+    BadInput::new("-o", "no output file, expected a path")
 }
 
 /// Writes a loader file, and prints what its user should know.
@@ -72,7 +83,6 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
     let input = &ObjectFile::read(&args.file)?;
     let object = &input.parse()?;
     let bad = |what: String| BadInput::new(&*input.name, what);
-    let no_output = || BadInput::new("-o", "no output file, expected a path");
     let output = args.output.as_ref().ok_or_else(no_output)?;
     let name = object_name(&args.file);
     let mut loader = Loader::for_kernel(object, target.kernel.clone()).name(&name);

@@ -11,7 +11,7 @@ use crate::{
         error::unreadable,
         instructions::{Annotator, SourceLine},
         kind::Kind,
-        machine_code::{Disassembler, MachineInsn},
+        machine_code::{MachineInsn, disassembler},
         names::full_program_name,
         symbols::Symbols,
         text,
@@ -60,13 +60,9 @@ pub(super) fn dump(
     symbols: &Symbols,
     btfs: &mut BtfCache,
 ) -> CommandResult {
-    let disassembler = if args.raw { None } else { Disassembler::for_kernel() };
-    if disassembler.is_none() && !args.raw {
-        let bad = BadInput::new(
-            format!("program {id}"),
-            format_args!("no disassembler for the machine code of {}", env::consts::ARCH),
-        );
-        return Err(bad.help("--raw prints its bytes").into());
+    let disassemble = if args.raw { None } else { disassembler() };
+    if disassemble.is_none() && !args.raw {
+        return Err(no_disassembler(id).into());
     }
     let failed = |e| unreadable(Kind::Prog, id, "its machine code", e);
     let (info, machine_code) = read_machine_code(id, fd)?;
@@ -85,8 +81,8 @@ pub(super) fn dump(
         .filter_map(|function| Some((function.address?, function.name.as_deref()?)))
         .collect();
     for function in &functions {
-        let instructions = match disassembler {
-            Some(disassembler) => disassembler.disassemble(function.code, function.address.unwrap_or(0)),
+        let instructions = match disassemble {
+            Some(disassemble) => disassemble(function.code, function.address.unwrap_or(0)),
             None => raw_lines(function.code),
         };
         if args.format == Format::Text {
@@ -110,7 +106,7 @@ pub(super) fn dump(
                     offset: instruction.offset,
                     address,
                     bytes: hex(function.bytes(instruction)),
-                    text: disassembler.map(|_| instruction.text.as_str()),
+                    text: disassemble.map(|_| instruction.text.as_str()),
                     target,
                     source,
                 })?,
@@ -208,6 +204,19 @@ fn raw_lines(code: &[u8]) -> Vec<MachineInsn> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Creates the error for machine code that this build cannot disassemble.
+fn no_disassembler(id: u32) -> BadInput {
+    let program = format!("program {id}");
+    if cfg!(feature = "jit-disassembly") {
+        let what = format!("no disassembler for the machine code of {}", env::consts::ARCH);
+        return BadInput::new(program, what).help("--raw prints its bytes");
+    }
+    let what =
+        "this build of core-relo cannot disassemble machine code: it lacks the feature `jit-disassembly`";
+    let bad = BadInput::new(program, what);
+    bad.help("--raw prints its bytes; a build with `--features jit-disassembly` prints instructions")
 }
 
 /// Creates the error for a program without visible machine code, with the setting that is the reason.

@@ -33,6 +33,16 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> CommandRe
         ProgCommand::Stream(args) => stream::run(console, args),
         #[cfg(feature = "sign")]
         ProgCommand::Sign(args) => sign::run(console, args),
+        #[cfg(not(feature = "sign"))]
+        ProgCommand::Sign(_) => {
+            let bad = crate::error::BadInput::new(
+                "prog sign",
+                "this build of core-relo cannot sign: it lacks the feature `sign`",
+            );
+            let help =
+                "build it with `--features sign`, or sign with openssl: see `core-relo gen loader --help`";
+            Err(bad.help(help).into())
+        }
         ProgCommand::Pin(args) => {
             Ok(object_change::pin(console, Kind::Prog, args.program.split(), args.format)?)
         }

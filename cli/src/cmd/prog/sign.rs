@@ -41,12 +41,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ProgSignArgs) -> CommandResu
 fn sign(args: &ProgSignArgs) -> Result<SignReport, BadInput> {
     let input = ObjectFile::read(&args.loader)?;
     let mut loader = loader_file::parse(&input)?;
-    if loader.checks_data() && !loader.compares_data_hash() {
-        let what =
-            "the instructions do not have the hash of the data, so that a signature would not cover the data";
-        let bad = BadInput::new(&*input.name, what);
-        return Err(bad.help("sign the file as `core-relo gen loader --signable` wrote it"));
-    }
+    loader_file::check_signable(&input, &loader)?;
     let replaced = loader.signatures().is_some();
     let key = PrivateKey::read(&args.key)?;
     let certificate = Certificate::read(&args.certificate)?;

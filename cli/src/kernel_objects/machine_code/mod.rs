@@ -1,6 +1,8 @@
 //! Disassembly of machine code.
 
+#[cfg(feature = "jit-disassembly")]
 mod arm64;
+#[cfg(feature = "jit-disassembly")]
 mod x86;
 
 use std::env;
@@ -17,30 +19,18 @@ pub(crate) struct MachineInsn {
     pub(crate) target: Option<u64>,
 }
 
-/// The architectures whose machine code can be disassembled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Disassembler {
-    X86,
-    Arm64,
-}
+/// A function that disassembles code, which begins at an address. The instructions cover all bytes. Bytes that are no instruction become an
+/// instruction with the text `(bad)`.
+pub(crate) type Disassemble = fn(code: &[u8], address: u64) -> Vec<MachineInsn>;
 
-impl Disassembler {
-    /// Returns the disassembler for the kernel's architecture; `None` if there is none.
-    pub(crate) fn for_kernel() -> Option<Self> {
-        match env::consts::ARCH {
-            // A 32-bit process sees the code of its 64-bit kernel.
-            "x86_64" => Some(Self::X86),
-            "aarch64" => Some(Self::Arm64),
-            _ => None,
-        }
-    }
-
-    /// Disassembles code that begins at `address`. The instructions cover all bytes. Bytes that are no instruction become an
-    /// instruction with the text `(bad)`.
-    pub(crate) fn disassemble(self, code: &[u8], address: u64) -> Vec<MachineInsn> {
-        match self {
-            Self::X86 => x86::disassemble(code, address),
-            Self::Arm64 => arm64::disassemble(code, address),
-        }
+/// Returns the disassembler for the kernel's architecture; `None` if there is none, or none in this build.
+pub(crate) fn disassembler() -> Option<Disassemble> {
+    match env::consts::ARCH {
+        // A 32-bit process sees the code of its 64-bit kernel.
+        #[cfg(feature = "jit-disassembly")]
+        "x86_64" => Some(x86::disassemble),
+        #[cfg(feature = "jit-disassembly")]
+        "aarch64" => Some(arm64::disassemble),
+        _ => None,
     }
 }
