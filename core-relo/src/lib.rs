@@ -58,19 +58,12 @@
 
 extern crate alloc;
 
-pub mod btf;
-mod data;
-mod endian;
-#[doc(hidden)]
-pub mod error_text;
-pub mod escape;
 pub mod explain;
 pub mod ext;
-mod ids;
+mod index;
 pub mod insn;
 pub mod limits;
 pub mod minimise;
-mod name;
 pub mod plan;
 mod relocs;
 pub mod resolve;
@@ -80,11 +73,15 @@ mod source_lines;
 pub mod spec;
 mod target;
 
-pub use data::Data;
-pub use endian::Endian;
-pub use escape::{Escaped, EscapedLines, Text};
-pub use ids::{BitOffset, ByteOffset, ByteSize, InsnIndex, StrOffset, TypeId};
-pub use name::{Name, ShortName};
+#[doc(inline)]
+pub use core_relo_btf as btf;
+pub use core_relo_btf::{
+    BitOffset, ByteOffset, ByteSize, Data, Endian, Escaped, EscapedLines, Name, ShortName, StrOffset, Text,
+    TypeId, escape,
+};
+#[doc(hidden)] // for the crates of this workspace
+pub use core_relo_btf::{debug_as_message, error_text};
+pub use index::InsnIndex;
 pub use plan::Plan;
 pub use relocs::{CodeSection, Function, Record, Relocs, RelocsError};
 pub use source_lines::{SourceLine, SourceLines};

@@ -1,12 +1,11 @@
 //! The relocations of an object: the CO-RE records with their instructions and their accesses, before a target is known.
 
 use crate::{
+    ByteOffset, Endian, Name, StrOffset,
     btf::{Btf, Type},
-    endian::Endian,
     ext::{BtfExt, CoreRelo, RelocKind},
-    ids::{ByteOffset, InsnIndex, StrOffset, to_u32, to_usize},
+    index::{InsnIndex, to_u32, to_usize},
     insn::{INSN_BYTES, Slot},
-    name::Name,
     source_lines::{
         Access, AccessWords, LineQuery, SourceLine, SourceLines, ValueUses, find_value_uses,
         is_register_struct,

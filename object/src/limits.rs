@@ -49,7 +49,7 @@ pub const LINK_STEPS_STRIPPED: u32 = 32;
 /// Bytes of a compared name that are charged as one step.
 pub const LINK_STEP_BYTES: usize = 16;
 
-/// Steps of deduplicating the types of linked objects: a few seconds. Ours, like `core_relo::limits::DEDUP_STEPS`. Real objects
+/// Steps of deduplicating the types of linked objects: a few seconds. Ours, like `core_relo::btf::limits::DEDUP_STEPS`. Real objects
 /// take less than a hundred steps a type.
 pub const LINK_DEDUP_STEPS: u64 = 200_000_000;
 

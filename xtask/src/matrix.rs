@@ -13,7 +13,8 @@ use crate::system::{
 use crate::unprivileged;
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
+    "core-relo-btf",
     "core-relo",
     "core-relo-object",
     "core-relo-verdict",
@@ -25,11 +26,11 @@ const PACKAGES: [&str; 8] = [
 ];
 
 /// The directories of the libraries.
-const LIBRARIES: [&str; 5] = ["core-relo", "object", "verdict", "dwarf", "loader"];
+const LIBRARIES: [&str; 6] = ["btf", "core-relo", "object", "verdict", "dwarf", "loader"];
 
 /// The packages whose results must not depend on the host: their tests run on foreign targets. The loader is only compiled for these
 /// targets, because the emulators lack bpf(2).
-const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
+const PORTABLE: [&str; 3] = ["core-relo-btf", "core-relo", "core-relo-object"];
 
 /// The packages with features, and their features.
 const FEATURES: [(&str, &[&str]); 5] = [
@@ -59,7 +60,7 @@ const BARE_METAL: &str = "thumbv7em-none-eabi";
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// The packages that use no files, processes or system calls.
-const PURE: [&str; 3] = ["core-relo", "core-relo-object", "core-relo-verdict"];
+const PURE: [&str; 4] = ["core-relo-btf", "core-relo", "core-relo-object", "core-relo-verdict"];
 
 /// A foreign target whose tests run under QEMU's user-mode emulation.
 struct Emulated {
@@ -90,11 +91,11 @@ const BITS_32: Emulated = Emulated {
 
 /// The tests that take most of the time in an emulator: of limits, and of many names. `big-endian-fast` leaves them out.
 const SLOW_TESTS: [&str; 14] = [
-    "btf::search::sorted::tests::a_name_out_of_order_at_any_position_is_detected",
-    "btf::search::sorted::tests::all_sorted_types_are_found",
-    "btf::search::sorted::tests::every_name_of_many_types_is_compared_with_the_next",
-    "btf::write::dedup::tests::a_long_chain_of_references_needs_no_stack",
-    "btf::write::dedup::tests::many::graphs_that_differ_at_their_ends_only_are_kept",
+    "search::sorted::tests::a_name_out_of_order_at_any_position_is_detected",
+    "search::sorted::tests::all_sorted_types_are_found",
+    "search::sorted::tests::every_name_of_many_types_is_compared_with_the_next",
+    "write::dedup::tests::a_long_chain_of_references_needs_no_stack",
+    "write::dedup::tests::many::graphs_that_differ_at_their_ends_only_are_kept",
     "explain::tests::explanations_report_that_the_steps_are_used_up",
     "plan::tests::fields::deeply_nested_anonymous_members_are_an_error",
     "plan::tests::sharing::a_plan_of_one_repeated_access_runs_out_of_steps",
@@ -192,7 +193,7 @@ fn no_std() -> Outcome {
     if !add_target(BARE_METAL) {
         return skip("no-std", &format!("rustup cannot install {BARE_METAL}"));
     }
-    check(cargo().args(["build", "-p", "core-relo", "--target", BARE_METAL]))
+    check(cargo().args(["build", "-p", "core-relo-btf", "-p", "core-relo", "--target", BARE_METAL]))
 }
 
 fn wasm() -> Outcome {

@@ -1,10 +1,9 @@
 //! C declarations with a name.
 
 use crate::{
-    TypeId,
+    Name, TypeId,
     btf::{Btf, CType, Kind, Type},
     limits,
-    name::Name,
 };
 use alloc::{
     format,

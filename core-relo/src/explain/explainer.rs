@@ -10,8 +10,7 @@ use super::{
     text::text,
 };
 use crate::{
-    ids::TypeId,
-    limits,
+    TypeId, limits,
     plan::{CandidateResult, Decision, Plan, PlannedReloc, Verdict},
     resolve::{Candidate, StepBudget},
 };

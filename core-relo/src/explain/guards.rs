@@ -1,8 +1,8 @@
 //! Guards: existence checks, such as `bpf_core_field_exists()`, for the accesses of a plan.
 
 use crate::{
+    TypeId,
     ext::RelocKind,
-    ids::TypeId,
     plan::{Plan, PlannedReloc},
     relocs::Record,
     spec::Accessor,

@@ -2,8 +2,8 @@
 
 use super::{CType, near::NearMatch, text::text};
 use crate::{
+    btf::limits,
     ext::RelocKind,
-    limits,
     plan::{CandidateResult, Decision, InsnError, PlannedReloc, PoisonReason, RelocError, Verdict},
     relocs::Record,
     resolve::Mismatch,

@@ -1,8 +1,7 @@
 //! The type, member or enumerator that a record needs and the target lacks.
 
 use crate::{
-    ids::TypeId,
-    name::Name,
+    Name, TypeId,
     plan::{CandidateResult, Decision, PlannedReloc, PoisonReason, Verdict},
     resolve::Mismatch,
 };

@@ -2,9 +2,9 @@
 
 use super::{CType, text::text};
 use crate::{
+    Name,
     btf::{Kind, Type},
     ext::RelocKind,
-    name::Name,
     plan::{CandidateResult, Decision, PlannedReloc, PoisonReason, SkipReason, Verdict},
     resolve::{BrokenInvariant, Mismatch},
 };

@@ -1,6 +1,6 @@
 //! The edit distance between two names.
 
-use crate::ids::to_usize;
+use crate::index::to_usize;
 use alloc::boxed::Box;
 
 /// The length of the longest names that are compared. The algorithm needs one bit of a 64-bit word for each byte.

@@ -7,7 +7,7 @@ use super::{
     line::LineInfo,
     records::{ExtRecord as _, Sections, Subsection},
 };
-use crate::{btf::endian_of, endian::Endian, ids::to_usize};
+use crate::{Endian, btf::endian_of, index::to_usize};
 
 /// A `.BTF.ext` whose groups of records are all in bounds.
 #[derive(Clone, Copy, Debug)]

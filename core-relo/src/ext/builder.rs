@@ -1,10 +1,6 @@
 //! The writer of `.BTF.ext`, in either byte order.
 
-use crate::{
-    btf::MAGIC,
-    endian::Endian,
-    ids::{StrOffset, to_u32},
-};
+use crate::{Endian, StrOffset, btf::MAGIC, index::to_u32};
 use alloc::vec::Vec;
 use core::fmt;
 

@@ -1,10 +1,7 @@
 //! The CO-RE relocation records, as the compiler wrote them.
 
 use super::records::ExtRecord;
-use crate::{
-    endian::Endian,
-    ids::{ByteOffset, StrOffset, TypeId},
-};
+use crate::{ByteOffset, Endian, StrOffset, TypeId};
 use core::fmt;
 
 /// One CO-RE relocation (`struct bpf_core_relo`).

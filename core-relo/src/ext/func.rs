@@ -1,10 +1,7 @@
 //! The types of functions.
 
 use super::records::ExtRecord;
-use crate::{
-    endian::Endian,
-    ids::{ByteOffset, TypeId},
-};
+use crate::{ByteOffset, Endian, TypeId};
 
 /// The type of the function that begins at an instruction (`struct bpf_func_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

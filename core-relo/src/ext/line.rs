@@ -1,10 +1,7 @@
 //! The source lines of instructions.
 
 use super::records::ExtRecord;
-use crate::{
-    endian::Endian,
-    ids::{ByteOffset, StrOffset},
-};
+use crate::{ByteOffset, Endian, StrOffset};
 
 /// The source line that begins at an instruction (`struct bpf_line_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

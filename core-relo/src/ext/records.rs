@@ -1,10 +1,7 @@
 //! Groups of fixed-size records, a group for each ELF section.
 
 use super::error::ExtError;
-use crate::{
-    endian::Endian,
-    ids::{StrOffset, to_usize},
-};
+use crate::{Endian, StrOffset, index::to_usize};
 use core::{fmt, marker::PhantomData};
 
 /// A record of `.BTF.ext`.

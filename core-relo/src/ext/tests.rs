@@ -2,11 +2,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "sizes of small fixtures")]
 
 use super::*;
-use crate::{
-    btf::MAGIC,
-    endian::Endian,
-    ids::{ByteOffset, StrOffset, TypeId},
-};
+use crate::{ByteOffset, Endian, StrOffset, TypeId, btf::MAGIC};
 use alloc::{format, vec::Vec};
 
 const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];

@@ -4,7 +4,7 @@ use super::{
     instruction::{Class, Insn},
     slot::Slot,
 };
-use crate::endian::Endian;
+use crate::Endian;
 use core::fmt::{Display, Formatter, Result};
 
 /// Arithmetic operations by the upper four bits of the opcode.

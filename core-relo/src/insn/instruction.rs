@@ -1,6 +1,6 @@
 //! One instruction of eight bytes.
 
-use crate::endian::{Endian, signed32};
+use crate::Endian;
 
 /// The bytes of an instruction.
 pub const INSN_BYTES: usize = 8;
@@ -66,7 +66,7 @@ impl Insn {
             Endian::Big => (o0, o1),
         };
         let off = (i16::from(off_high) << 8) | i16::from(off_low);
-        Self { code, dst, src, off, imm: signed32(endian.word([i0, i1, i2, i3])) }
+        Self { code, dst, src, off, imm: endian.word([i0, i1, i2, i3]).cast_signed() }
     }
 
     /// Encodes the instruction.

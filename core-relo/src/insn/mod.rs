@@ -16,4 +16,4 @@ pub use helpers::helper_name;
 pub use instruction::{Class, INSN_BYTES, Insn, LD_IMM64, POISON_IMM};
 pub use slot::{Slot, Slots};
 
-pub(crate) use slot::imm64;
+pub(crate) use slot::{imm64, low_imm};

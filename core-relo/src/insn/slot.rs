@@ -1,10 +1,7 @@
 //! A whole instruction, which has one slot or two.
 
 use super::instruction::{INSN_BYTES, Insn};
-use crate::{
-    endian::{Endian, high32, low32, signed32},
-    ids::InsnIndex,
-};
+use crate::{Endian, index::InsnIndex};
 use core::fmt;
 
 /// A whole instruction: one slot, or both slots of an `ld_imm64`.
@@ -70,10 +67,9 @@ impl Slot {
     #[must_use]
     pub fn with_imm64(self, value: u64) -> Self {
         match self {
-            Self::Two(first, second) => Self::Two(
-                Insn { imm: signed32(low32(value)), ..first },
-                Insn { imm: signed32(high32(value)), ..second },
-            ),
+            Self::Two(first, second) => {
+                Self::Two(Insn { imm: low_imm(value), ..first }, Insn { imm: low_imm(value >> 32), ..second })
+            }
             one @ Self::One(_) => one,
         }
     }
@@ -124,6 +120,12 @@ impl fmt::Display for Hex {
         let (first, second) = &self.0;
         first.iter().chain(second.iter().flatten()).try_for_each(|b| write!(f, "{b:02x}"))
     }
+}
+
+/// Returns the low 32 bits of a number as an immediate.
+pub(crate) const fn low_imm(value: u64) -> i32 {
+    let [b0, b1, b2, b3, ..] = Endian::Little.u64_bytes(value);
+    Endian::Little.word([b0, b1, b2, b3]).cast_signed()
 }
 
 /// Returns the immediate of the two slots of an `ld_imm64`.

@@ -2,10 +2,10 @@
 
 use super::needs::Needs;
 use crate::{
+    Name, TypeId,
     btf::{Member, Type},
-    ids::{TypeId, to_u32},
+    index::to_u32,
     limits,
-    name::Name,
     resolve::{AccessPattern, Candidate, FieldStep, OutOfSteps, StepBudget},
 };
 

@@ -1,7 +1,7 @@
 //! Declarations as a whole: functions, variables, and the types that a caller names.
 
 use super::needs::Needs;
-use crate::{btf::Kind, ids::TypeId};
+use crate::{TypeId, btf::Kind};
 use alloc::vec::Vec;
 use core::mem;
 use hashbrown::{HashMap, HashSet};

@@ -2,8 +2,8 @@
 
 use super::needs::Needs;
 use crate::{
+    TypeId,
     btf::{Kind, Member, Type},
-    ids::TypeId,
 };
 use alloc::vec::Vec;
 use hashbrown::HashSet;

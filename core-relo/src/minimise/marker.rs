@@ -1,8 +1,8 @@
 //! The mark of a minimal BTF, so that the absence of a type in it is not taken for its absence in the kernel.
 
 use crate::{
+    TypeId,
     btf::{Btf, Builder, Kind},
-    ids::TypeId,
 };
 
 /// The purpose for which a minimal BTF was written.

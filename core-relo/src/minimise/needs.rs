@@ -6,9 +6,9 @@ use super::{
     type_table::{TypeNeed, TypeTable},
 };
 use crate::{
+    TypeId,
     btf::{Btf, Kind, Type},
     ext::RelocKind,
-    ids::TypeId,
     limits,
     plan::{Plan, PlannedReloc},
     resolve::{AccessPattern, Candidate, OutOfSteps, StepBudget},

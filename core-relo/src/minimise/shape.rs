@@ -2,8 +2,8 @@
 
 use super::needs::Needs;
 use crate::{
+    TypeId,
     btf::{Btf, Kind, Type},
-    ids::TypeId,
     limits,
     resolve::{OutOfSteps, StepBudget},
 };

@@ -1,6 +1,6 @@
 //! The needed types of one BTF.
 
-use crate::ids::TypeId;
+use crate::TypeId;
 use alloc::{collections::BTreeSet, vec::Vec};
 use hashbrown::HashMap;
 

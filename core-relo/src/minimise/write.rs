@@ -2,8 +2,8 @@
 
 use super::{error::MinimiseError, marker::MinimalBtf, needs::Needs};
 use crate::{
+    TypeId,
     btf::{Btf, Builder, ImportError, Importer, Kind},
-    ids::TypeId,
 };
 use alloc::{string::String, vec::Vec};
 use hashbrown::HashMap;

@@ -1,8 +1,8 @@
 //! The candidates of each local root type. Records that match eliminate the other candidates.
 
 use crate::{
+    TypeId,
     ext::RelocKind,
-    ids::TypeId,
     relocs::Relocs,
     resolve::{BrokenInvariant, Candidate, CandidateQuery, CandidateSearch, QueryId},
 };

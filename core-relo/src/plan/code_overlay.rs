@@ -2,7 +2,7 @@
 
 use super::entries::Plan;
 use crate::{
-    ids::{InsnIndex, to_usize},
+    index::{InsnIndex, to_usize},
     insn::{INSN_BYTES, Insn, Slot},
     relocs::Record,
 };

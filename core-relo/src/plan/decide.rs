@@ -11,9 +11,9 @@ use super::{
     patch,
 };
 use crate::{
+    BitOffset, TypeId,
     btf::{Kind, Type},
     ext::RelocKind,
-    ids::{BitOffset, TypeId},
     limits,
     relocs::Record,
     resolve::{AccessValue, Ambiguity, BrokenInvariant, Candidate, Resolution, StepBudget},

@@ -6,7 +6,7 @@ use super::{
     error::RelocError,
     options::Options,
 };
-use crate::{insn::Slot, name::Name, relocs::Relocs, resolve::Candidate, target::Target};
+use crate::{Name, insn::Slot, relocs::Relocs, resolve::Candidate, target::Target};
 use alloc::vec::Vec;
 use core::fmt;
 use hashbrown::HashMap;

@@ -1,7 +1,8 @@
 //! The errors of records. libbpf refuses an object with such a record.
 
 use crate::{
-    ids::{InsnIndex, TypeId},
+    TypeId,
+    index::InsnIndex,
     insn::Insn,
     resolve::{Ambiguity, BrokenInvariant, Candidate, MatchError, ValueError},
     spec::SpecError,

@@ -1,8 +1,8 @@
 //! The object's side of a relocation, prepared for many targets.
 
 use crate::{
+    Endian,
     btf::Btf,
-    endian::Endian,
     limits,
     resolve::{AccessPattern, AccessValue, KeyPart, ValueError, access_value},
     spec::Spec,

@@ -2,8 +2,8 @@
 
 use super::local_access::{AccessId, LocalAccess};
 use crate::{
+    BitOffset,
     btf::Btf,
-    ids::BitOffset,
     limits,
     resolve::{
         AccessValue, Candidate, MatchError, MatchOutcome, StepBudget, ValueError, access_value,

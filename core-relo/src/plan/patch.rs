@@ -5,8 +5,7 @@ use super::{
     error::InsnError,
 };
 use crate::{
-    endian::{low32, signed32},
-    insn::{Class, Insn, Slot, imm64},
+    insn::{Class, Insn, Slot, imm64, low_imm},
     resolve::Resolution,
 };
 
@@ -44,7 +43,7 @@ fn patch_immediate(insn: Insn, values: &Resolution, target: u64) -> Result<Insn,
     }
     validate(insn, values, i64::from(insn.imm))?;
     // The instruction gets the low 32 bits, without a check of the range, as in libbpf.
-    Ok(Insn { imm: signed32(low32(target)), ..insn })
+    Ok(Insn { imm: low_imm(target), ..insn })
 }
 
 fn patch_offset(insn: Insn, values: &Resolution, target: u64) -> Result<i16, InsnError> {

@@ -5,7 +5,7 @@ use super::{
     entries::Plan,
     error::{PlanError, RelocError},
 };
-use crate::{ids::to_usize, insn::INSN_BYTES, relocs::Record, resolve::BrokenInvariant};
+use crate::{index::to_usize, insn::INSN_BYTES, relocs::Record, resolve::BrokenInvariant};
 use alloc::vec::Vec;
 use core::fmt;
 

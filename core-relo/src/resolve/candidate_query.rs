@@ -1,6 +1,6 @@
 //! The query for the candidates of a root type.
 
-use crate::{btf::Kind, name::Name};
+use crate::{Name, btf::Kind};
 
 /// The essential name and the kind that candidates must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,12 +1,9 @@
 //! The search for candidates: the target's types that a local root type may stand for.
 
-use super::{
-    candidate_query::{CandidateQuery, enum_kind},
-    name_filter::NameFilter,
-};
+use super::candidate_query::{CandidateQuery, enum_kind};
 use crate::{
-    btf::{Btf, NameIndex, Type},
-    ids::TypeId,
+    TypeId,
+    btf::{Btf, FlavourFilter, Kind, NameIndex, Type},
     target::{Target, TargetBtf},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -38,7 +35,7 @@ impl QueryId {
 pub(crate) struct CandidateSearch<'o> {
     queries: HashMap<CandidateQuery<'o>, QueryId>,
     /// The filter for all scans; without it each scan creates its own.
-    filter: Option<Box<NameFilter>>,
+    filter: Option<Box<FlavourFilter>>,
 }
 
 /// The candidates of each query, by [`QueryId`].
@@ -53,7 +50,15 @@ impl<'o> CandidateSearch<'o> {
 
     /// Prepares the search for many targets. No query may be added afterwards.
     pub(crate) fn prepare_filter(&mut self) {
-        self.filter = Some(Box::new(NameFilter::new(self.queries.keys())));
+        self.filter = Some(Box::new(self.new_filter()));
+    }
+
+    /// Creates a filter of the kinds and names of all queries.
+    fn new_filter(&self) -> FlavourFilter {
+        let kinds = |kind| if kind == Kind::Enum { [Kind::Enum, Kind::Enum64] } else { [kind; 2] };
+        let mut filter = FlavourFilter::new(self.queries.keys().flat_map(|query| kinds(query.kind)));
+        self.queries.keys().for_each(|query| filter.insert(query.name));
+        filter
     }
 
     /// Finds the candidates of each query, in libbpf's order (`bpf_core_find_cands`): those of the vmlinux BTF in order of id. Modules
@@ -134,7 +139,7 @@ impl<'o> CandidateSearch<'o> {
     fn scan(&self, btf_index: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
         match &self.filter {
             Some(filter) => self.scan_filtered(btf_index, btf, filter, found),
-            None => self.scan_filtered(btf_index, btf, &NameFilter::new(self.queries.keys()), found),
+            None => self.scan_filtered(btf_index, btf, &self.new_filter(), found),
         }
     }
 
@@ -142,20 +147,16 @@ impl<'o> CandidateSearch<'o> {
         &self,
         btf_index: usize,
         btf: &Btf<'_>,
-        filter: &NameFilter,
+        filter: &FlavourFilter,
         found: &mut CandidatesByQuery,
     ) {
-        btf.visit_named(
-            filter.kinds(),
-            |strings, name| filter.may_match(strings, name),
-            |ty| {
-                if let Some(id) = self.queries.get(&CandidateQuery::new(ty.name(), ty.kind()))
-                    && let Some(list) = found.get_mut(id.0)
-                {
-                    list.push(Candidate { btf_index, id: ty.id() });
-                }
-            },
-        );
+        btf.visit_flavours(filter, |ty| {
+            if let Some(id) = self.queries.get(&CandidateQuery::new(ty.name(), ty.kind()))
+                && let Some(list) = found.get_mut(id.0)
+            {
+                list.push(Candidate { btf_index, id: ty.id() });
+            }
+        });
     }
 }
 
@@ -163,9 +164,8 @@ impl<'o> CandidateSearch<'o> {
 mod tests {
     use super::*;
     use crate::{
+        Endian, Name,
         btf::{Builder, Kind},
-        endian::Endian,
-        name::Name,
     };
     use alloc::{format, string::String, sync::Arc};
 

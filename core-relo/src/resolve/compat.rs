@@ -5,8 +5,8 @@ use super::{
     step_budget::StepBudget,
 };
 use crate::{
+    TypeId,
     btf::{Btf, Kind, Type},
-    ids::TypeId,
     limits,
 };
 

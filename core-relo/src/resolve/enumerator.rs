@@ -7,8 +7,8 @@ use super::{
     step_budget::StepBudget,
 };
 use crate::{
+    TypeId,
     btf::Btf,
-    ids::TypeId,
     spec::{Accessor, Spec},
 };
 

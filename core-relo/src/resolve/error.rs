@@ -2,9 +2,9 @@
 
 use super::candidates::Candidate;
 use crate::{
+    BitOffset, ByteSize, TypeId,
     btf::{Kind, WalkError},
     ext::RelocKind,
-    ids::{BitOffset, ByteSize, TypeId},
     limits,
 };
 use thiserror::Error;

@@ -8,10 +8,10 @@ use super::{
     step_budget::StepBudget,
 };
 use crate::{
+    Name, TypeId,
     btf::{Btf, Type},
-    ids::{TypeId, to_u32},
+    index::to_u32,
     limits,
-    name::Name,
     spec::{Accessor, Spec},
 };
 

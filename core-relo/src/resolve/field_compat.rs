@@ -7,10 +7,8 @@ use super::{
     step_budget::StepBudget,
 };
 use crate::{
-    btf::{Btf, Kind, Type},
-    ids::TypeId,
-    limits,
-    name::Name,
+    Name, TypeId,
+    btf::{Btf, Kind, Type, limits},
 };
 
 /// Returns whether a target field's type is compatible with a local field's (libbpf: `bpf_core_fields_are_compat`).

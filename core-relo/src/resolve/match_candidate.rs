@@ -9,7 +9,7 @@ use super::{
     step_budget::StepBudget,
     type_matches,
 };
-use crate::{btf::Btf, ext::RelocKind, ids::TypeId, spec::Spec};
+use crate::{TypeId, btf::Btf, ext::RelocKind, spec::Spec};
 
 /// Compares the access `local` with the candidate `target` (libbpf: `bpf_core_spec_match`).
 pub(crate) fn match_candidate(

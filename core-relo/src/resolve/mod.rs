@@ -9,7 +9,6 @@ mod field;
 mod field_compat;
 mod match_candidate;
 mod match_outcome;
-mod name_filter;
 mod pattern;
 mod step_budget;
 mod type_matches;

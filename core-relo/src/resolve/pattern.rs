@@ -5,12 +5,10 @@
 
 use super::{compat::is_whole_int, error::BrokenInvariant, step_budget::chain_cost};
 use crate::{
+    Endian, Name, TypeId,
     btf::{Btf, Kind, Type, WalkError},
-    endian::Endian,
     ext::RelocKind,
-    ids::TypeId,
     limits,
-    name::Name,
     spec::{Accessor, Spec},
 };
 use alloc::vec::Vec;

@@ -2,9 +2,9 @@
 
 use super::error::MatchError;
 use crate::{
+    Name, TypeId,
     btf::{Btf, Type},
-    ids::{TypeId, to_u32},
-    name::Name,
+    index::to_u32,
 };
 use core::num::NonZeroU32;
 use thiserror::Error;
@@ -104,10 +104,9 @@ pub(crate) const fn chain_cost(hops: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::{
-        Endian,
+        ByteOffset, Endian, StrOffset,
         btf::{Builder, Kind},
         ext::{CoreRelo, RelocKind},
-        ids::{ByteOffset, StrOffset},
         resolve::match_candidate,
         spec::{self, Accessor, Spec},
     };

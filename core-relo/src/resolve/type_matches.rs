@@ -5,10 +5,9 @@ use super::{
     step_budget::StepBudget,
 };
 use crate::{
+    Name, TypeId,
     btf::{Btf, IntInfo, Kind, Type},
-    ids::TypeId,
     limits,
-    name::Name,
 };
 
 /// Returns whether a target type has everything that the local type has (libbpf: `bpf_core_types_match`).

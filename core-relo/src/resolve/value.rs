@@ -2,10 +2,9 @@
 
 use super::error::{BrokenInvariant, ValueError};
 use crate::{
+    ByteSize, Endian, TypeId,
     btf::{Btf, IntInfo, Kind, Member, Type, WalkError},
-    endian::Endian,
     ext::RelocKind,
-    ids::{ByteSize, TypeId},
     spec::{Accessor, Spec},
 };
 

@@ -4,11 +4,7 @@ use super::{
     SourceLine, SourceLines,
     words::{AccessWords, NameMatch},
 };
-use crate::{
-    ext::LineInfo,
-    ids::{ByteOffset, InsnIndex},
-    insn::INSN_BYTES,
-};
+use crate::{ByteOffset, ext::LineInfo, index::InsnIndex, insn::INSN_BYTES};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -92,10 +88,9 @@ fn lines_within<'l>(lines: &'l [LineInfo], function: &Range<InsnIndex>) -> &'l [
 mod tests {
     use super::*;
     use crate::{
-        Endian,
+        Endian, Name,
         btf::{Btf, Builder},
         ext::{BtfExt, ExtBuilder, ExtPart},
-        name::Name,
     };
 
     /// The instructions and the words of a search.

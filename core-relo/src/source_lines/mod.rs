@@ -12,11 +12,11 @@ pub(crate) use value_use::{ValueUses, find_value_uses};
 pub(crate) use words::{Access, AccessWords};
 
 use crate::{
+    ByteOffset, Name,
     btf::Btf,
     ext::{BtfExt, LineInfo},
-    ids::{ByteOffset, InsnIndex},
+    index::InsnIndex,
     insn::INSN_BYTES,
-    name::Name,
     sort::sort_by_key,
 };
 use alloc::vec::Vec;

@@ -1,8 +1,8 @@
 //! The instruction that uses a value which the compiler loads into a register early, such as the offset of a member.
 
 use crate::{
-    endian::Endian,
-    ids::InsnIndex,
+    Endian,
+    index::InsnIndex,
     insn::{Class, Flow, INSN_BYTES, Insn, Slot},
 };
 

@@ -1,7 +1,7 @@
 //! The names of an access in the text of a source line.
 
 use super::{register_macros::has_register_macro, word_search::find_words};
-use crate::name::Name;
+use crate::Name;
 use alloc::vec::Vec;
 
 /// The bytes of a line in which names are searched for.

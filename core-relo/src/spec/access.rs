@@ -2,10 +2,9 @@
 
 use super::inline_vec::InlineVec;
 use crate::{
+    BitOffset, Name, TypeId,
     btf::{Btf, Type},
     ext::RelocKind,
-    ids::{BitOffset, TypeId},
-    name::Name,
 };
 
 /// One step of an access: the first index, a named member, an array element, or an enumerator.

@@ -5,9 +5,9 @@ use super::{
     inline_vec::InlineVec,
 };
 use crate::{
+    StrOffset, TypeId,
     btf::{Btf, Kind, Type, WalkError},
     ext::{CoreRelo, RelocKind},
-    ids::{StrOffset, TypeId},
     limits,
 };
 use thiserror::Error;

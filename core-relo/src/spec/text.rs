@@ -2,8 +2,8 @@
 
 use super::access::Spec;
 use crate::{
+    Name,
     btf::{Btf, Kind, Type},
-    name::Name,
 };
 use core::fmt::{Display, Formatter, Result};
 

@@ -116,7 +116,7 @@ fn byte_count(n: usize) -> String {
 /// Returns the innermost element type of a possibly nested array.
 fn innermost<'b>(btf: &'b Btf<'_>, array: Type<'_>) -> Option<Type<'b>> {
     let mut element = btf.strip(array.array()?.element).ok()?;
-    for _ in 0..core_relo::limits::MODIFIER_HOPS {
+    for _ in 0..core_relo::btf::limits::MODIFIER_HOPS {
         match element.array() {
             Some(array) => element = btf.strip(array.element).ok()?,
             None => return Some(element),

@@ -9,8 +9,8 @@ use crate::source_line::SourceLine;
 use core::ops::Range;
 use core_relo::{
     ByteSize, Name,
+    btf::limits,
     explain::{AlternativeMember, CType, Explanation},
-    limits,
     plan::{Decision, PlannedReloc, PoisonReason},
     sort::sort_by_key,
 };

@@ -5,14 +5,28 @@ use super::sources::Crate;
 use std::collections::HashMap;
 
 /// The modules of each crate's root, the lowest layer first. A module uses only those of the layers before its own.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
+    (
+        "btf",
+        &[
+            "data endian error_text escape ids limits",
+            "format name",
+            "parse",
+            "view",
+            "search",
+            "layout",
+            "write",
+            "text",
+            "c_header",
+            "kernel_check",
+        ],
+    ),
     (
         "core-relo",
         &[
-            "data endian error_text escape ids limits sort",
-            "insn name",
-            "btf",
-            "ext target",
+            "index limits sort",
+            "insn target",
+            "ext",
             "source_lines spec",
             "relocs resolve",
             "plan",

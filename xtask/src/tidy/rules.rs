@@ -4,7 +4,10 @@ use super::sources::{Crate, Module, is_for_tests};
 use std::collections::BTreeSet;
 
 /// The crates without files, processes and system calls.
-const PURE: [&str; 3] = ["core-relo", "object", "verdict"];
+const PURE: [&str; 4] = ["btf", "core-relo", "object", "verdict"];
+
+/// The crates without the standard library.
+const NO_STD: [&str; 2] = ["btf", "core-relo"];
 
 /// Checks each module of a crate.
 pub(super) fn check(krate: &Crate<'_, '_>, problems: &mut Vec<String>) {
@@ -36,8 +39,8 @@ fn check_lines(dir: &str, module: &Module<'_, '_>, problems: &mut Vec<String>) {
         if line.contains("const MAX_") && name != "limits.rs" && name != "args.rs" {
             report("a limit outside limits.rs");
         }
-        if dir == "core-relo" && ["std::", "libc::", "object::"].iter().any(|krate| uses(line, krate)) {
-            report("core-relo may use core and alloc, but not std, libc or object");
+        if NO_STD.contains(&dir) && ["std::", "libc::", "object::"].iter().any(|krate| uses(line, krate)) {
+            report(&format!("{dir} may use core and alloc, but not std, libc or object"));
         }
         if PURE.contains(&dir)
             && ["std::fs", "std::env", "std::process", "std::net", "std::os", "std::thread", "libc::"]

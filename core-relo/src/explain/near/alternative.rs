@@ -1,10 +1,8 @@
 //! Members of the target's type that a flavour can declare in place of a missing member.
 
 use crate::{
-    btf::{Btf, IntInfo, Kind, Member, Type},
-    ids::{ByteSize, TypeId},
-    limits,
-    name::Name,
+    ByteSize, Name, TypeId,
+    btf::{Btf, IntInfo, Kind, Member, Type, limits},
 };
 use alloc::{format, string::String, vec::Vec};
 

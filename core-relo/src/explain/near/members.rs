@@ -3,6 +3,7 @@
 use super::alternative::{AlternativeMember, PathStep};
 use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
+    Name, TypeId,
     btf::{Btf, Member, Type},
     explain::{
         CType,
@@ -10,9 +11,8 @@ use crate::{
         similar::{BareName, NamePattern},
         text::text,
     },
-    ids::{TypeId, to_u32},
+    index::to_u32,
     limits,
-    name::Name,
     resolve::{OutOfSteps, StepBudget},
     sort::sort_by_key,
 };

@@ -5,14 +5,13 @@ use super::{
     results_by_name::ResultsByName,
 };
 use crate::{
+    Name, TypeId,
     btf::{Btf, Enumerator, Type},
     explain::{
         CType,
         missing::is_missing,
         similar::{BareName, NamePattern},
     },
-    ids::TypeId,
-    name::Name,
     plan::Plan,
     resolve::{OutOfSteps, StepBudget},
     sort::sort_by_key,

@@ -5,10 +5,9 @@ use super::{
     near_match::RESULTS_PER_SORT,
 };
 use crate::{
+    Name, TypeId,
     btf::{Btf, Kind, Member, Type},
     explain::similar::{BareName, NamePattern},
-    ids::TypeId,
-    name::Name,
     plan::{CandidateResult, PlannedReloc, Verdict},
     resolve::{Mismatch, OutOfSteps, StepBudget},
     sort::sort_by_key,

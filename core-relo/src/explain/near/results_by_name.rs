@@ -1,6 +1,6 @@
 //! The results of searches, by missing name.
 
-use crate::{name::Name, resolve::OutOfSteps};
+use crate::{Name, resolve::OutOfSteps};
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 

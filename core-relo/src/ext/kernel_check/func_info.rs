@@ -2,11 +2,11 @@
 
 use super::{Checker, InfoPlace, InfoRule};
 use crate::{
+    Name, TypeId,
     btf::{Element, Kind, Type},
     ext::{ExtRecord as _, FuncInfo},
-    ids::{TypeId, to_usize},
+    index::to_usize,
     insn::Insn,
-    name::Name,
 };
 
 /// The largest integer that counts as one (kernel: `btf_type_is_small_int`).

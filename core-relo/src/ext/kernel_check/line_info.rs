@@ -3,7 +3,7 @@
 use super::{Checker, InfoPlace, InfoRule};
 use crate::{
     ext::{ExtRecord as _, LineInfo},
-    ids::to_usize,
+    index::to_usize,
 };
 
 impl Checker<'_> {

@@ -1,6 +1,6 @@
 //! The rules, with the values that violate them and the words of the kernel's log.
 
-use crate::ids::TypeId;
+use crate::TypeId;
 use thiserror::Error;
 
 /// A rule of the kernel for the `func_info` and `line_info` of a program, with the values that violate it.

@@ -2,7 +2,7 @@
 //! running kernel.
 
 use super::*;
-use crate::{btf::Builder, endian::Endian, ids::TypeId};
+use crate::{Endian, TypeId, btf::Builder};
 use alloc::{
     format,
     string::{String, ToString},

@@ -2,11 +2,11 @@
 
 use super::fixture::{imm64, in_both_orders, load, mov};
 use crate::{
+    ByteSize,
     btf::{Builder, BuiltMember, Kind},
     ext::RelocKind::{
         FieldByteOffset, FieldByteSize, FieldExists, FieldLshiftU64, FieldRshiftU64, FieldSigned, TypeSize,
     },
-    ids::ByteSize,
     plan::{Decision, InsnError, PoisonReason, RelocError},
     resolve::{MatchError, ValueError},
     spec::SpecError,

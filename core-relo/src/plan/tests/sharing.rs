@@ -2,13 +2,13 @@
 
 use super::fixture::{RecordSpec, describe, in_both_orders, load, mov};
 use crate::{
-    CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
+    BitOffset, ByteOffset, CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
     btf::{Btf, Builder, BuiltMember, Kind},
     ext::{
         BtfExt, CoreRelo,
         RelocKind::{self, *},
     },
-    ids::{BitOffset, ByteOffset, to_usize},
+    index::to_usize,
     limits,
     plan::{
         Objects,

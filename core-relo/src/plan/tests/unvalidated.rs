@@ -2,9 +2,9 @@
 
 use super::fixture::{Fixture, imm64, in_both_orders, load, mov};
 use crate::{
+    TypeId,
     btf::{Btf, BtfError, Builder, Kind, WalkError},
     ext::RelocKind::{EnumvalValue, FieldByteOffset, FieldByteSize, TypeExists, TypeMatches},
-    ids::TypeId,
     plan::RelocError,
     resolve::MatchError,
 };

@@ -194,7 +194,7 @@ fn needs_fixing(
 
 /// Returns whether the type is the typedef `bpf_user_pt_regs_t`, with any modifiers before it.
 fn is_user_regs(btf: &Btf<'_>, mut id: TypeId) -> bool {
-    for _ in 0..core_relo::limits::MODIFIER_HOPS {
+    for _ in 0..core_relo::btf::limits::MODIFIER_HOPS {
         let Some(ty) = btf.ty(id) else { return false };
         match (ty.kind(), ty.target()) {
             (Kind::Typedef, _) => return ty.name().as_bytes() == b"bpf_user_pt_regs_t",
