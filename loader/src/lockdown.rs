@@ -1,6 +1,7 @@
 //! The lockdown of this machine, which closes helpers to all programs, and refuses kprobes.
 
 use crate::{hint::Hint, sys::Errno};
+use core_relo::insn::Helper;
 use core_relo_object::lockdown::Lockdown;
 use std::fs;
 
@@ -34,7 +35,7 @@ fn explain(log: &str, mode: Lockdown) -> Option<String> {
         refused.iter().find_map(|words| line.split_once(words)).map(|(_, helper)| helper.trim())
     });
     let (name, number) = refused?.split_once('#')?;
-    mode.closes(number.parse().ok()?).then(|| {
+    mode.closes(Helper(number.parse().ok()?)).then(|| {
         format!(
             "lockdown closes the helper {name} to all programs: {} is `{}`; the kernel's parameter lockdown=none turns it off",
             Lockdown::FILE,

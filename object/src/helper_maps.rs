@@ -6,13 +6,14 @@
 
 use crate::object::MapType;
 use MapType as M;
+use core_relo::insn::Helper;
 
 /// The map argument of a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MapArgument {
-    /// The helper's number (`enum bpf_func_id`).
-    pub helper: u32,
+    /// The helper.
+    pub helper: Helper,
     /// The register of the map: 1 for the first argument.
     pub register: u8,
     /// The types of maps that some kernel accepts.
@@ -27,7 +28,7 @@ impl MapArgument {
 }
 
 /// Returns the map argument of a helper. Returns `None` for a helper without, or whose map types are not known.
-pub fn map_argument(helper: u32) -> Option<&'static MapArgument> {
+pub fn map_argument(helper: Helper) -> Option<&'static MapArgument> {
     let position = MAP_ARGUMENTS.binary_search_by_key(&helper, |argument| argument.helper).ok()?;
     MAP_ARGUMENTS.get(position)
 }
@@ -37,7 +38,7 @@ pub fn share_helper(one: MapType, other: MapType) -> bool {
     MAP_ARGUMENTS.iter().any(|argument| argument.accepts(one) && argument.accepts(other))
 }
 
-const fn argument(helper: u32, register: u8, map_types: &'static [MapType]) -> MapArgument {
+const fn argument(helper: Helper, register: u8, map_types: &'static [MapType]) -> MapArgument {
     MapArgument { helper, register, map_types }
 }
 
@@ -91,45 +92,45 @@ const CGRP_STORAGE: &[MapType] = &[M::CgrpStorage];
 
 /// The arguments, sorted by helper.
 static MAP_ARGUMENTS: [MapArgument; 39] = [
-    argument(1, 1, LOOKUP),                                               // map_lookup_elem
-    argument(2, 1, ELEMENTS),                                             // map_update_elem
-    argument(3, 1, ELEMENTS),                                             // map_delete_elem
-    argument(12, 2, &[M::ProgArray]),                                     // tail_call
-    argument(22, 1, PERF_EVENTS),                                         // perf_event_read
-    argument(25, 2, PERF_EVENTS),                                         // perf_event_output
-    argument(27, 2, &[M::StackTrace]),                                    // get_stackid
-    argument(33, 2, CGROUPS),                                             // skb_under_cgroup
-    argument(37, 1, CGROUPS),                                             // current_task_under_cgroup
-    argument(51, 1, &[M::Devmap, M::DevmapHash, M::Cpumap, M::Xskmap]),   // redirect_map
-    argument(52, 2, SOCKMAP),                                             // sk_redirect_map
-    argument(53, 2, SOCKMAP),                                             // sock_map_update
-    argument(55, 1, PERF_EVENTS),                                         // perf_event_read_value
-    argument(60, 2, SOCKMAP),                                             // msg_redirect_map
-    argument(70, 2, SOCKHASH),                                            // sock_hash_update
-    argument(71, 2, SOCKHASH),                                            // msg_redirect_hash
-    argument(72, 2, SOCKHASH),                                            // sk_redirect_hash
-    argument(81, 1, &[M::CgroupStorage, M::PercpuCgroupStorage]),         // get_local_storage
-    argument(82, 2, &[M::ReuseportSockarray, M::Sockmap, M::Sockhash]),   // sk_select_reuseport
-    argument(87, 1, &[M::Queue, M::Stack, M::BloomFilter]),               // map_push_elem
-    argument(88, 1, &[M::Queue, M::Stack]),                               // map_pop_elem
-    argument(89, 1, &[M::Queue, M::Stack, M::BloomFilter]),               // map_peek_elem
-    argument(107, 1, SK_STORAGE),                                         // sk_storage_get
-    argument(108, 1, SK_STORAGE),                                         // sk_storage_delete
-    argument(111, 2, PERF_EVENTS),                                        // skb_output
-    argument(121, 2, PERF_EVENTS),                                        // xdp_output
-    argument(130, 1, RINGBUF),                                            // ringbuf_output
-    argument(131, 1, RINGBUF),                                            // ringbuf_reserve
-    argument(134, 1, RINGBUF),                                            // ringbuf_query
-    argument(145, 1, INODE_STORAGE),                                      // inode_storage_get
-    argument(146, 1, INODE_STORAGE),                                      // inode_storage_delete
-    argument(156, 1, TASK_STORAGE),                                       // task_storage_get
-    argument(157, 1, TASK_STORAGE),                                       // task_storage_delete
-    argument(164, 1, FOR_EACH),                                           // for_each_map_elem
-    argument(195, 1, &[M::PercpuHash, M::PercpuArray, M::LruPercpuHash]), // map_lookup_percpu_elem
-    argument(198, 1, RINGBUF),                                            // ringbuf_reserve_dynptr
-    argument(209, 1, &[M::UserRingbuf]),                                  // user_ringbuf_drain
-    argument(210, 1, CGRP_STORAGE),                                       // cgrp_storage_get
-    argument(211, 1, CGRP_STORAGE),                                       // cgrp_storage_delete
+    argument(Helper::MAP_LOOKUP_ELEM, 1, LOOKUP),
+    argument(Helper::MAP_UPDATE_ELEM, 1, ELEMENTS),
+    argument(Helper::MAP_DELETE_ELEM, 1, ELEMENTS),
+    argument(Helper::TAIL_CALL, 2, &[M::ProgArray]),
+    argument(Helper::PERF_EVENT_READ, 1, PERF_EVENTS),
+    argument(Helper::PERF_EVENT_OUTPUT, 2, PERF_EVENTS),
+    argument(Helper::GET_STACKID, 2, &[M::StackTrace]),
+    argument(Helper::SKB_UNDER_CGROUP, 2, CGROUPS),
+    argument(Helper::CURRENT_TASK_UNDER_CGROUP, 1, CGROUPS),
+    argument(Helper::REDIRECT_MAP, 1, &[M::Devmap, M::DevmapHash, M::Cpumap, M::Xskmap]),
+    argument(Helper::SK_REDIRECT_MAP, 2, SOCKMAP),
+    argument(Helper::SOCK_MAP_UPDATE, 2, SOCKMAP),
+    argument(Helper::PERF_EVENT_READ_VALUE, 1, PERF_EVENTS),
+    argument(Helper::MSG_REDIRECT_MAP, 2, SOCKMAP),
+    argument(Helper::SOCK_HASH_UPDATE, 2, SOCKHASH),
+    argument(Helper::MSG_REDIRECT_HASH, 2, SOCKHASH),
+    argument(Helper::SK_REDIRECT_HASH, 2, SOCKHASH),
+    argument(Helper::GET_LOCAL_STORAGE, 1, &[M::CgroupStorage, M::PercpuCgroupStorage]),
+    argument(Helper::SK_SELECT_REUSEPORT, 2, &[M::ReuseportSockarray, M::Sockmap, M::Sockhash]),
+    argument(Helper::MAP_PUSH_ELEM, 1, &[M::Queue, M::Stack, M::BloomFilter]),
+    argument(Helper::MAP_POP_ELEM, 1, &[M::Queue, M::Stack]),
+    argument(Helper::MAP_PEEK_ELEM, 1, &[M::Queue, M::Stack, M::BloomFilter]),
+    argument(Helper::SK_STORAGE_GET, 1, SK_STORAGE),
+    argument(Helper::SK_STORAGE_DELETE, 1, SK_STORAGE),
+    argument(Helper::SKB_OUTPUT, 2, PERF_EVENTS),
+    argument(Helper::XDP_OUTPUT, 2, PERF_EVENTS),
+    argument(Helper::RINGBUF_OUTPUT, 1, RINGBUF),
+    argument(Helper::RINGBUF_RESERVE, 1, RINGBUF),
+    argument(Helper::RINGBUF_QUERY, 1, RINGBUF),
+    argument(Helper::INODE_STORAGE_GET, 1, INODE_STORAGE),
+    argument(Helper::INODE_STORAGE_DELETE, 1, INODE_STORAGE),
+    argument(Helper::TASK_STORAGE_GET, 1, TASK_STORAGE),
+    argument(Helper::TASK_STORAGE_DELETE, 1, TASK_STORAGE),
+    argument(Helper::FOR_EACH_MAP_ELEM, 1, FOR_EACH),
+    argument(Helper::MAP_LOOKUP_PERCPU_ELEM, 1, &[M::PercpuHash, M::PercpuArray, M::LruPercpuHash]),
+    argument(Helper::RINGBUF_RESERVE_DYNPTR, 1, RINGBUF),
+    argument(Helper::USER_RINGBUF_DRAIN, 1, &[M::UserRingbuf]),
+    argument(Helper::CGRP_STORAGE_GET, 1, CGRP_STORAGE),
+    argument(Helper::CGRP_STORAGE_DELETE, 1, CGRP_STORAGE),
 ];
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The kernel's lockdown, which closes helpers to all programs, and refuses kprobes.
 
+use core_relo::insn::Helper;
+
 /// A mode of lockdown, as `/sys/kernel/security/lockdown` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the kernel has these modes")]
@@ -11,12 +13,12 @@ pub enum Lockdown {
 }
 
 /// The helpers that lockdown closes, and the first mode that does so (kernel: `LOCKDOWN_BPF_READ_KERNEL`, `LOCKDOWN_BPF_WRITE_USER`).
-const HELPERS: [(u32, Lockdown); 5] = [
-    (4, Lockdown::Confidentiality),
-    (45, Lockdown::Confidentiality),
-    (113, Lockdown::Confidentiality),
-    (115, Lockdown::Confidentiality),
-    (36, Lockdown::Integrity),
+const HELPERS: [(Helper, Lockdown); 5] = [
+    (Helper::PROBE_READ, Lockdown::Confidentiality),
+    (Helper::PROBE_READ_STR, Lockdown::Confidentiality),
+    (Helper::PROBE_READ_KERNEL, Lockdown::Confidentiality),
+    (Helper::PROBE_READ_KERNEL_STR, Lockdown::Confidentiality),
+    (Helper::PROBE_WRITE_USER, Lockdown::Integrity),
 ];
 
 impl Lockdown {
@@ -38,7 +40,7 @@ impl Lockdown {
     }
 
     /// Returns whether the mode closes a helper to all programs.
-    pub fn closes(self, helper: u32) -> bool {
+    pub fn closes(self, helper: Helper) -> bool {
         HELPERS.iter().any(|(number, mode)| *number == helper && self >= *mode)
     }
 
@@ -48,7 +50,7 @@ impl Lockdown {
     }
 
     /// Returns the helpers that the mode closes.
-    pub fn closed_helpers(self) -> impl Iterator<Item = u32> {
+    pub fn closed_helpers(self) -> impl Iterator<Item = Helper> {
         HELPERS.iter().filter(move |(_, mode)| self >= *mode).map(|(number, _)| *number)
     }
 }
@@ -66,11 +68,11 @@ mod tests {
 
     #[test]
     fn confidentiality_closes_what_integrity_closes() {
-        // bpf_probe_read_kernel, bpf_probe_write_user, bpf_probe_read_user.
-        let closed = |mode: Lockdown| [113, 36, 112].map(|helper| mode.closes(helper));
+        let helpers = [Helper::PROBE_READ_KERNEL, Helper::PROBE_WRITE_USER, Helper::PROBE_READ_USER];
+        let closed = |mode: Lockdown| helpers.map(|helper| mode.closes(helper));
         assert_eq!(closed(Lockdown::Integrity), [false, true, false]);
         assert_eq!(closed(Lockdown::Confidentiality), [true, true, false]);
-        assert_eq!(Lockdown::Integrity.closed_helpers().collect::<Vec<_>>(), [36]);
+        assert_eq!(Lockdown::Integrity.closed_helpers().collect::<Vec<_>>(), [Helper::PROBE_WRITE_USER]);
         assert!(Lockdown::Confidentiality.closes_kprobes() && !Lockdown::Integrity.closes_kprobes());
     }
 }

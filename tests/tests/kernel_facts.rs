@@ -1,5 +1,6 @@
 //! Facts about real kernels: what their BTF answers is what their releases and configurations offer.
 
+use core_relo::insn::Helper;
 use core_relo::{
     Target,
     btf::{Btf, Kind, NameIndex, Type, TypeQuery},
@@ -174,7 +175,7 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
             let what = format!("{name}: helper {number}");
             // Debian leaves out CONFIG_BPF_KPROBE_OVERRIDE. The BTF of 5.10 does not describe the file of the helper.
             if number == OVERRIDE_RETURN && kernel.release < (6, 1) {
-                assert!(matches!(facts.helper(number), Answer::Unknown(_)), "{what}");
+                assert!(matches!(facts.helper(Helper(number)), Answer::Unknown(_)), "{what}");
                 continue;
             }
             // On s390x, addresses of user space and of the kernel overlap.
@@ -182,7 +183,7 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
             let is_left_out = number == OVERRIDE_RETURN
                 || (is_s390x && PROBE_READ.contains(&number))
                 || (!kernel.has_jit && INODE_STORAGE_HELPERS.contains(&number));
-            check(&what, &facts.helper(number), number <= kernel.helper_count && !is_left_out);
+            check(&what, &facts.helper(Helper(number)), number <= kernel.helper_count && !is_left_out);
         }
         for number in 1..=36 {
             let needs_jit = number == STRUCT_OPS || number == INODE_STORAGE;

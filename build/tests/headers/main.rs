@@ -9,7 +9,7 @@ mod names;
 use compile::{CLANGS, Compilation, compile, include, multiarch, skip_without};
 use core_relo::{
     btf::{Btf, Kind, Type},
-    insn::helper_name,
+    insn::Helper,
 };
 use core_relo_build::skeleton::{Options, generate};
 use core_relo_object::object::Object;
@@ -203,7 +203,7 @@ fn the_helpers_have_the_kernels_numbers() {
     for line in text.lines().filter(|line| line.starts_with("static ")) {
         let name = line.split("(*const bpf_").nth(1).unwrap().split(')').next().unwrap();
         let number: u32 = line.rsplit("(void *)").next().unwrap().trim_end_matches(';').parse().unwrap();
-        assert_eq!(helper_name(number), Some(name));
+        assert_eq!(Helper(number).name(), Some(name));
         numbers.push(number);
     }
     assert_eq!(numbers, (1..=211).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use core_relo::{
     Endian, InsnIndex, Name, StrOffset, TypeId,
     btf::Btf,
     explain::CType,
-    insn::{Class, Insn, Slot, Slots, helper_name},
+    insn::{Class, Helper, Insn, Slot, Slots},
 };
 use core_relo_loader::sys::{self, ProgLines};
 use serde::Serialize;
@@ -178,7 +178,7 @@ impl Annotator<'_> {
             }
             _ => {
                 // A tail call keeps the helper number; in other calls, an address has replaced it.
-                let by_number = || helper_name(insn.imm.cast_unsigned()).map(|name| format!("bpf_{name}"));
+                let by_number = || Helper::of_call(insn.imm).name().map(|name| format!("bpf_{name}"));
                 Call { kind: "helper", name: symbol().or_else(by_number) }
             }
         }

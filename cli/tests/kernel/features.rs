@@ -182,7 +182,7 @@ fn has_unknown_message(ty: &str, helper: &str) -> bool {
     let constant = format!("BPF_PROG_TYPE_{}", ty.to_uppercase());
     let ty = ProgramType::ALL.iter().find(|known| known.name() == constant).unwrap();
     let name = helper.trim_start_matches("bpf_");
-    let number = (1..).find(|number| core_relo::insn::helper_name(*number) == Some(name)).unwrap();
+    let number = (1..).find(|number| core_relo::insn::Helper(*number).name() == Some(name)).unwrap();
     let evidence = probe_helper(*ty, number).unwrap().evidence;
     ["program of this type cannot use helper", "non-sleepable", "not allowed in probe"]
         .iter()

@@ -12,7 +12,7 @@ pub use blocks::{BasicBlock, BlockEdge};
 pub use defect::InsnDefect;
 pub use disasm::{InsnText, Notation};
 pub use flow::Flow;
-pub use helpers::helper_name;
+pub use helpers::Helper;
 pub use instruction::{Class, INSN_BYTES, Insn, LD_IMM64, POISON_IMM};
 pub use slot::{Slot, Slots};
 

@@ -1,7 +1,7 @@
 //! Explanations of verifier messages about instructions that are newer than the kernel. Old verifiers report such instructions as
 //! malformed.
 
-use core_relo::insn::helper_name;
+use core_relo::insn::Helper;
 
 /// Beginnings of verifier messages, with their meaning for a program from a working compiler.
 const MESSAGES: [(&str, &str); 8] = [
@@ -32,7 +32,7 @@ pub(super) fn explain(last_line: &str) -> Option<String> {
     let last_line = last_line.trim();
     if let Some(helper) = last_line.strip_prefix("invalid func unknown#") {
         let number: u32 = helper.split_whitespace().next()?.parse().ok()?;
-        let name = helper_name(number)?;
+        let name = Helper(number).name()?;
         return Some(format!(
             "this kernel has no helper bpf_{name}: test for it with bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_{name})"
         ));

@@ -10,7 +10,7 @@ use crate::{
 use core::fmt;
 use core_relo::{
     Name,
-    insn::{Insn, Slot, helper_name},
+    insn::{Helper, Insn, Slot},
     sort::sort,
 };
 use hashbrown::HashMap;
@@ -252,7 +252,7 @@ fn call_without_symbol(insn: Insn) -> Option<Reference<'static>> {
     match insn.src {
         0 => {
             let number = insn.imm.cast_unsigned();
-            let name = helper_name(number).map(|name| Name::new(name.as_bytes()));
+            let name = Helper(number).name().map(|name| Name::new(name.as_bytes()));
             Some(Reference { kind: ReferenceKind::Helper(number), name, offset: 0 })
         }
         PSEUDO_KFUNC_CALL => Some(Reference { kind: ReferenceKind::Kfunc, name: None, offset: 0 }),

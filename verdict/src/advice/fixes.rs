@@ -81,9 +81,9 @@ impl Advisor<'_, '_> {
     fn need_fixes(&mut self, program: &ProgramNeeds, id: NeedId, reason: &Reason) -> Vec<Fix> {
         let answers = self.answers;
         match answers.need(id) {
-            Some(Need::Helper { number, program_type, attach_type, sleepable }) => {
+            Some(Need::Helper { helper, program_type, attach_type, sleepable }) => {
                 let call = HelperCall {
-                    helper: *number,
+                    helper: *helper,
                     program_type: *program_type,
                     attach_type: *attach_type,
                     sleepable: *sleepable,

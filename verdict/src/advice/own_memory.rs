@@ -1,7 +1,7 @@
 //! Accesses to the program's own memory: its stack, its global variables, and what helpers hand out.
 
 use crate::{limits, linked_code::usize_of};
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, Helper, Insn};
 use core_relo_object::link::{LinkedProgram, RefTarget};
 
 const FRAME_POINTER: u8 = 10;
@@ -69,7 +69,7 @@ fn comes_from_own_memory(code: &LinkedProgram, at: u32, mut register: u8) -> boo
                 return matches!(target, Some((_, RefTarget::Data { .. })));
             }
             Class::Jmp if insn.code == HELPER_CALL && register <= 5 => {
-                return register == 0 && insn.src == 0 && returns_own_memory(insn.imm);
+                return register == 0 && insn.src == 0 && returns_own_memory(Helper::of_call(insn.imm));
             }
             Class::Alu | Class::Alu64 | Class::Ld | Class::Ldx if sets_register => return false,
             _ => {}
@@ -79,10 +79,19 @@ fn comes_from_own_memory(code: &LinkedProgram, at: u32, mut register: u8) -> boo
 }
 
 /// Returns whether a helper returns the address of a map's value, or of a record of a ring buffer.
-const fn returns_own_memory(helper: i32) -> bool {
-    // map_lookup_elem, get_local_storage, sk_storage_get, ringbuf_reserve, inode_storage_get, task_storage_get,
-    // map_lookup_percpu_elem, cgrp_storage_get.
-    matches!(helper, 1 | 81 | 107 | 131 | 145 | 156 | 195 | 210)
+const fn returns_own_memory(helper: Helper) -> bool {
+    use Helper as H;
+    matches!(
+        helper,
+        H::MAP_LOOKUP_ELEM
+            | H::GET_LOCAL_STORAGE
+            | H::SK_STORAGE_GET
+            | H::RINGBUF_RESERVE
+            | H::INODE_STORAGE_GET
+            | H::TASK_STORAGE_GET
+            | H::MAP_LOOKUP_PERCPU_ELEM
+            | H::CGRP_STORAGE_GET
+    )
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::{
     requirements::{Need, ProgramNeeds},
     source_line::{SourceLine, source_line},
 };
-use core_relo::{insn::helper_name, plan::Decision};
+use core_relo::plan::Decision;
 use core_relo_object::{
     ExternIndex,
     link::{ExternBinding, RefTarget},
@@ -186,12 +186,12 @@ impl Advisor<'_, '_> {
             }
         }
         for site in &needs.sites {
-            let Some(Need::Helper { number, .. }) = self.answers.need(site.need) else { continue };
+            let Some(Need::Helper { helper, .. }) = self.answers.need(site.need) else { continue };
             let facts = &self.answers.facts;
             let is_missing =
-                || !facts.helper(*number).is_present() && facts.lockdown_of_helper(*number).is_none();
+                || !facts.helper(*helper).is_present() && facts.lockdown_of_helper(*helper).is_none();
             if elements.len() < ELEMENTS && is_new(site.need) && is_missing() && is_here(site.insn) {
-                elements.extend(helper_name(*number).map(Element::Helper));
+                elements.extend(helper.name().map(Element::Helper));
             }
         }
         elements

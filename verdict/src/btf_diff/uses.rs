@@ -5,7 +5,6 @@ use crate::requirements::{AttachPoint, AttachPointKind, Need, NeedTable, ObjectN
 use core_relo::{
     Name, Relocs, TypeId,
     btf::{Btf, Kind},
-    insn::helper_name,
     spec::Spec,
 };
 use hashbrown::{HashMap, HashSet};
@@ -97,8 +96,8 @@ impl ObjectUses {
 
     fn add_need(&mut self, need: &Need) {
         match need {
-            Need::Helper { number, .. } => {
-                if let Some(name) = helper_name(*number) {
+            Need::Helper { helper, .. } => {
+                if let Some(name) = helper.name() {
                     self.add_element(b"bpf_func_id", format!("BPF_FUNC_{name}").as_bytes());
                 }
             }

@@ -10,6 +10,7 @@ use crate::{
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, field_callee_text, helper_text},
 };
+use core_relo::insn::Helper;
 use core_relo::{Name, explain::text};
 use core_relo_object::helper_maps::map_argument;
 
@@ -94,11 +95,11 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
     /// Returns what is wrong with a requirement that the kernel does not meet.
     fn refusal(&self, need: &Need) -> String {
         match need {
-            Need::Helper { number, .. } if self.facts.lockdown_of_helper(*number).is_some() => {
+            Need::Helper { helper, .. } if self.facts.lockdown_of_helper(*helper).is_some() => {
                 format!("lockdown closes {} to all programs", need.text())
             }
-            Need::Helper { number, program_type: Some(program_type), .. }
-                if self.facts.helper(*number).is_present() =>
+            Need::Helper { helper, program_type: Some(program_type), .. }
+                if self.facts.helper(*helper).is_present() =>
             {
                 format!("programs of type {program_type} may not call {}", need.text())
             }
@@ -117,7 +118,7 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
             }
             Need::License(license_use) => {
                 let subject = match license_use {
-                    LicenseUse::Helper(number) => helper_text(*number),
+                    LicenseUse::Helper(helper) => helper_text(*helper),
                     LicenseUse::Kfunc(name) => format!("kfunc {}", text(Name::new(name).shortened())),
                     LicenseUse::ProgramType(program_type) => format!("program type {program_type}"),
                 };
@@ -347,7 +348,7 @@ fn map_use_fix(map: &str, map_use: MapUse) -> String {
 }
 
 /// Returns the names of the map types that a helper accepts.
-fn accepted_types(helper: u32) -> String {
+fn accepted_types(helper: Helper) -> String {
     let types = map_argument(helper).map_or(&[][..], |argument| argument.map_types);
     let names: Vec<_> = types.iter().map(|map_type| map_type.name()).collect();
     match names.split_last() {
@@ -360,8 +361,8 @@ fn accepted_types(helper: u32) -> String {
 /// Returns the answer of a kernel to a requirement.
 fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     match need {
-        Need::Helper { number, program_type, attach_type, sleepable } => {
-            let (helper, program_type, attach_type) = (*number, *program_type, *attach_type);
+        Need::Helper { helper, program_type, attach_type, sleepable } => {
+            let (helper, program_type, attach_type) = (*helper, *program_type, *attach_type);
             answer_helper_call(facts, HelperCall { helper, program_type, attach_type, sleepable: *sleepable })
         }
         Need::KfuncCall { name, program_type, attach_type } => {

@@ -106,7 +106,7 @@ impl BtfRefusal {
     /// Returns the reason of an instruction that the verifier accepts only with BTF.
     pub(super) fn insn_reason(&self, need: &Need) -> Option<Reason> {
         match need {
-            Need::Helper { number, .. } if FieldFunction::of_helper(*number).is_some() => {
+            Need::Helper { helper, .. } if FieldFunction::of_helper(*helper).is_some() => {
                 Some(self.reason(&need.text()))
             }
             Need::Kfunc(name) | Need::KfuncCall { name, .. }

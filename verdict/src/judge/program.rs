@@ -10,11 +10,12 @@ use super::{
     suspects::SkippedReasons,
 };
 use crate::{
-    kernel::{Answer, D_PATH, Evidence, EvidenceSource, InsnFeature, is_d_path_function, needs_device},
+    kernel::{Answer, Evidence, EvidenceSource, InsnFeature, is_d_path_function, needs_device},
     mismatch::{Mismatch, find_mismatches},
     reach::{self, Reach, Reachability},
     requirements::{LicenseUse, Need, ProgramNeeds, Site, TargetKind},
 };
+use core_relo::insn::Helper;
 use core_relo_object::{
     ProgramIndex,
     link::LinkedProgram,
@@ -115,7 +116,7 @@ impl ObjectContext<'_, '_> {
             (need, _) if need.depends_on_btf() => {
                 BtfRefusal::weaken(self.btf_refusal, self.answers.reason(site.need)?)
             }
-            (Need::Helper { number: D_PATH, .. }, _) => {
+            (Need::Helper { helper, .. }, _) if *helper == Helper::D_PATH => {
                 self.answers.reason(site.need).or_else(|| self.d_path_reason(program))
             }
             _ => self.answers.reason(site.need),

@@ -18,15 +18,13 @@ use core::mem;
 use core_relo::{
     Name,
     explain::{reason, target_independent_reason, text},
+    insn::Helper,
     plan::{Decision, PlannedReloc},
 };
 use core_relo_object::{
     MapIndex,
     link::{LinkedProgram, RefTarget},
 };
-
-/// The number of `bpf_override_return`.
-const OVERRIDE_RETURN: u32 = 58;
 
 /// A requirement of an instruction that the kernel does not meet, if the verifier reaches the instruction.
 struct Suspect {
@@ -167,12 +165,12 @@ impl ObjectContext<'_, '_> {
     fn override_beside_array(&self, program: &ProgramNeeds) -> Vec<Suspect> {
         let Some(array) = self.needs.owned_maps.program_array_of(program.index) else { return Vec::new() };
         let overrides = |site: &&Site| {
-            matches!(self.answers.need(site.need), Some(Need::Helper { number: OVERRIDE_RETURN, .. }))
+            matches!(self.answers.need(site.need), Some(Need::Helper { helper: Helper::OVERRIDE_RETURN, .. }))
         };
         let text = format!(
             "map {}: a program that calls {} may use no program array",
             array.name,
-            helper_text(OVERRIDE_RETURN)
+            helper_text(Helper::OVERRIDE_RETURN)
         );
         let suspect = |site: &Site| {
             let evidence =

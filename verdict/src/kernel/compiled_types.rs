@@ -11,6 +11,7 @@ use super::{
     kernel_number::KernelNumber,
     query::MODULE_BTF_STRUCT,
 };
+use core_relo::insn::Helper;
 use core_relo::{Name, btf::Kind};
 use core_relo_object::object::{MapType, ProgramType};
 
@@ -20,38 +21,38 @@ const COMPILED_TYPES_UNKNOWN: &str =
 
 impl KernelFacts<'_> {
     /// Answers whether the kernel has a helper and was compiled with it. A helper may still be closed to a program type.
-    pub fn helper(&self, number: u32) -> Answer {
-        let compiled = self.compiled_helper(number);
-        match self.lockdown_of_helper(number).filter(|_| compiled.is_present()) {
+    pub fn helper(&self, helper: Helper) -> Answer {
+        let compiled = self.compiled_helper(helper);
+        match self.lockdown_of_helper(helper).filter(|_| compiled.is_present()) {
             Some(closed) => Answer::Absent(closed),
             None => compiled,
         }
     }
 
     /// Returns the evidence that lockdown closes a helper to all programs on the machine.
-    pub fn lockdown_of_helper(&self, number: u32) -> Option<Evidence> {
-        self.inputs.lockdown.filter(|mode| mode.closes(number)).map(Evidence::of_lockdown)
+    pub fn lockdown_of_helper(&self, helper: Helper) -> Option<Evidence> {
+        self.inputs.lockdown.filter(|mode| mode.closes(helper)).map(Evidence::of_lockdown)
     }
 
     /// Answers whether the kernel was compiled with a helper.
-    pub(super) fn compiled_helper(&self, number: u32) -> Answer {
-        let in_enum = match number {
+    pub(super) fn compiled_helper(&self, helper: Helper) -> Answer {
+        let in_enum = match helper.0 {
             0 => return Answer::from_btf(false, "helper 0 is none"),
-            _ => self.answer_number(KernelNumber::Helper(number)),
+            number => self.answer_number(KernelNumber::Helper(number)),
         };
-        match HELPERS.iter().find(|row| row.number == number) {
+        match HELPERS.iter().find(|row| row.helper == helper) {
             Some(row) if in_enum.is_present() => self.conditional_helper(row, in_enum),
             _ => in_enum,
         }
     }
 
     fn conditional_helper(&self, row: &ConditionalHelper, in_enum: Answer) -> Answer {
-        let ConditionalHelper { number, function, neighbours, option } = row;
+        let ConditionalHelper { helper, function, neighbours, option } = row;
         if let Some(function) = self.find_any(&[function]) {
             return Answer::from_btf(true, format!("FUNC {function}"));
         }
         if self.has_all(neighbours) {
-            let name = self.helpers.enumerator(*number).unwrap_or_default();
+            let name = self.helpers.enumerator(helper.0).unwrap_or_default();
             return Answer::from_btf(
                 false,
                 format!("{} is not compiled: no FUNC {function}", name.shortened()),
@@ -74,9 +75,9 @@ impl KernelFacts<'_> {
     /// Answers whether the kernel has a map type and was compiled with it.
     pub fn map_type(&self, number: u32) -> Answer {
         let in_enum = self.answer_number(KernelNumber::MapType(number));
-        let conditional = MAP_TYPES.iter().find(|row| row.number == number);
+        let conditional = MAP_TYPES.iter().find(|row| row.map_type.number() == number);
         match (&in_enum, conditional) {
-            (Answer::Present(_), Some(row)) if row.number == MapType::Arena.number() => {
+            (Answer::Present(_), Some(row)) if row.map_type == MapType::Arena => {
                 self.arenas(self.conditional_map_type(row))
             }
             (Answer::Present(_), Some(row)) => self.conditional_map_type(row),
@@ -90,7 +91,7 @@ impl KernelFacts<'_> {
         }
         if self.describes_bpf_functions() {
             let functions = row.functions.join(" or ");
-            let name = self.map_types.enumerator(row.number).unwrap_or_default();
+            let name = self.map_types.enumerator(row.map_type.number()).unwrap_or_default();
             let text = format!("{} is not compiled: no FUNC {functions}", name.shortened());
             return Answer::from_btf(false, text);
         }
@@ -112,7 +113,7 @@ impl KernelFacts<'_> {
             let text = format!("struct bpf_ctx_convert {verb} {}", Name::new(&member).shortened());
             return Answer::from_btf(is_compiled, text);
         }
-        let row = PROGRAM_TYPES.iter().find(|(other, _)| *other == number);
+        let row = PROGRAM_TYPES.iter().find(|(other, _)| other.number() == number);
         match row.and_then(|(_, function)| self.find_any(&[function])) {
             Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
             None if in_enum.is_present()
@@ -130,7 +131,8 @@ impl KernelFacts<'_> {
     ///
     /// The options of usual types are set in practice, so only a configuration without the option speaks against them.
     fn usual_program_type(&self, number: u32, exists: Answer) -> Answer {
-        let usual = USUAL_PROGRAM_TYPES.iter().find(|(_, numbers)| numbers.contains(&number));
+        let usual =
+            USUAL_PROGRAM_TYPES.iter().find(|(_, types)| types.iter().any(|ty| ty.number() == number));
         match usual.map(|(option, _)| self.kconfig(option)) {
             Some(KconfigAnswer::Value(_, evidence)) => Answer::Present(evidence),
             Some(KconfigAnswer::NotSet(evidence)) => Answer::Absent(evidence),

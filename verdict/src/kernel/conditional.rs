@@ -4,82 +4,116 @@
 //! that compilers do not inline it. A build may still leave a single function out of the BTF, for example if two functions share the
 //! name. A type is therefore absent only if all of its functions are.
 
+use core_relo::insn::Helper;
+use core_relo_object::object::{MapType as M, ProgramType as P};
+
 /// A map type that depends on the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConditionalMapType {
-    pub(super) number: u32,
+    pub(super) map_type: M,
     /// The option without which the type is left out, in the newest kernel.
     pub(super) option: &'static str,
     pub(super) functions: &'static [&'static str],
 }
 
-const fn row(number: u32, option: &'static str, functions: &'static [&'static str]) -> ConditionalMapType {
-    ConditionalMapType { number, option, functions }
+const fn row(map_type: M, option: &'static str, functions: &'static [&'static str]) -> ConditionalMapType {
+    ConditionalMapType { map_type, option, functions }
 }
 
 /// The map types, in order of number (`include/linux/bpf_types.h`).
 pub(super) const MAP_TYPES: &[ConditionalMapType] = &[
-    row(4, "CONFIG_PERF_EVENTS", &["perf_event_fd_array_get_ptr", "perf_event_fd_array_release"]),
-    row(7, "CONFIG_PERF_EVENTS", &["stack_map_alloc", "stack_map_get_next_key"]),
-    row(8, "CONFIG_CGROUPS", &["cgroup_fd_array_get_ptr", "cgroup_fd_array_put_ptr"]),
-    row(14, "CONFIG_NET", &["dev_map_alloc", "dev_map_enqueue"]),
-    row(15, "CONFIG_NET", &["sock_map_alloc", "sock_map_get_from_fd", "sock_map_lookup_sys"]),
-    row(16, "CONFIG_NET", &["cpu_map_alloc", "cpu_map_enqueue"]),
-    row(17, "CONFIG_XDP_SOCKETS", &["xsk_map_alloc", "xsk_map_delete_elem"]),
-    row(18, "CONFIG_NET", &["sock_hash_alloc", "sock_hash_free"]),
-    row(19, "CONFIG_CGROUP_BPF", CGROUP_STORAGE),
-    row(20, "CONFIG_INET", &["reuseport_array_alloc", "bpf_fd_reuseport_array_update_elem"]),
-    row(21, "CONFIG_CGROUP_BPF", CGROUP_STORAGE),
-    row(24, "CONFIG_NET", &["bpf_sk_storage_map_alloc", "sk_storage_map_alloc", "bpf_sk_storage_free"]),
-    row(25, "CONFIG_NET", &["dev_map_hash_lookup_elem", "dev_map_hash_update_elem"]),
-    row(26, "CONFIG_BPF_JIT", &["bpf_struct_ops_map_alloc", "bpf_struct_ops_get"]),
-    row(28, "CONFIG_BPF_LSM", &["inode_storage_map_alloc", "bpf_inode_storage_free"]),
-    row(29, "CONFIG_BPF_SYSCALL", &["task_storage_map_alloc", "bpf_task_storage_free"]),
+    row(
+        M::PerfEventArray,
+        "CONFIG_PERF_EVENTS",
+        &["perf_event_fd_array_get_ptr", "perf_event_fd_array_release"],
+    ),
+    row(M::StackTrace, "CONFIG_PERF_EVENTS", &["stack_map_alloc", "stack_map_get_next_key"]),
+    row(M::CgroupArray, "CONFIG_CGROUPS", &["cgroup_fd_array_get_ptr", "cgroup_fd_array_put_ptr"]),
+    row(M::Devmap, "CONFIG_NET", &["dev_map_alloc", "dev_map_enqueue"]),
+    row(M::Sockmap, "CONFIG_NET", &["sock_map_alloc", "sock_map_get_from_fd", "sock_map_lookup_sys"]),
+    row(M::Cpumap, "CONFIG_NET", &["cpu_map_alloc", "cpu_map_enqueue"]),
+    row(M::Xskmap, "CONFIG_XDP_SOCKETS", &["xsk_map_alloc", "xsk_map_delete_elem"]),
+    row(M::Sockhash, "CONFIG_NET", &["sock_hash_alloc", "sock_hash_free"]),
+    row(M::CgroupStorage, "CONFIG_CGROUP_BPF", CGROUP_STORAGE),
+    row(
+        M::ReuseportSockarray,
+        "CONFIG_INET",
+        &["reuseport_array_alloc", "bpf_fd_reuseport_array_update_elem"],
+    ),
+    row(M::PercpuCgroupStorage, "CONFIG_CGROUP_BPF", CGROUP_STORAGE),
+    row(
+        M::SkStorage,
+        "CONFIG_NET",
+        &["bpf_sk_storage_map_alloc", "sk_storage_map_alloc", "bpf_sk_storage_free"],
+    ),
+    row(M::DevmapHash, "CONFIG_NET", &["dev_map_hash_lookup_elem", "dev_map_hash_update_elem"]),
+    row(M::StructOps, "CONFIG_BPF_JIT", &["bpf_struct_ops_map_alloc", "bpf_struct_ops_get"]),
+    row(M::InodeStorage, "CONFIG_BPF_LSM", &["inode_storage_map_alloc", "bpf_inode_storage_free"]),
+    row(M::TaskStorage, "CONFIG_BPF_SYSCALL", &["task_storage_map_alloc", "bpf_task_storage_free"]),
     // `cgroup_storage_map_alloc` is no evidence: both kinds of cgroup storage have a function of this name.
-    row(32, "CONFIG_CGROUPS", &["bpf_cgrp_storage_free", "bpf_cgrp_storage_get"]),
-    row(33, "CONFIG_64BIT", &["arena_map_alloc", "arena_map_free"]),
+    row(M::CgrpStorage, "CONFIG_CGROUPS", &["bpf_cgrp_storage_free", "bpf_cgrp_storage_get"]),
+    row(M::Arena, "CONFIG_64BIT", &["arena_map_alloc", "arena_map_free"]),
 ];
 
 const CGROUP_STORAGE: &[&str] = &["bpf_cgroup_storage_alloc", "cgroup_storage_lookup_elem"];
 
 /// The functions that check a program's access to its context, by program type. They tell the compiled types of kernels before 5.5,
 /// which have no `struct bpf_ctx_convert`.
-pub(super) const PROGRAM_TYPES: &[(u32, &str)] = &[
-    (1, "sk_filter_is_valid_access"),
-    (2, "kprobe_prog_is_valid_access"),
-    (3, "tc_cls_act_is_valid_access"),
-    (4, "tc_cls_act_is_valid_access"),
-    (5, "tp_prog_is_valid_access"),
-    (6, "xdp_is_valid_access"),
-    (7, "pe_prog_is_valid_access"),
-    (8, "cg_skb_is_valid_access"),
-    (9, "sock_filter_is_valid_access"),
-    (10, "lwt_is_valid_access"),
-    (11, "lwt_is_valid_access"),
-    (12, "lwt_is_valid_access"),
-    (13, "sock_ops_is_valid_access"),
-    (14, "sk_skb_is_valid_access"),
-    (15, "cgroup_dev_is_valid_access"),
-    (16, "sk_msg_is_valid_access"),
-    (17, "raw_tp_prog_is_valid_access"),
-    (18, "sock_addr_is_valid_access"),
-    (19, "lwt_is_valid_access"),
-    (20, "lirc_mode2_is_valid_access"),
-    (21, "sk_reuseport_is_valid_access"),
-    (22, "flow_dissector_is_valid_access"),
-    (23, "sysctl_is_valid_access"),
-    (24, "raw_tp_writable_prog_is_valid_access"),
-    (25, "cg_sockopt_is_valid_access"),
+pub(super) const PROGRAM_TYPES: &[(P, &str)] = &[
+    (P::SocketFilter, "sk_filter_is_valid_access"),
+    (P::Kprobe, "kprobe_prog_is_valid_access"),
+    (P::SchedCls, "tc_cls_act_is_valid_access"),
+    (P::SchedAct, "tc_cls_act_is_valid_access"),
+    (P::Tracepoint, "tp_prog_is_valid_access"),
+    (P::Xdp, "xdp_is_valid_access"),
+    (P::PerfEvent, "pe_prog_is_valid_access"),
+    (P::CgroupSkb, "cg_skb_is_valid_access"),
+    (P::CgroupSock, "sock_filter_is_valid_access"),
+    (P::LwtIn, "lwt_is_valid_access"),
+    (P::LwtOut, "lwt_is_valid_access"),
+    (P::LwtXmit, "lwt_is_valid_access"),
+    (P::SockOps, "sock_ops_is_valid_access"),
+    (P::SkSkb, "sk_skb_is_valid_access"),
+    (P::CgroupDevice, "cgroup_dev_is_valid_access"),
+    (P::SkMsg, "sk_msg_is_valid_access"),
+    (P::RawTracepoint, "raw_tp_prog_is_valid_access"),
+    (P::CgroupSockAddr, "sock_addr_is_valid_access"),
+    (P::LwtSeg6local, "lwt_is_valid_access"),
+    (P::LircMode2, "lirc_mode2_is_valid_access"),
+    (P::SkReuseport, "sk_reuseport_is_valid_access"),
+    (P::FlowDissector, "flow_dissector_is_valid_access"),
+    (P::CgroupSysctl, "sysctl_is_valid_access"),
+    (P::RawTracepointWritable, "raw_tp_writable_prog_is_valid_access"),
+    (P::CgroupSockopt, "cg_sockopt_is_valid_access"),
 ];
 
 /// The program types that practically every kernel with BPF has, by the option that compiles them (`include/linux/bpf_types.h`).
-pub(super) const USUAL_PROGRAM_TYPES: &[(&str, &[u32])] =
-    &[("CONFIG_NET", &[1, 3, 4, 6, 10, 11, 12, 14, 16, 19]), ("CONFIG_BPF_EVENTS", &[2, 5, 7, 17, 24])];
+pub(super) const USUAL_PROGRAM_TYPES: &[(&str, &[P])] = &[
+    (
+        "CONFIG_NET",
+        &[
+            P::SocketFilter,
+            P::SchedCls,
+            P::SchedAct,
+            P::Xdp,
+            P::LwtIn,
+            P::LwtOut,
+            P::LwtXmit,
+            P::SkSkb,
+            P::SkMsg,
+            P::LwtSeg6local,
+        ],
+    ),
+    (
+        "CONFIG_BPF_EVENTS",
+        &[P::Kprobe, P::Tracepoint, P::PerfEvent, P::RawTracepoint, P::RawTracepointWritable],
+    ),
+];
 
 /// A helper that depends on the configuration. `BPF_CALL` makes the functions of helpers global.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConditionalHelper {
-    pub(super) number: u32,
+    pub(super) helper: Helper,
     /// The function of the helper.
     pub(super) function: &'static str,
     /// Functions of the same file that every kernel with the helper's number has. If the BTF has them, it describes the file.
@@ -92,31 +126,31 @@ pub(super) struct ConditionalHelper {
 /// s390x.
 pub(super) const HELPERS: &[ConditionalHelper] = &[
     ConditionalHelper {
-        number: 4,
+        helper: Helper::PROBE_READ,
         function: "bpf_probe_read_compat",
         neighbours: TRACING_HELPERS,
         option: None,
     },
     ConditionalHelper {
-        number: 45,
+        helper: Helper::PROBE_READ_STR,
         function: "bpf_probe_read_compat_str",
         neighbours: TRACING_HELPERS,
         option: None,
     },
     ConditionalHelper {
-        number: 58,
+        helper: Helper::OVERRIDE_RETURN,
         function: "bpf_override_return",
         neighbours: TRACING_HELPERS,
         option: Some("CONFIG_BPF_KPROBE_OVERRIDE"),
     },
     ConditionalHelper {
-        number: 145,
+        helper: Helper::INODE_STORAGE_GET,
         function: "bpf_inode_storage_get",
         neighbours: &ALWAYS_COMPILED,
         option: Some("CONFIG_BPF_LSM"),
     },
     ConditionalHelper {
-        number: 146,
+        helper: Helper::INODE_STORAGE_DELETE,
         function: "bpf_inode_storage_delete",
         neighbours: &ALWAYS_COMPILED,
         option: Some("CONFIG_BPF_LSM"),

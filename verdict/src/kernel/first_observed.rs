@@ -1,7 +1,7 @@
 //! Whether a kernel has a helper, a type of programs or maps, an attach type or a link type.
 
 use super::{answer::Answer, enumeration::Enumeration, facts::KernelFacts, kernel_number::KernelNumber};
-use core_relo::insn::helper_name;
+use core_relo::insn::Helper;
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 
 impl<'k> KernelFacts<'k> {
@@ -26,7 +26,7 @@ impl<'k> KernelFacts<'k> {
     fn look_up(&self, number: KernelNumber) -> (&Enumeration<'k>, u32, Option<String>) {
         match number {
             KernelNumber::Helper(value) => {
-                (&self.helpers, value, helper_name(value).map(|name| format!("BPF_FUNC_{name}")))
+                (&self.helpers, value, Helper(value).name().map(|name| format!("BPF_FUNC_{name}")))
             }
             KernelNumber::ProgramType(value) => {
                 let known = ProgramType::from_number(value);
@@ -81,12 +81,15 @@ mod tests {
     #[test]
     fn the_version_answers_for_numbers_if_btf_lacks_the_enums() {
         with_reduced_kernel(None, None, |facts| {
-            assert_eq!(text(&facts.helper(113)), ("unknown", "the kernel's BTF has no enum bpf_func_id"));
+            assert_eq!(
+                text(&facts.helper(Helper::PROBE_READ_KERNEL)),
+                ("unknown", "the kernel's BTF has no enum bpf_func_id")
+            );
             assert_eq!(text(&facts.program_type(2)).0, "unknown");
         });
         with_reduced_kernel(Some("6.8"), None, |facts| {
             let expected = "Linux 6.8; Linux 5.10 has BPF_FUNC_probe_read_kernel";
-            assert_eq!(text(&facts.helper(113)), ("present", expected));
+            assert_eq!(text(&facts.helper(Helper::PROBE_READ_KERNEL)), ("present", expected));
             let expected = "Linux 6.8; Linux 5.10 has BPF_MAP_TYPE_ARRAY";
             assert_eq!(text(&facts.map_type(2)), ("present", expected));
             assert_eq!(text(&facts.map_type(33)).0, "unknown", "first observed in 6.12");
@@ -101,7 +104,11 @@ mod tests {
             assert_eq!(text(&facts.program_type(6)).0, "present");
         });
         with_reduced_kernel(Some("5.4"), None, |facts| {
-            assert_eq!(text(&facts.helper(113)).0, "unknown", "distributions backport features");
+            assert_eq!(
+                text(&facts.helper(Helper::PROBE_READ_KERNEL)).0,
+                "unknown",
+                "distributions backport features"
+            );
         });
     }
 }

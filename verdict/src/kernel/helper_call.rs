@@ -4,14 +4,15 @@ use super::{
     Answer, Evidence, EvidenceSource, KernelFacts, helper_types, kfunc_types,
     restrictions::{HelperRestriction, helper_restriction, permits},
 };
+use core_relo::insn::Helper;
 use core_relo_object::object::{AttachType, ProgramType};
 
 /// A call of a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct HelperCall {
-    /// The helper's number (`enum bpf_func_id`).
-    pub helper: u32,
+    /// The helper.
+    pub helper: Helper,
     /// The type of the program; `None` if user space sets the type.
     pub program_type: Option<ProgramType>,
     /// The expected attach type of the program; `None` if the type has none, or user space sets it.
@@ -59,9 +60,16 @@ pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
         }
         _ => true,
     };
-    if matches!(helper, PROBE_READ_USER..=PROBE_READ_KERNEL_STR)
+    let is_new_read = matches!(
+        helper,
+        Helper::PROBE_READ_USER
+            | Helper::PROBE_READ_KERNEL
+            | Helper::PROBE_READ_USER_STR
+            | Helper::PROBE_READ_KERNEL_STR
+    );
+    if is_new_read
         && !is_tracing(program_type)
-        && matches!(facts.helper(RINGBUF_OUTPUT), Answer::Absent(_))
+        && matches!(facts.helper(Helper::RINGBUF_OUTPUT), Answer::Absent(_))
     {
         let text = format!("kernels before 5.8 do not let programs of type {program_type} call it");
         return refused(EvidenceSource::Version, text);
@@ -79,26 +87,16 @@ pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
     }
 }
 
-/// `bpf_probe_read`, `bpf_probe_read_str`, and the helpers that replace them (5.5).
-const PROBE_READ: u32 = 4;
-const PROBE_READ_STR: u32 = 45;
-const PROBE_READ_USER: u32 = 112;
-const PROBE_READ_KERNEL: u32 = 113;
-const PROBE_READ_USER_STR: u32 = 114;
-const PROBE_READ_KERNEL_STR: u32 = 115;
-
-/// `bpf_ringbuf_output`, which came with 5.8.
-const RINGBUF_OUTPUT: u32 = 130;
-
 /// Returns the helper that the kernel sees. libbpf replaces the calls of `bpf_probe_read_kernel` and the like on kernels that lack this
 /// helper (libbpf: `bpf_object__sanitize_prog`).
-fn replaced_helper(facts: &KernelFacts<'_>, helper: u32) -> u32 {
+fn replaced_helper(facts: &KernelFacts<'_>, helper: Helper) -> Helper {
     let replacement = match helper {
-        PROBE_READ_USER | PROBE_READ_KERNEL => PROBE_READ,
-        PROBE_READ_USER_STR | PROBE_READ_KERNEL_STR => PROBE_READ_STR,
+        Helper::PROBE_READ_USER | Helper::PROBE_READ_KERNEL => Helper::PROBE_READ,
+        Helper::PROBE_READ_USER_STR | Helper::PROBE_READ_KERNEL_STR => Helper::PROBE_READ_STR,
         _ => return helper,
     };
-    if matches!(facts.compiled_helper(PROBE_READ_KERNEL), Answer::Absent(_)) { replacement } else { helper }
+    let lacks = matches!(facts.compiled_helper(Helper::PROBE_READ_KERNEL), Answer::Absent(_));
+    if lacks { replacement } else { helper }
 }
 
 /// Returns whether a program type had the helpers of tracing before other types.
@@ -206,14 +204,14 @@ mod tests {
             answer_helper_call(&facts, call)
         };
         for (helper, types) in [
-            (77, "BPF_PROG_TYPE_LIRC_MODE2"),
-            (116, "BPF_PROG_TYPE_STRUCT_OPS"),
-            (147, "BPF_PROG_TYPE_TRACING and BPF_PROG_TYPE_LSM"),
+            (Helper::RC_REPEAT, "BPF_PROG_TYPE_LIRC_MODE2"),
+            (Helper::TCP_SEND_ACK, "BPF_PROG_TYPE_STRUCT_OPS"),
+            (Helper::D_PATH, "BPF_PROG_TYPE_TRACING and BPF_PROG_TYPE_LSM"),
         ] {
             let text = format!("only programs of type {types} call it");
             let refused = Answer::Absent(Evidence { source: EvidenceSource::Object, text });
             assert_eq!(call(helper, ProgramType::SocketFilter), refused);
         }
-        assert!(call(116, ProgramType::StructOps).is_present());
+        assert!(call(Helper::TCP_SEND_ACK, ProgramType::StructOps).is_present());
     }
 }

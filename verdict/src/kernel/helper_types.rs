@@ -8,6 +8,7 @@
 
 use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
 use ProgramType as P;
+use core_relo::insn::Helper;
 use core_relo::sort::sort_by_key;
 use core_relo_object::object::{AttachType, ProgramType};
 
@@ -25,15 +26,15 @@ struct TypeHelpers {
 }
 
 impl Helpers {
-    fn contains(self, helper: u32) -> bool {
-        let word = helper.checked_div(64).and_then(|word| self.0.get(usize::try_from(word).ok()?));
-        word.is_some_and(|word| word & (1 << (helper % 64)) != 0)
+    fn contains(self, helper: Helper) -> bool {
+        let word = helper.0.checked_div(64).and_then(|word| self.0.get(usize::try_from(word).ok()?));
+        word.is_some_and(|word| word & (1 << (helper.0 % 64)) != 0)
     }
 }
 
 impl TypeHelpers {
     /// Returns whether an observed kernel lets programs call a helper. Returns `None` for a kernel without the program type.
-    fn may_call(&self, kernel: usize, helper: u32) -> Option<bool> {
+    fn may_call(&self, kernel: usize, helper: Helper) -> Option<bool> {
         self.callable.get(kernel).copied().flatten().map(|set| set.contains(helper))
     }
 }
@@ -42,7 +43,7 @@ impl TypeHelpers {
 pub(super) fn observed_support(
     program_type: ProgramType,
     attach_type: Option<AttachType>,
-    helper: u32,
+    helper: Helper,
 ) -> Observations {
     let mut of_type = TABLE.iter().filter(|row| row.program_type == program_type).peekable();
     let Some(first) = of_type.peek().copied() else { return Observations::NONE };
@@ -73,7 +74,7 @@ pub(super) fn is_observed(program_type: ProgramType, attach_type: AttachType) ->
 }
 
 /// Returns the program types that some observed kernel lets call a helper. EXT, STRUCT_OPS and LIRC_MODE2 were not observed.
-pub fn helper_program_types(helper: u32) -> Vec<ProgramType> {
+pub fn helper_program_types(helper: Helper) -> Vec<ProgramType> {
     let may_call = |row: &&TypeHelpers| {
         (0..OBSERVED_KERNELS.len()).any(|kernel| row.may_call(kernel, helper) == Some(true))
     };
@@ -355,19 +356,17 @@ mod tests {
     #[test]
     fn helpers_of_program_types() {
         let observed_support = |program_type, helper| observed_support(program_type, None, helper).shape();
-        // bpf_get_current_pid_tgid
-        assert_eq!(observed_support(P::Kprobe, 14), Shape::Always);
-        assert_eq!(observed_support(P::Xdp, 14), Shape::From(2));
-        assert_eq!(observed_support(P::CgroupDevice, 14), Shape::From(1));
-        // bpf_get_socket_cookie, bpf_xdp_adjust_head
-        assert_eq!(observed_support(P::RawTracepoint, 46), Shape::Never);
-        assert_eq!(observed_support(P::Xdp, 44), Shape::Always);
-        assert_eq!(observed_support(P::Kprobe, 44), Shape::Never);
+        assert_eq!(observed_support(P::Kprobe, Helper::GET_CURRENT_PID_TGID), Shape::Always);
+        assert_eq!(observed_support(P::Xdp, Helper::GET_CURRENT_PID_TGID), Shape::From(2));
+        assert_eq!(observed_support(P::CgroupDevice, Helper::GET_CURRENT_PID_TGID), Shape::From(1));
+        assert_eq!(observed_support(P::RawTracepoint, Helper::GET_SOCKET_COOKIE), Shape::Never);
+        assert_eq!(observed_support(P::Xdp, Helper::XDP_ADJUST_HEAD), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, Helper::XDP_ADJUST_HEAD), Shape::Never);
         // bpf_loop came for all types together.
-        assert_eq!(observed_support(P::Kprobe, 181), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, Helper::LOOP), Shape::Always);
         // A type without a row, a helper that does not exist.
-        assert_eq!(observed_support(P::StructOps, 44), Shape::Always);
-        assert_eq!(observed_support(P::Kprobe, 5000), Shape::Always);
+        assert_eq!(observed_support(P::StructOps, Helper::XDP_ADJUST_HEAD), Shape::Always);
+        assert_eq!(observed_support(P::Kprobe, Helper(5000)), Shape::Always);
     }
 
     #[test]
@@ -377,24 +376,29 @@ mod tests {
             observed_support(program_type, Some(attach_type), helper).shape()
         };
         // bpf_get_retval came with 5.18.
-        assert_eq!(observed_support(P::CgroupDevice, A::CgroupDevice, 186), Shape::Always);
-        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 186), Shape::Always);
-        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Getpeername, 186), Shape::Never);
-        // bpf_bind
-        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, 64), Shape::Always);
-        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Bind, 64), Shape::Never);
-        // bpf_setsockopt
-        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupSetsockopt, 49), Shape::From(1));
-        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupGetsockopt, 49), Shape::Never);
-        // bpf_seq_printf, bpf_copy_from_user
-        assert_eq!(observed_support(P::Tracing, A::TraceIter, 126), Shape::Always);
-        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 126), Shape::Never);
-        // bpf_d_path
-        assert_eq!(observed_support(P::Tracing, A::TraceFentry, 147), Shape::Always);
-        assert_eq!(observed_support(P::Tracing, A::TraceIter, 147), Shape::From(1));
-        assert_eq!(observed_support(P::Tracing, A::TraceRawTp, 147), Shape::Never);
+        assert_eq!(observed_support(P::CgroupDevice, A::CgroupDevice, Helper::GET_RETVAL), Shape::Always);
+        assert_eq!(
+            observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, Helper::GET_RETVAL),
+            Shape::Always
+        );
+        assert_eq!(
+            observed_support(P::CgroupSockAddr, A::CgroupInet4Getpeername, Helper::GET_RETVAL),
+            Shape::Never
+        );
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Connect, Helper::BIND), Shape::Always);
+        assert_eq!(observed_support(P::CgroupSockAddr, A::CgroupInet4Bind, Helper::BIND), Shape::Never);
+        assert_eq!(
+            observed_support(P::CgroupSockopt, A::CgroupSetsockopt, Helper::SETSOCKOPT),
+            Shape::From(1)
+        );
+        assert_eq!(observed_support(P::CgroupSockopt, A::CgroupGetsockopt, Helper::SETSOCKOPT), Shape::Never);
+        assert_eq!(observed_support(P::Tracing, A::TraceIter, Helper::SEQ_PRINTF), Shape::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceFentry, Helper::SEQ_PRINTF), Shape::Never);
+        assert_eq!(observed_support(P::Tracing, A::TraceFentry, Helper::D_PATH), Shape::Always);
+        assert_eq!(observed_support(P::Tracing, A::TraceIter, Helper::D_PATH), Shape::From(1));
+        assert_eq!(observed_support(P::Tracing, A::TraceRawTp, Helper::D_PATH), Shape::Never);
         assert!(is_observed(P::Tracing, A::TraceFexit) && is_observed(P::Kprobe, A::TraceKprobeSession));
         assert!(!is_observed(P::Tracing, A::TraceFsession));
-        assert_eq!(super::observed_support(P::Tracing, None, 126).shape(), Shape::Always);
+        assert_eq!(super::observed_support(P::Tracing, None, Helper::SEQ_PRINTF).shape(), Shape::Always);
     }
 }

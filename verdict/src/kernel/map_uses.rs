@@ -13,6 +13,7 @@ use super::{
     observed_kernels::OBSERVED_KERNELS,
     special_fields::{FieldFunction, SpecialField},
 };
+use core_relo::insn::Helper;
 use core_relo_object::object::{MapType, ProgramType};
 
 /// A use of a map that some kernels refuse.
@@ -21,8 +22,8 @@ use core_relo_object::object::{MapType, ProgramType};
 pub enum MapUse {
     /// A helper is called with a map of a type.
     Helper {
-        /// The helper's number.
-        helper: u32,
+        /// The helper.
+        helper: Helper,
         /// The type of the map.
         map_type: MapType,
     },
@@ -91,18 +92,11 @@ pub enum MapUse {
     Write,
     /// A program that may not put sockets into maps, nor take them out, does so with a map of sockets.
     Sockets {
-        /// The helper's number.
-        helper: u32,
+        /// The helper.
+        helper: Helper,
         /// The program's type.
         program_type: ProgramType,
     },
-}
-
-impl MapUse {
-    /// The helper that puts an element into a map.
-    pub(crate) const UPDATE: u32 = 2;
-    /// The helper that takes an element out of a map.
-    pub(crate) const DELETE: u32 = 3;
 }
 
 /// A mark of kernels whose timers and work queues serve programs in any context (7.0).
@@ -146,7 +140,9 @@ impl MapUse {
                 field.apply(holder.apply(field_row(field.field, program_type)?))
             }
             // Stable kernels have the check of 6.10 for sockets, too, from 2024 on. Kernels before 6.12 were not observed with calls of kfuncs.
-            Self::Sockets { helper: Self::DELETE, .. } | Self::KfuncArgument { .. } => [YES, YES, NO, NO],
+            Self::Sockets { helper: Helper::MAP_DELETE_ELEM, .. } | Self::KfuncArgument { .. } => {
+                [YES, YES, NO, NO]
+            }
             Self::FormedField { form, .. } => form.row(),
             // Linux 5.10 refuses such functions by another rule. From 5.12 to 5.17, the kernel does not ask whether the program may write.
             Self::FunctionArgument { is_read_only: true } => [YES, NO, NO, NO],
@@ -264,7 +260,7 @@ impl KernelFacts<'_> {
             MapUse::Field { field, program_type: None, .. } => {
                 format!("let programs that may sleep use maps with {}", field.field.name())
             }
-            MapUse::Sockets { helper: MapUse::DELETE, program_type } => {
+            MapUse::Sockets { helper: Helper::MAP_DELETE_ELEM, program_type } => {
                 format!("let programs of type {program_type} take sockets out of maps")
             }
             MapUse::Sockets { program_type, .. } => {

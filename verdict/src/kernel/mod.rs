@@ -98,5 +98,5 @@ pub use map_uses::MapUse;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub use report::Fact;
-pub use restrictions::{D_PATH, is_d_path_function};
+pub use restrictions::is_d_path_function;
 pub use special_fields::{FieldCallee, FieldFunction, SpecialField};

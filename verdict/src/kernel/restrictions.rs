@@ -1,5 +1,6 @@
 //! Helpers that every kernel refuses to most programs.
 
+use core_relo::insn::Helper;
 use core_relo_object::object::ProgramType;
 
 /// A restriction of a helper that holds in every kernel.
@@ -19,25 +20,25 @@ const LIRC: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType::L
 const XDP: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType::Xdp]);
 
 /// The restrictions, by helper. The list is short: most helpers became available to more program types over time.
-const RESTRICTIONS: &[(u32, HelperRestriction)] = &[
-    (44, XDP),                                                         // xdp_adjust_head
-    (54, XDP),                                                         // xdp_adjust_meta
-    (58, HelperRestriction::ProgramTypes(&[ProgramType::Kprobe])),     // override_return
-    (65, XDP),                                                         // xdp_adjust_tail
-    (77, LIRC),                                                        // rc_repeat
-    (78, LIRC),                                                        // rc_keydown
-    (92, LIRC),                                                        // rc_pointer_rel
-    (116, HelperRestriction::ProgramTypes(&[ProgramType::StructOps])), // tcp_send_ack
-    (126, TRACING),                                                    // seq_printf
-    (127, TRACING),                                                    // seq_write
-    (147, TRACING_AND_LSM),                                            // d_path
-    (148, HelperRestriction::Sleepable),                               // copy_from_user
-    (150, TRACING),                                                    // seq_printf_btf
-    (191, HelperRestriction::Sleepable),                               // copy_from_user_task
+const RESTRICTIONS: &[(Helper, HelperRestriction)] = &[
+    (Helper::XDP_ADJUST_HEAD, XDP),
+    (Helper::XDP_ADJUST_META, XDP),
+    (Helper::OVERRIDE_RETURN, HelperRestriction::ProgramTypes(&[ProgramType::Kprobe])),
+    (Helper::XDP_ADJUST_TAIL, XDP),
+    (Helper::RC_REPEAT, LIRC),
+    (Helper::RC_KEYDOWN, LIRC),
+    (Helper::RC_POINTER_REL, LIRC),
+    (Helper::TCP_SEND_ACK, HelperRestriction::ProgramTypes(&[ProgramType::StructOps])),
+    (Helper::SEQ_PRINTF, TRACING),
+    (Helper::SEQ_WRITE, TRACING),
+    (Helper::D_PATH, TRACING_AND_LSM),
+    (Helper::COPY_FROM_USER, HelperRestriction::Sleepable),
+    (Helper::SEQ_PRINTF_BTF, TRACING),
+    (Helper::COPY_FROM_USER_TASK, HelperRestriction::Sleepable),
 ];
 
 /// Returns the restriction of a helper, if every kernel refuses other programs for certain.
-pub(super) fn helper_restriction(helper: u32) -> Option<HelperRestriction> {
+pub(super) fn helper_restriction(helper: Helper) -> Option<HelperRestriction> {
     let row = RESTRICTIONS.iter().find(|(number, _)| *number == helper);
     row.map(|(_, restriction)| *restriction)
 }
@@ -46,9 +47,6 @@ pub(super) fn helper_restriction(helper: u32) -> Option<HelperRestriction> {
 pub(super) fn permits(types: &[ProgramType], program_type: ProgramType) -> bool {
     program_type == ProgramType::Ext || types.contains(&program_type)
 }
-
-/// `bpf_d_path`.
-pub const D_PATH: u32 = 147;
 
 /// The functions whose fentry, fexit and fmod_ret programs may call `bpf_d_path` (kernel: `btf_allowlist_d_path`).
 const D_PATH_FUNCTIONS: [&str; 9] = [
@@ -71,34 +69,15 @@ pub fn is_d_path_function(function: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_relo::insn::helper_name;
 
     #[test]
-    fn restrictions_are_those_of_the_helpers_they_name() {
-        let names: Vec<_> = RESTRICTIONS.iter().filter_map(|(number, _)| helper_name(*number)).collect();
-        let expected = [
-            "xdp_adjust_head",
-            "xdp_adjust_meta",
-            "override_return",
-            "xdp_adjust_tail",
-            "rc_repeat",
-            "rc_keydown",
-            "rc_pointer_rel",
-            "tcp_send_ack",
-            "seq_printf",
-            "seq_write",
-            "d_path",
-            "copy_from_user",
-            "seq_printf_btf",
-            "copy_from_user_task",
-        ];
-        assert_eq!(names, expected);
-        let Some(HelperRestriction::ProgramTypes(types)) = helper_restriction(D_PATH) else {
+    fn an_extension_may_do_what_its_target_may_do() {
+        let Some(HelperRestriction::ProgramTypes(types)) = helper_restriction(Helper::D_PATH) else {
             panic!("d_path")
         };
         assert!(!permits(types, ProgramType::Kprobe));
         assert!(permits(types, ProgramType::Ext));
-        assert_eq!(helper_restriction(148), Some(HelperRestriction::Sleepable));
-        assert_eq!(helper_restriction(1), None);
+        assert_eq!(helper_restriction(Helper::COPY_FROM_USER), Some(HelperRestriction::Sleepable));
+        assert_eq!(helper_restriction(Helper::MAP_LOOKUP_ELEM), None);
     }
 }

@@ -1,5 +1,6 @@
 //! The special fields of map values, and the maps that may have them, observed on real kernels.
 
+use core_relo::insn::Helper;
 use core_relo_object::object::MapType;
 
 /// A field of map values that the kernel manages.
@@ -128,7 +129,7 @@ pub struct FieldFunction {
 #[expect(clippy::exhaustive_enums, reason = "reasons name each")]
 pub enum FieldCallee {
     /// A helper, by number.
-    Helper(u32),
+    Helper(Helper),
     /// A kfunc, by name.
     Kfunc(&'static str),
 }
@@ -167,14 +168,13 @@ const FIELD_KFUNCS: [(&str, SpecialField); 25] = {
 
 impl FieldFunction {
     /// Returns the field that a helper takes (kernel: `process_spin_lock`, `process_timer_func`, `process_kptr_func`).
-    pub(crate) const fn of_helper(helper: u32) -> Option<Self> {
+    pub(crate) const fn of_helper(helper: Helper) -> Option<Self> {
         let field = match helper {
-            // bpf_spin_lock and bpf_spin_unlock.
-            93 | 94 => SpecialField::SpinLock,
-            // bpf_timer_init, bpf_timer_set_callback, bpf_timer_start and bpf_timer_cancel.
-            169..=172 => SpecialField::Timer,
-            // bpf_kptr_xchg.
-            194 => SpecialField::KernelPointer,
+            Helper::SPIN_LOCK | Helper::SPIN_UNLOCK => SpecialField::SpinLock,
+            Helper::TIMER_INIT | Helper::TIMER_SET_CALLBACK | Helper::TIMER_START | Helper::TIMER_CANCEL => {
+                SpecialField::Timer
+            }
+            Helper::KPTR_XCHG => SpecialField::KernelPointer,
             _ => return None,
         };
         Some(Self { callee: FieldCallee::Helper(helper), field })
@@ -223,9 +223,9 @@ mod tests {
     fn functions_take_the_field_in_one_register() {
         let task_work = FieldFunction::of_kfunc(b"bpf_task_work_schedule_signal").unwrap();
         assert_eq!((task_work.field, task_work.register()), (SpecialField::TaskWork, 2));
-        let lock = FieldFunction::of_helper(93).unwrap();
+        let lock = FieldFunction::of_helper(Helper::SPIN_LOCK).unwrap();
         assert_eq!((lock.field, lock.register()), (SpecialField::SpinLock, 1));
         assert_eq!(FieldFunction::of_kfunc(b"bpf_obj_new"), None);
-        assert_eq!(FieldFunction::of_helper(1), None);
+        assert_eq!(FieldFunction::of_helper(Helper::MAP_LOOKUP_ELEM), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use alloc::sync::Arc;
+use core_relo::insn::Helper;
 use core_relo::{
     Endian, Target, TypeId,
     btf::{Btf, Builder},
@@ -93,12 +94,15 @@ fn threads_can_share_facts_and_queries() {
 #[test]
 fn enumerators_answer_for_numbers() {
     with_facts(&Target::new("vmlinux", parse(&builder())), &KernelInputs::default(), |facts| {
-        assert_eq!(text(&facts.helper(1)), ("present", "enum bpf_func_id has BPF_FUNC_map_lookup_elem"));
+        assert_eq!(
+            text(&facts.helper(Helper::MAP_LOOKUP_ELEM)),
+            ("present", "enum bpf_func_id has BPF_FUNC_map_lookup_elem")
+        );
         let expected = "enum bpf_func_id has no BPF_FUNC_loop: it ends with BPF_FUNC_map_lookup_elem";
-        assert_eq!(text(&facts.helper(181)), ("absent", expected));
-        assert_eq!(text(&facts.helper(2)).0, "absent");
-        assert_eq!(text(&facts.helper(0)).0, "absent");
-        assert_eq!(text(&facts.helper(u32::MAX)).0, "absent");
+        assert_eq!(text(&facts.helper(Helper::LOOP)), ("absent", expected));
+        assert_eq!(text(&facts.helper(Helper::MAP_UPDATE_ELEM)).0, "absent");
+        assert_eq!(text(&facts.helper(Helper(0))).0, "absent");
+        assert_eq!(text(&facts.helper(Helper(u32::MAX))).0, "absent");
         assert_eq!(text(&facts.command(22)).0, "present");
         assert_eq!(
             text(&facts.command(36)),
@@ -252,20 +256,22 @@ fn helpers_that_the_configuration_leaves_out_are_absent() {
     let inputs = KernelInputs::default();
     with_facts(&build(&neighbours), &inputs, |facts| {
         let expected = "BPF_FUNC_probe_read is not compiled: no FUNC bpf_probe_read_compat";
-        assert_eq!(text(&facts.helper(4)), ("absent", expected));
-        assert_eq!(text(&facts.helper(58)).0, "absent");
+        assert_eq!(text(&facts.helper(Helper::PROBE_READ)), ("absent", expected));
+        assert_eq!(text(&facts.helper(Helper::OVERRIDE_RETURN)).0, "absent");
     });
     with_facts(&build(&["bpf_probe_read_compat"]), &inputs, |facts| {
-        assert_eq!(text(&facts.helper(4)), ("present", "FUNC bpf_probe_read_compat"));
+        assert_eq!(text(&facts.helper(Helper::PROBE_READ)), ("present", "FUNC bpf_probe_read_compat"));
     });
     with_facts(&build(&[]), &inputs, |facts| {
-        assert_eq!(text(&facts.helper(4)).0, "present");
+        assert_eq!(text(&facts.helper(Helper::PROBE_READ)).0, "present");
         let expected =
             "it depends on CONFIG_BPF_KPROBE_OVERRIDE: give the kernel's configuration (--kconfig)";
-        assert_eq!(text(&facts.helper(58)), ("unknown", expected));
+        assert_eq!(text(&facts.helper(Helper::OVERRIDE_RETURN)), ("unknown", expected));
     });
     let inputs = KernelInputs { kconfig: Some("CONFIG_BPF_KPROBE_OVERRIDE=y".into()), ..inputs };
-    with_facts(&build(&[]), &inputs, |facts| assert_eq!(text(&facts.helper(58)).0, "present"));
+    with_facts(&build(&[]), &inputs, |facts| {
+        assert_eq!(text(&facts.helper(Helper::OVERRIDE_RETURN)).0, "present");
+    });
 }
 
 #[test]

@@ -7,42 +7,42 @@ use super::reachability::Undecided;
 use super::scalar::Scalar;
 use super::state::State;
 use super::value::Value;
-use core_relo::insn::Insn;
+use core_relo::insn::{Helper, Insn};
 
 /// The helpers that write to memory whose size is an argument: number, pointer argument, size argument.
 ///
 /// The verifier forgets what such memory contained (`ARG_PTR_TO_UNINIT_MEM`).
-const WRITERS: [(i32, u8, u8); 14] = [
-    (4, 1, 2),   // probe_read
-    (16, 1, 2),  // get_current_comm
-    (26, 3, 4),  // skb_load_bytes
-    (45, 1, 2),  // probe_read_str
-    (67, 2, 3),  // get_stack
-    (68, 3, 4),  // skb_load_bytes_relative
-    (112, 1, 2), // probe_read_user
-    (113, 1, 2), // probe_read_kernel
-    (114, 1, 2), // probe_read_user_str
-    (115, 1, 2), // probe_read_kernel_str
-    (141, 2, 3), // get_task_stack
-    (147, 2, 3), // d_path
-    (148, 1, 2), // copy_from_user
-    (191, 1, 2), // copy_from_user_task
+const WRITERS: [(Helper, u8, u8); 14] = [
+    (Helper::PROBE_READ, 1, 2),
+    (Helper::GET_CURRENT_COMM, 1, 2),
+    (Helper::SKB_LOAD_BYTES, 3, 4),
+    (Helper::PROBE_READ_STR, 1, 2),
+    (Helper::GET_STACK, 2, 3),
+    (Helper::SKB_LOAD_BYTES_RELATIVE, 3, 4),
+    (Helper::PROBE_READ_USER, 1, 2),
+    (Helper::PROBE_READ_KERNEL, 1, 2),
+    (Helper::PROBE_READ_USER_STR, 1, 2),
+    (Helper::PROBE_READ_KERNEL_STR, 1, 2),
+    (Helper::GET_TASK_STACK, 2, 3),
+    (Helper::D_PATH, 2, 3),
+    (Helper::COPY_FROM_USER, 1, 2),
+    (Helper::COPY_FROM_USER_TASK, 1, 2),
 ];
 
-/// The helpers that release a reference, which makes all copies of the pointer unknown: sk_release, ringbuf_submit, ringbuf_discard,
-/// kptr_xchg, ringbuf_submit_dynptr, ringbuf_discard_dynptr.
-const RELEASES: [i32; 6] = [86, 132, 133, 194, 199, 200];
-
-/// `BPF_FUNC_loop`.
-const LOOP: i32 = 181;
-
-/// `BPF_FUNC_timer_set_callback`.
-const TIMER_SET_CALLBACK: i32 = 170;
+/// The helpers that release a reference, which makes all copies of the pointer unknown.
+const RELEASES: [Helper; 6] = [
+    Helper::SK_RELEASE,
+    Helper::RINGBUF_SUBMIT,
+    Helper::RINGBUF_DISCARD,
+    Helper::KPTR_XCHG,
+    Helper::RINGBUF_SUBMIT_DYNPTR,
+    Helper::RINGBUF_DISCARD_DYNPTR,
+];
 
 /// A helper that calls a function of the program in place, with a pointer that the caller chooses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallbackHelper {
-    helper: i32,
+    helper: Helper,
     /// The argument with the function.
     pub(super) function: u8,
     /// The argument with the pointer.
@@ -51,26 +51,26 @@ pub(super) struct CallbackHelper {
     pub(super) receiver: u8,
 }
 
-/// The helpers `for_each_map_elem`, `find_vma`, `loop`, `user_ringbuf_drain`.
+/// The helpers that call a function in place.
 const CALLBACK_HELPERS: [CallbackHelper; 4] = [
-    CallbackHelper { helper: 164, function: 2, context: 3, receiver: 4 },
-    CallbackHelper { helper: 180, function: 3, context: 4, receiver: 3 },
-    CallbackHelper { helper: LOOP, function: 2, context: 3, receiver: 2 },
-    CallbackHelper { helper: 209, function: 2, context: 3, receiver: 2 },
+    CallbackHelper { helper: Helper::FOR_EACH_MAP_ELEM, function: 2, context: 3, receiver: 4 },
+    CallbackHelper { helper: Helper::FIND_VMA, function: 3, context: 4, receiver: 3 },
+    CallbackHelper { helper: Helper::LOOP, function: 2, context: 3, receiver: 2 },
+    CallbackHelper { helper: Helper::USER_RINGBUF_DRAIN, function: 2, context: 3, receiver: 2 },
 ];
 
 impl CallbackHelper {
     /// Returns the helper that an instruction calls.
     pub(super) fn called_by(insn: Insn) -> Option<Self> {
         let is_call = insn.code == 0x85 && insn.src == 0;
-        CALLBACK_HELPERS.into_iter().find(|callback| is_call && callback.helper == insn.imm)
+        CALLBACK_HELPERS.into_iter().find(|callback| is_call && callback.helper == Helper::of_call(insn.imm))
     }
 
     /// Returns the reason why a verifier may not follow the function. `None` if every verifier does.
     ///
     /// Since Linux 6.7 the verifier does not follow the function of a loop without a turn.
     pub(super) fn undecided(self, state: &State) -> Option<Undecided> {
-        if self.helper != LOOP {
+        if self.helper != Helper::LOOP {
             return None;
         }
         let Some(turns) = state.register(1).as_scalar() else { return Some(Undecided::Imprecision) };
@@ -90,7 +90,7 @@ impl CallbackHelper {
 ///
 /// A function whose caller passes a pointer to the stack may receive the pointer.
 pub(super) fn callback_argument(state: &State, insn: Insn) -> Value {
-    let is_timer = insn.src == 0 && insn.imm == TIMER_SET_CALLBACK;
+    let is_timer = insn.src == 0 && Helper::of_call(insn.imm) == Helper::TIMER_SET_CALLBACK;
     let is_known = |value: Value| value.is_opaque() || matches!(value, Value::Function(_));
     if is_timer || (1..=5).all(|register| is_known(state.register(register))) {
         Value::Scalar(unknown_argument())
@@ -103,7 +103,7 @@ pub(super) fn callback_argument(state: &State, insn: Insn) -> Value {
 pub(super) fn call_kernel(state: &mut State, insn: Insn) {
     let is_helper = insn.src == 0;
     let map = state.register(1);
-    let writer = WRITERS.iter().find(|(helper, ..)| is_helper && *helper == insn.imm);
+    let writer = WRITERS.iter().find(|(helper, ..)| is_helper && *helper == Helper::of_call(insn.imm));
     for register in 1..=5 {
         let value = state.register(register);
         match writer {
@@ -115,11 +115,14 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
         }
     }
     // Any kernel function may release a reference.
-    if !is_helper || RELEASES.contains(&insn.imm) {
+    if !is_helper || RELEASES.contains(&Helper::of_call(insn.imm)) {
         forget_references(state);
     }
-    let result =
-        if is_helper { helper_result(insn.imm, state.pc, map) } else { Value::Scalar(unknown_argument()) };
+    let result = if is_helper {
+        helper_result(Helper::of_call(insn.imm), state.pc, map)
+    } else {
+        Value::Scalar(unknown_argument())
+    };
     let result = match result {
         Value::Scalar(scalar) => Value::Scalar(scalar.with_id(state.pc)),
         pointer => pointer,
@@ -155,30 +158,50 @@ pub(super) fn finish_call(state: &mut State, result: Value) {
 }
 
 /// Returns the result of a helper whose first argument is a map.
-fn helper_result(helper: i32, call: u32, map: Value) -> Value {
+fn helper_result(helper: Helper, call: u32, map: Value) -> Value {
+    use Helper as H;
     let may_be_elided = map != Value::Map { is_array: false };
     match helper {
-        // Pointers to map values and sockets: sk_lookup_tcp, sk_lookup_udp, sk_fullsock, tcp_sock,
-        // get_listener_sock, skc_lookup_tcp, sk_storage_get, inode_storage_get, task_storage_get, cgrp_storage_get.
-        // Then map_lookup_percpu_elem, and map_lookup_elem: of a map of maps, the result is a map.
-        84 | 85 | 95 | 96 | 98 | 99 | 107 | 145 | 156 | 210 => {
-            Value::OrNull { call, is_tracked: true, may_be_elided: false }
+        // Pointers to values of maps and to sockets.
+        H::SK_LOOKUP_TCP
+        | H::SK_LOOKUP_UDP
+        | H::SK_FULLSOCK
+        | H::TCP_SOCK
+        | H::GET_LISTENER_SOCK
+        | H::SKC_LOOKUP_TCP
+        | H::SK_STORAGE_GET
+        | H::INODE_STORAGE_GET
+        | H::TASK_STORAGE_GET
+        | H::CGRP_STORAGE_GET => Value::OrNull { call, is_tracked: true, may_be_elided: false },
+        H::MAP_LOOKUP_PERCPU_ELEM => Value::OrNull { call, is_tracked: true, may_be_elided },
+        // Of a map of maps, the result is a map.
+        H::MAP_LOOKUP_ELEM => Value::OrNull { call, is_tracked: false, may_be_elided },
+        // Other pointers that may be null.
+        H::RINGBUF_RESERVE
+        | H::SKC_TO_TCP6_SOCK
+        | H::SKC_TO_TCP_SOCK
+        | H::SKC_TO_TCP_TIMEWAIT_SOCK
+        | H::SKC_TO_TCP_REQUEST_SOCK
+        | H::SKC_TO_UDP6_SOCK
+        | H::PER_CPU_PTR
+        | H::SOCK_FROM_FILE
+        | H::SKC_TO_UNIX_SOCK
+        | H::KPTR_XCHG
+        | H::SKC_TO_MPTCP_SOCK
+        | H::DYNPTR_DATA => Value::OrNull { call, is_tracked: false, may_be_elided: false },
+        H::GET_LOCAL_STORAGE | H::THIS_CPU_PTR | H::GET_CURRENT_TASK_BTF | H::TASK_PT_REGS => {
+            Value::Pointer { is_tracked: false }
         }
-        195 => Value::OrNull { call, is_tracked: true, may_be_elided },
-        1 => Value::OrNull { call, is_tracked: false, may_be_elided },
-        // Other pointers that may be null: ringbuf_reserve, skc_to_*, per_cpu_ptr, sock_from_file, kptr_xchg, dynptr_data.
-        131 | 136..=140 | 153 | 162 | 178 | 194 | 196 | 203 => {
-            Value::OrNull { call, is_tracked: false, may_be_elided: false }
-        }
-        // get_local_storage, this_cpu_ptr, get_current_task_btf, task_pt_regs.
-        81 | 154 | 158 | 175 => Value::Pointer { is_tracked: false },
         // The verifier knows the range of sizes (`do_refine_retval_range`): zero and errors are among them.
-        45 | 67 | 114 | 115 | 141 => {
+        H::PROBE_READ_STR
+        | H::GET_STACK
+        | H::PROBE_READ_USER_STR
+        | H::PROBE_READ_KERNEL_STR
+        | H::GET_TASK_STACK => {
             let errors = Interval::new(4095_u64.wrapping_neg(), 0);
             Value::Scalar(Scalar::new(Interval::FULL, Possible::Range(errors)))
         }
-        // get_smp_processor_id, loop.
-        8 | 181 => Value::Scalar(Scalar::new(Interval::FULL, Possible::single(0))),
+        H::GET_SMP_PROCESSOR_ID | H::LOOP => Value::Scalar(Scalar::new(Interval::FULL, Possible::single(0))),
         _ => Value::Scalar(Scalar::UNBOUNDED),
     }
 }

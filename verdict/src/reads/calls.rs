@@ -11,26 +11,30 @@ use super::{
     trace::Trace,
 };
 use crate::kernel::FieldFunction;
-use core_relo::insn::Insn;
+use core_relo::insn::{Helper, Insn};
 use core_relo_object::{ExternIndex, helper_maps::map_argument, link::RefTarget};
 
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
-const PROBE_READS: [i32; 2] = [4, 113];
+const PROBE_READS: [Helper; 2] = [Helper::PROBE_READ, Helper::PROBE_READ_KERNEL];
 
-/// The helper `bpf_get_stack`.
-const GET_STACK: u32 = 67;
-
-/// The helpers that return the address of a map's value: `bpf_map_lookup_elem`, `bpf_get_local_storage`, `bpf_sk_storage_get`,
-/// `bpf_inode_storage_get`, `bpf_task_storage_get`, `bpf_map_lookup_percpu_elem` and `bpf_cgrp_storage_get`.
-const VALUE_LOOKUPS: [u32; 7] = [1, 81, 107, 145, 156, 195, 210];
+/// The helpers that return the address of a map's value.
+const VALUE_LOOKUPS: [Helper; 7] = [
+    Helper::MAP_LOOKUP_ELEM,
+    Helper::GET_LOCAL_STORAGE,
+    Helper::SK_STORAGE_GET,
+    Helper::INODE_STORAGE_GET,
+    Helper::TASK_STORAGE_GET,
+    Helper::MAP_LOOKUP_PERCPU_ELEM,
+    Helper::CGRP_STORAGE_GET,
+];
 
 impl<O: TracedObject> Trace<'_, O> {
     /// Adds the uses of maps by the call of a helper. Returns the value that the call returns.
-    fn call_with_map(&mut self, at: u32, helper: u32, state: &State) -> Value {
+    fn call_with_map(&mut self, at: u32, helper: Helper, state: &State) -> Value {
         for register in written_arguments(helper) {
             self.use_element(at, state.get(*register), MapAccess::Store);
         }
-        if helper == GET_STACK {
+        if helper == Helper::GET_STACK {
             self.use_element(at, state.get(2), MapAccess::StackBuffer);
         }
         for register in read_arguments(helper) {
@@ -57,16 +61,17 @@ impl<O: TracedObject> Trace<'_, O> {
                 state.weaken_stack();
             }
         }
-        let is_probe_read = insn.src == 0 && PROBE_READS.contains(&insn.imm);
+        let is_probe_read = insn.src == 0 && PROBE_READS.contains(&Helper::of_call(insn.imm));
         let read = match (state.get(1), state.get(2), state.get(3)) {
             (Value::Stack(offset), Value::Constant(bytes), Value::FieldAddress(record)) if is_probe_read => {
                 u32::try_from(bytes).ok().map(|bytes| (offset, bytes, record))
             }
             _ => None,
         };
-        let result = match insn.imm.try_into() {
-            Ok(helper) if insn.code == CALL_CODE && insn.src == 0 => self.call_with_map(at, helper, state),
-            _ => Value::Unknown,
+        let result = if insn.code == CALL_CODE && insn.src == 0 {
+            self.call_with_map(at, Helper::of_call(insn.imm), state)
+        } else {
+            Value::Unknown
         };
         if let Some(called) = self.called_extern(at, insn) {
             self.call_kfunc(at, called, state);

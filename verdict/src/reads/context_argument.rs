@@ -2,13 +2,14 @@
 
 use super::state::Value;
 use crate::kernel::PassedValue;
+use core_relo::insn::Helper;
 use core_relo_object::ExternIndex;
 
 /// A function whose parameter may be the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContextCallee {
     /// A helper of [`takes_context`].
-    Helper(u32),
+    Helper(Helper),
     /// A kernel function.
     Kfunc(ExternIndex),
     /// A parameter of a global function of the object, by its first instruction.
@@ -44,39 +45,87 @@ pub(super) const fn passed_value(value: Value) -> Option<PassedValue> {
 /// Observed on 5.10, 6.1, 6.12, 6.18 and 7.2 with an address on the stack, for each helper and program type. Left out are helpers that
 /// take another type in some programs, such as `bpf_get_socket_cookie` and `bpf_setsockopt`, and `bpf_get_netns_cookie`, which also takes
 /// null.
-pub(super) const fn takes_context(helper: u32) -> bool {
+pub(super) const fn takes_context(helper: Helper) -> bool {
+    use Helper as H;
     matches!(
         helper,
-        9..=13
-            | 18..=21
-            | 24..=27
-            | 29..=34
-            | 38..=41
-            | 43
-            | 44
-            | 47
-            | 48
-            | 50
-            | 52..=54
-            | 56
-            | 59..=76
-            | 79
-            | 82..=85
-            | 90
-            | 91
-            | 97
-            | 99
-            | 101..=104
-            | 119
-            | 124
-            | 135
-            | 142..=144
-            | 151
-            | 163
-            | 173
-            | 174
-            | 188..=190
-            | 192
+        H::SKB_STORE_BYTES
+            | H::L3_CSUM_REPLACE
+            | H::L4_CSUM_REPLACE
+            | H::TAIL_CALL
+            | H::CLONE_REDIRECT
+            | H::SKB_VLAN_PUSH
+            | H::SKB_VLAN_POP
+            | H::SKB_GET_TUNNEL_KEY
+            | H::SKB_SET_TUNNEL_KEY
+            | H::GET_ROUTE_REALM
+            | H::PERF_EVENT_OUTPUT
+            | H::SKB_LOAD_BYTES
+            | H::GET_STACKID
+            | H::SKB_GET_TUNNEL_OPT
+            | H::SKB_SET_TUNNEL_OPT
+            | H::SKB_CHANGE_PROTO
+            | H::SKB_CHANGE_TYPE
+            | H::SKB_UNDER_CGROUP
+            | H::GET_HASH_RECALC
+            | H::SKB_CHANGE_TAIL
+            | H::SKB_PULL_DATA
+            | H::CSUM_UPDATE
+            | H::SET_HASH_INVALID
+            | H::SKB_CHANGE_HEAD
+            | H::XDP_ADJUST_HEAD
+            | H::GET_SOCKET_UID
+            | H::SET_HASH
+            | H::SKB_ADJUST_ROOM
+            | H::SK_REDIRECT_MAP
+            | H::SOCK_MAP_UPDATE
+            | H::XDP_ADJUST_META
+            | H::PERF_PROG_READ_VALUE
+            | H::SOCK_OPS_CB_FLAGS_SET
+            | H::MSG_REDIRECT_MAP
+            | H::MSG_APPLY_BYTES
+            | H::MSG_CORK_BYTES
+            | H::MSG_PULL_DATA
+            | H::BIND
+            | H::XDP_ADJUST_TAIL
+            | H::SKB_GET_XFRM_STATE
+            | H::GET_STACK
+            | H::SKB_LOAD_BYTES_RELATIVE
+            | H::FIB_LOOKUP
+            | H::SOCK_HASH_UPDATE
+            | H::MSG_REDIRECT_HASH
+            | H::SK_REDIRECT_HASH
+            | H::LWT_PUSH_ENCAP
+            | H::LWT_SEG6_STORE_BYTES
+            | H::LWT_SEG6_ADJUST_SRH
+            | H::LWT_SEG6_ACTION
+            | H::SKB_CGROUP_ID
+            | H::SK_SELECT_REUSEPORT
+            | H::SKB_ANCESTOR_CGROUP_ID
+            | H::SK_LOOKUP_TCP
+            | H::SK_LOOKUP_UDP
+            | H::MSG_PUSH_DATA
+            | H::MSG_POP_DATA
+            | H::SKB_ECN_SET_CE
+            | H::SKC_LOOKUP_TCP
+            | H::SYSCTL_GET_NAME
+            | H::SYSCTL_GET_CURRENT_VALUE
+            | H::SYSCTL_GET_NEW_VALUE
+            | H::SYSCTL_SET_NEW_VALUE
+            | H::READ_BRANCH_RECORDS
+            | H::SK_ASSIGN
+            | H::CSUM_LEVEL
+            | H::LOAD_HDR_OPT
+            | H::STORE_HDR_OPT
+            | H::RESERVE_HDR_OPT
+            | H::SKB_CGROUP_CLASSID
+            | H::CHECK_MTU
+            | H::GET_FUNC_IP
+            | H::GET_ATTACH_COOKIE
+            | H::XDP_GET_BUFF_LEN
+            | H::XDP_LOAD_BYTES
+            | H::XDP_STORE_BYTES
+            | H::SKB_SET_TSTAMP
     )
 }
 
@@ -94,29 +143,4 @@ pub(crate) fn kfunc_takes_context(name: &[u8]) -> bool {
             | b"bpf_xdp_ct_alloc"
             | b"bpf_xdp_ct_lookup"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::takes_context;
-    use core_relo::insn::helper_name;
-
-    /// Protects the numbers of the helpers.
-    #[test]
-    fn helpers_that_take_the_context_are_those_that_were_observed() {
-        let names = (1..=250).filter(|helper| takes_context(*helper));
-        let names: Vec<_> = names.map(|helper| helper_name(helper).expect("a helper")).collect();
-        let expected = "skb_store_bytes l3_csum_replace l4_csum_replace tail_call clone_redirect skb_vlan_push skb_vlan_pop \
-            skb_get_tunnel_key skb_set_tunnel_key get_route_realm perf_event_output skb_load_bytes get_stackid skb_get_tunnel_opt \
-            skb_set_tunnel_opt skb_change_proto skb_change_type skb_under_cgroup get_hash_recalc skb_change_tail skb_pull_data \
-            csum_update set_hash_invalid skb_change_head xdp_adjust_head get_socket_uid set_hash skb_adjust_room sk_redirect_map \
-            sock_map_update xdp_adjust_meta perf_prog_read_value sock_ops_cb_flags_set msg_redirect_map msg_apply_bytes \
-            msg_cork_bytes msg_pull_data bind xdp_adjust_tail skb_get_xfrm_state get_stack skb_load_bytes_relative fib_lookup \
-            sock_hash_update msg_redirect_hash sk_redirect_hash lwt_push_encap lwt_seg6_store_bytes lwt_seg6_adjust_srh \
-            lwt_seg6_action skb_cgroup_id sk_select_reuseport skb_ancestor_cgroup_id sk_lookup_tcp sk_lookup_udp msg_push_data \
-            msg_pop_data skb_ecn_set_ce skc_lookup_tcp sysctl_get_name sysctl_get_current_value sysctl_get_new_value \
-            sysctl_set_new_value read_branch_records sk_assign csum_level load_hdr_opt store_hdr_opt reserve_hdr_opt \
-            skb_cgroup_classid check_mtu get_func_ip get_attach_cookie xdp_get_buff_len xdp_load_bytes xdp_store_bytes skb_set_tstamp";
-        assert_eq!(names.join(" "), expected);
-    }
 }

@@ -1,6 +1,7 @@
 //! A use of a map by an instruction.
 
 use crate::kernel::FieldFunction;
+use core_relo::insn::Helper;
 use core_relo_object::MapIndex;
 
 /// A use of a map by an instruction, whichever path leads there.
@@ -18,7 +19,7 @@ pub(crate) struct TracedMapUse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MapAccess {
     /// It calls this helper with the map.
-    Call(u32),
+    Call(Helper),
     /// It calls this function with the address of a special field in a value of the map.
     CallWithField(FieldFunction),
     /// It passes the address of a value of the map to a global function.

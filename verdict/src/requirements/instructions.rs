@@ -5,7 +5,7 @@ use crate::{
     kernel::{InsnFeature, SleepableCode},
     linked_code::is_function_address,
 };
-use core_relo::insn::{Class, Insn, POISON_IMM};
+use core_relo::insn::{Class, Helper, Insn, POISON_IMM};
 use core_relo_object::object::SecDef;
 
 /// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
@@ -18,9 +18,6 @@ const BYTE_ORDER: u8 = 0xd0;
 /// The register of arguments on the stack (kernel: `BPF_REG_PARAMS`).
 pub(super) const STACK_ARGUMENTS: u8 = 11;
 
-/// The number of the helper `bpf_tail_call`.
-const TAIL_CALL: i32 = 12;
-
 /// The opcodes of calls, and of the end of a function.
 const CALL: u8 = 0x85;
 const CALL_REGISTER: u8 = 0x8d;
@@ -28,7 +25,7 @@ const EXIT: u8 = 0x95;
 
 /// Returns whether an instruction calls `bpf_tail_call`.
 pub(super) const fn is_tail_call(insn: Insn) -> bool {
-    insn.code == CALL && insn.src == 0 && insn.imm == TAIL_CALL
+    insn.code == CALL && insn.src == 0 && matches!(Helper::of_call(insn.imm), Helper::TAIL_CALL)
 }
 
 /// Returns the requirements of an instruction, if older kernels do not know it.
@@ -62,9 +59,8 @@ pub(super) fn old_feature(insn: Insn) -> Option<InsnFeature> {
 
 fn need_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCode) -> Option<Need> {
     if insn.code == CALL && insn.src == 0 {
-        let number = insn.imm.cast_unsigned();
         return (insn.imm != POISON_IMM).then(|| Need::Helper {
-            number,
+            helper: Helper::of_call(insn.imm),
             program_type: def.map(|def| def.program_type),
             attach_type: def.and_then(|def| def.attach_type),
             sleepable,
@@ -199,7 +195,7 @@ mod tests {
         assert_eq!(
             need_of(insn(CALL, 0, 0, 181), None, SleepableCode::None),
             Some(Need::Helper {
-                number: 181,
+                helper: Helper::LOOP,
                 program_type: None,
                 attach_type: None,
                 sleepable: SleepableCode::None

@@ -1,5 +1,6 @@
 //! The license of an object. The kernel keeps some functions for programs with a license that is compatible with the GPL.
 
+use core_relo::insn::Helper;
 use core_relo_object::object::ProgramType;
 
 /// A part of a program that needs a GPL-compatible license.
@@ -7,7 +8,7 @@ use core_relo_object::object::ProgramType;
 #[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
 pub enum LicenseUse {
     /// The call of a helper, by number.
-    Helper(u32),
+    Helper(Helper),
     /// The call of a kfunc, by name.
     Kfunc(Box<[u8]>),
     /// Any program of a type.
@@ -23,21 +24,19 @@ const GPL_COMPATIBLE: [&[u8]; 6] =
 const GPL_HELPERS: [u64; 4] =
     [0x0580_2018_0240_0050, 0xc28f_c010_0000_0028, 0x8003_be28_4040_0000, 0x0000_0000_0000_f000];
 
-/// `bpf_get_stackid`, which programs of perf events call with any license.
-const GET_STACKID: u32 = 27;
-
 /// Returns whether the kernel takes a license for GPL-compatible. An object without a license has none.
 pub(super) fn is_gpl_compatible(license: Option<&[u8]>) -> bool {
     license.is_some_and(|license| GPL_COMPATIBLE.contains(&license))
 }
 
 /// Returns whether only GPL-compatible programs may call a helper.
-pub(super) fn is_gpl_helper(helper: u32, program_type: Option<ProgramType>) -> bool {
-    if helper == GET_STACKID {
+pub(super) fn is_gpl_helper(helper: Helper, program_type: Option<ProgramType>) -> bool {
+    // Programs of perf events call it with any license.
+    if helper == Helper::GET_STACKID {
         return program_type.is_some_and(|program_type| program_type != ProgramType::PerfEvent);
     }
-    let word = helper.checked_div(64).and_then(|word| GPL_HELPERS.get(usize::try_from(word).ok()?));
-    word.is_some_and(|word| word & (1 << (helper % 64)) != 0)
+    let word = helper.0.checked_div(64).and_then(|word| GPL_HELPERS.get(usize::try_from(word).ok()?));
+    word.is_some_and(|word| word & (1 << (helper.0 % 64)) != 0)
 }
 
 /// Returns whether only GPL-compatible programs of a type load (kernel: `bpf_lsm_verify_prog`, `check_struct_ops_btf_id`).
@@ -48,7 +47,6 @@ pub(super) const fn is_gpl_program_type(program_type: ProgramType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_relo::insn::helper_name;
 
     #[test]
     fn licenses() {
@@ -60,7 +58,8 @@ mod tests {
 
     #[test]
     fn helpers_of_gpl_programs() {
-        let names = (0..256).filter(|helper| is_gpl_helper(*helper, None)).filter_map(helper_name);
+        let names =
+            (0..256).map(Helper).filter(|helper| is_gpl_helper(*helper, None)).filter_map(Helper::name);
         let names: Vec<_> = names.collect();
         for name in
             ["trace_printk", "probe_read_kernel", "perf_event_output", "override_return", "seq_printf"]
@@ -70,7 +69,7 @@ mod tests {
         for name in ["map_lookup_elem", "ktime_get_ns", "redirect", "loop", "ringbuf_reserve"] {
             assert!(!names.contains(&name), "{name}: {names:?}");
         }
-        assert!(is_gpl_helper(GET_STACKID, Some(ProgramType::Kprobe)));
-        assert!(!is_gpl_helper(GET_STACKID, Some(ProgramType::PerfEvent)));
+        assert!(is_gpl_helper(Helper::GET_STACKID, Some(ProgramType::Kprobe)));
+        assert!(!is_gpl_helper(Helper::GET_STACKID, Some(ProgramType::PerfEvent)));
     }
 }

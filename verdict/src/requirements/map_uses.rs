@@ -11,16 +11,13 @@ use crate::{
     linked_code::usize_of,
     reads::{MapAccess, TracedMapUse},
 };
-use core_relo::insn::Class;
+use core_relo::insn::{Class, Helper};
 use core_relo_object::{
     MapIndex,
     link::{LinkedProgram, RefTarget},
     object::{AttachType, MapType, ProgramType, SecDef},
 };
 use hashbrown::HashSet;
-
-/// The number of `bpf_spin_unlock`.
-const SPIN_UNLOCK: u32 = 94;
 
 /// The instructions before a call among which the load of its argument is searched for.
 const LOADS_BEFORE_CALL: usize = 16;
@@ -123,7 +120,7 @@ pub(super) fn map_use_sites(
 /// Returns the load of the lock's address after which a program releases the lock: the last instruction that writes to the register of the
 /// argument, without a call or a jump in between. Kernels before 6.2 take each load for another lock (kernel: `process_spin_lock`).
 fn reloaded_lock(code: &LinkedProgram, call: u32, function: FieldFunction) -> Option<u32> {
-    if function.callee != FieldCallee::Helper(SPIN_UNLOCK) {
+    if function.callee != FieldCallee::Helper(Helper::SPIN_UNLOCK) {
         return None;
     }
     // The second half of a load has no opcode, and no register.
@@ -187,13 +184,15 @@ fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
 
 /// Returns whether a helper changes a map of sockets that programs of the type do not change (kernel: `may_update_sockmap`). An extension
 /// may do what the program that it extends may do.
-fn refuses_sockets(helper: u32, map_type: MapType, def: &SecDef) -> bool {
+fn refuses_sockets(helper: Helper, map_type: MapType, def: &SecDef) -> bool {
     use ProgramType as P;
     matches!(map_type, MapType::Sockmap | MapType::Sockhash)
         && match (helper, def.program_type) {
-            (MapUse::DELETE, P::SockOps) => false,
-            (MapUse::UPDATE | MapUse::DELETE, P::Tracing) => def.attach_type != Some(AttachType::TraceIter),
-            (MapUse::UPDATE | MapUse::DELETE, program_type) => !matches!(
+            (Helper::MAP_DELETE_ELEM, P::SockOps) => false,
+            (Helper::MAP_UPDATE_ELEM | Helper::MAP_DELETE_ELEM, P::Tracing) => {
+                def.attach_type != Some(AttachType::TraceIter)
+            }
+            (Helper::MAP_UPDATE_ELEM | Helper::MAP_DELETE_ELEM, program_type) => !matches!(
                 program_type,
                 P::SocketFilter
                     | P::SchedCls
@@ -209,12 +208,9 @@ fn refuses_sockets(helper: u32, map_type: MapType, def: &SecDef) -> bool {
 }
 
 /// Returns whether a helper changes the elements of a map (kernel: `record_func_map`).
-const fn changes_elements(helper: u32) -> bool {
-    const UPDATE: u32 = 2;
-    const DELETE: u32 = 3;
-    const PUSH: u32 = 87;
-    const POP: u32 = 88;
-    matches!(helper, UPDATE | DELETE | PUSH | POP)
+const fn changes_elements(helper: Helper) -> bool {
+    use Helper as H;
+    matches!(helper, H::MAP_UPDATE_ELEM | H::MAP_DELETE_ELEM | H::MAP_PUSH_ELEM | H::MAP_POP_ELEM)
 }
 
 /// Returns whether programs have addresses in the values of maps of a type.

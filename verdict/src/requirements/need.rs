@@ -7,6 +7,7 @@ use crate::kernel::{
 };
 use alloc::collections::BTreeSet;
 use core_relo::btf::{Btf, Kind};
+use core_relo::insn::Helper;
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use hashbrown::HashMap;
 
@@ -16,8 +17,8 @@ use hashbrown::HashMap;
 pub enum Need {
     /// A helper that programs of a type call.
     Helper {
-        /// The helper's number (`enum bpf_func_id`).
-        number: u32,
+        /// The helper.
+        helper: Helper,
         /// The type of the program; `None` if user space sets the type.
         program_type: Option<ProgramType>,
         /// The expected attach type of the program; `None` if the type has none.
@@ -125,7 +126,7 @@ impl Need {
     pub fn text(&self) -> String {
         let name = |bytes: &[u8]| core_relo::explain::text(core_relo::Name::new(bytes).shortened());
         match self {
-            Self::Helper { number, .. } => helper_text(*number),
+            Self::Helper { helper, .. } => helper_text(*helper),
             Self::Kfunc(kfunc) | Self::KfuncCall { name: kfunc, .. } => format!("kfunc {}", name(kfunc)),
             Self::Symbol(symbol) => format!("kernel symbol {}", name(symbol)),
             Self::Variable(variable) => format!("kernel variable {}", name(variable)),
@@ -156,8 +157,8 @@ impl Need {
                 format!("function `{}` in the error injection list", name(function.as_bytes()))
             }
             Self::StructOps(table) => format!("struct_ops {}", name(table)),
-            Self::License(LicenseUse::Helper(number)) => {
-                format!("GPL-compatible license for {}", helper_text(*number))
+            Self::License(LicenseUse::Helper(helper)) => {
+                format!("GPL-compatible license for {}", helper_text(*helper))
             }
             Self::License(LicenseUse::Kfunc(kfunc)) => {
                 format!("GPL-compatible license for kfunc {}", name(kfunc))
@@ -216,10 +217,10 @@ fn map_use_text(map_use: MapUse) -> String {
 }
 
 /// Returns a helper as a noun phrase.
-pub(crate) fn helper_text(number: u32) -> String {
-    match core_relo::insn::helper_name(number) {
+pub(crate) fn helper_text(helper: Helper) -> String {
+    match helper.name() {
         Some(name) => format!("helper bpf_{name}"),
-        None => format!("helper {number}"),
+        None => format!("helper {}", helper.0),
     }
 }
 

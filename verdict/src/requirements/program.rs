@@ -402,8 +402,8 @@ fn add_license_sites(sites: &mut Vec<Site>, def: Option<&SecDef>, table: &mut Ne
     let mut added = Vec::new();
     for site in sites.iter() {
         let license_use = match table.get(site.need) {
-            Some(Need::Helper { number, .. }) if is_gpl_helper(*number, program_type) => {
-                LicenseUse::Helper(*number)
+            Some(Need::Helper { helper, .. }) if is_gpl_helper(*helper, program_type) => {
+                LicenseUse::Helper(*helper)
             }
             Some(Need::KfuncCall { name, .. }) => LicenseUse::Kfunc(name.clone()),
             _ => continue,

@@ -1,7 +1,7 @@
 //! The features that the command answers: their sections and names.
 
 use crate::{args::feature::Section, describe::short_type_name};
-use core_relo::insn::helper_name;
+use core_relo::insn::Helper;
 use core_relo::sort::sort_by_key;
 use core_relo_loader::{
     features::Feature,
@@ -111,7 +111,7 @@ pub(super) fn entries() -> Vec<Entry> {
     for ty in MapType::ALL.iter().filter(|ty| ty.number() != 0) {
         add(Section::MapTypes, &short_type_name(ty.name()), Subject::MapType(*ty));
     }
-    for (number, name) in (1..).map_while(|number| Some((number, helper_name(number)?))) {
+    for (number, name) in (1..).map_while(|number| Some((number, Helper(number).name()?))) {
         add(Section::Helpers, &format!("bpf_{name}"), Subject::Helper(number));
     }
     for ty in AttachType::ALL {

@@ -6,6 +6,7 @@ use super::{
     system,
 };
 use crate::describe::short_type_name;
+use core_relo::insn::Helper;
 use core_relo_loader::{
     features::{ProbeError, ProbeResult, Prober},
     object::ProgramType,
@@ -113,18 +114,22 @@ impl<'k> AnswerSource<'k> {
         let answer = self.calls(&|ty| {
             self.probe_or(&|prober| prober.helper(ty, number), &|facts| {
                 let sleepable = if may_sleep(facts, ty) { SleepableCode::All } else { SleepableCode::None };
-                let call =
-                    HelperCall { helper: number, program_type: Some(ty), attach_type: None, sleepable };
+                let call = HelperCall {
+                    helper: Helper(number),
+                    program_type: Some(ty),
+                    attach_type: None,
+                    sleepable,
+                };
                 answer_helper_call(facts, call)
             })
         });
         match self.facts {
             // A helper that the kernel lacks, or that lockdown closes, whatever the program types.
             Some(facts)
-                if !facts.helper(number).is_present()
-                    && (self.prober.is_none() || facts.lockdown_of_helper(number).is_some()) =>
+                if !facts.helper(Helper(number)).is_present()
+                    && (self.prober.is_none() || facts.lockdown_of_helper(Helper(number)).is_some()) =>
             {
-                FeatureAnswer { callers: answer.callers, ..facts.helper(number).into() }
+                FeatureAnswer { callers: answer.callers, ..facts.helper(Helper(number)).into() }
             }
             _ => answer,
         }

@@ -1,15 +1,15 @@
 //! The names in requirements.
 
-use core_relo::{Name, explain, insn::helper_name};
+use core_relo::{Name, explain};
 use core_relo_verdict::requirements::Need;
 
 /// Returns the name in a requirement.
 pub(super) fn need_name(need: &Need) -> String {
     let name = |bytes: &[u8]| explain::text(Name::new(bytes).shortened());
     match need {
-        Need::Helper { number, .. } => match helper_name(*number) {
+        Need::Helper { helper, .. } => match helper.name() {
             Some(name) => format!("bpf_{name}"),
-            None => format!("unknown({number})"),
+            None => format!("unknown({})", helper.0),
         },
         Need::Kfunc(bytes)
         | Need::KfuncCall { name: bytes, .. }

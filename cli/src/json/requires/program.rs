@@ -130,8 +130,8 @@ impl<'a> ProgramFacts<'a> {
             _ => None,
         });
         let helper = |(need, uses)| {
-            let Some(Need::Helper { number, .. }) = self.table.get(need) else { return None };
-            let program_types = helper_program_types(*number).iter().map(|known| known.name()).collect();
+            let Some(Need::Helper { helper, .. }) = self.table.get(need) else { return None };
+            let program_types = helper_program_types(*helper).iter().map(|known| known.name()).collect();
             Some(HelperJson { uses, program_types })
         };
         uses.into_iter().filter_map(helper).collect()

@@ -29,7 +29,11 @@ use crate::{
     },
     object::{AttachType, Object, Program, ProgramType, SecDef, find_foreign_section},
 };
-use core_relo::{Endian, btf::Editor, insn::Insn};
+use core_relo::{
+    Endian,
+    btf::Editor,
+    insn::{Helper, Insn},
+};
 
 /// The planner of an object's programs.
 pub(in crate::load_plan) struct ProgramPlanner<'p, 'o, 'd> {
@@ -245,14 +249,25 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
     /// Replaces calls of `bpf_probe_read_{kernel,user}{,_str}` by `bpf_probe_read{,_str}` for kernels that lack these helpers
     /// (libbpf: `bpf_object__sanitize_prog`).
     fn replace_probe_read_helpers(&self, insns: &mut [Insn]) {
-        const PROBE_READ: i32 = 4;
-        const PROBE_READ_STR: i32 = 45;
-        let is_helper = |i: &Insn| i.code == 0x85 && i.src == 0 && i.dst == 0 && matches!(i.imm, 112..=115);
-        if !insns.iter().any(is_helper) || self.kernel.features.has(Feature::ProbeReadKernel) {
+        let older = |insn: &Insn| {
+            let is_call = insn.code == 0x85 && insn.src == 0 && insn.dst == 0;
+            match Helper::of_call(insn.imm) {
+                Helper::PROBE_READ_USER | Helper::PROBE_READ_KERNEL if is_call => Some(Helper::PROBE_READ),
+                Helper::PROBE_READ_USER_STR | Helper::PROBE_READ_KERNEL_STR if is_call => {
+                    Some(Helper::PROBE_READ_STR)
+                }
+                _ => None,
+            }
+        };
+        if !insns.iter().any(|insn| older(insn).is_some())
+            || self.kernel.features.has(Feature::ProbeReadKernel)
+        {
             return;
         }
-        for insn in insns.iter_mut().filter(|i| is_helper(i)) {
-            insn.imm = if matches!(insn.imm, 112 | 113) { PROBE_READ } else { PROBE_READ_STR };
+        for insn in insns {
+            if let Some(helper) = older(insn) {
+                insn.imm = helper.0.cast_signed();
+            }
         }
     }
 }
