@@ -7,30 +7,30 @@ use crate::{
         gen_loader,
     },
     console::{Console, ExitStatus},
+    error::BadInput,
     format::Format,
-    input::{
-        image_facts::WantedFacts,
-        kernel::{args::KernelArgs, selection::Selection},
-    },
+    input::kernel_args::KernelArgs,
     json::{btf_type::TypeJson, value::value_to_json as to_json},
     policy::ConfigArgs,
     text::printer::Printer,
 };
 use core_relo::btf::{Type, Value};
+use core_relo_kernels::{KernelSelection, Note, WantedFacts};
 use std::{io, ops::ControlFlow, path::Path};
 
 /// Reads the kernels in a file, as `check --btf PATH --max-bytes N` does. Returns the size of each kernel's BTF in bytes, or the error
 /// message. A file whose name ends in `.tar` is an archive.
 pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     let args = KernelArgs { btf: vec![path.to_owned()], max_bytes: Some(max_bytes), ..KernelArgs::default() };
-    let selection = Selection::new(&args);
-    let mut found: Vec<_> = selection.bad.iter().map(|source| Err(source.bad.to_string())).collect();
+    let selection = KernelSelection::new(&args.paths());
+    let mut found: Vec<_> =
+        selection.errors.iter().map(|error| Err(BadInput::from(error).to_string())).collect();
     for source in &selection.sources {
         let wanted = WantedFacts { version_and_kconfig: true, symbols: true };
-        let _note: Option<String> = selection.visit_images(source, &|_| true, &mut |_, image| {
+        let _note: Option<Note> = selection.visit_images(source, &|_| true, &mut |_, image| {
             let kernel = image.and_then(|image| image.parse_with_facts(wanted));
             let size = kernel.map(|kernel| kernel.target.vmlinux().btf.as_bytes().len());
-            found.push(size.map_err(|bad| bad.to_string()));
+            found.push(size.map_err(|error| BadInput::from(error).to_string()));
             ControlFlow::Continue(())
         });
     }

@@ -66,6 +66,7 @@ pub fn main() -> ExitCode {
         diagnostics::report(&e.into());
         return ExitStatus::Error.into();
     }
+    core_relo_kernels::stream::interrupt_waits(signals::has_arrived);
     match dispatch::run(&args, None) {
         Ok(exit) => exit.into(),
         Err(e) => {

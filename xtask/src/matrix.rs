@@ -13,13 +13,14 @@ use crate::system::{
 use crate::unprivileged;
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "core-relo-btf",
     "core-relo",
     "core-relo-object",
     "core-relo-verdict",
     "core-relo-dwarf",
     "core-relo-loader",
+    "core-relo-kernels",
     "core-relo-vm",
     "core-relo-build",
     "core-relo-cli",

@@ -13,7 +13,7 @@ use crate::{
     },
     format::Format,
     glob::Glob,
-    input::kernel::args::KernelArgs,
+    input::kernel_args::KernelArgs,
     kernel_objects::select::{ObjectSelection, Selector},
 };
 use clap::{Args, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};

@@ -3,7 +3,7 @@
 use crate::{
     args::{loader::LoaderArgs, relocate::EvidenceArgs},
     format::Format,
-    input::kernel::args::KernelArgs,
+    input::kernel_args::KernelArgs,
 };
 use clap::{Args, ValueEnum, ValueHint};
 use core_relo_verdict::kernel::KernelVersion;

@@ -10,7 +10,7 @@ use crate::{
     settings::SettingsArgs,
 };
 use crate::{
-    input::kernel::args::KernelArgs,
+    input::kernel_args::KernelArgs,
     output::{OutputKind, OutputPath},
 };
 use clap::{Args, ValueHint};

@@ -3,10 +3,11 @@
 use super::stats::ProgramStats;
 use crate::{
     error::{BadInput, CommandResult},
-    input::{file, limits::MAX_BUDGET_BYTES},
+    input::limits::MAX_BUDGET_BYTES,
     output::{self, OutputPath},
     text::json_lines::JsonLines,
 };
+use core_relo_kernels::file;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, btree_map::Entry},

@@ -7,15 +7,13 @@ use crate::{
     console::{Console, ExitStatus},
     error::CommandResult,
     format::Format,
-    input::{
-        kernel::{selection::Selection, source::KernelSource},
-        object::ObjectFile,
-    },
+    input::object::ObjectFile,
     text::{
         line::Line,
         style::{BOLD, DIM},
     },
 };
+use core_relo_kernels::{KernelSelection, KernelSource};
 use std::io;
 
 const OBJECT: (&str, &[u8]) = ("exec.bpf.o", include_bytes!("../../demo/exec.bpf.o"));
@@ -39,7 +37,7 @@ pub(crate) fn run(console: &mut Console<'_>) -> CommandResult {
 fn show(console: &mut Console<'_>) -> CommandResult {
     let object = || vec![ObjectFile::embedded(OBJECT.0, OBJECT.1)];
     let kernels = KERNELS.map(|(name, bytes)| KernelSource::Embedded { name, bytes });
-    let select = |sources: &[KernelSource]| Selection { sources: sources.to_vec(), ..Selection::default() };
+    let select = |sources: &[KernelSource]| KernelSelection::from_sources(sources.to_vec());
     print(console, "An object for process monitoring, against four kernels and the one running here:")?;
     print(console, "")?;
     print_command(

@@ -10,10 +10,7 @@ use crate::{
     describe,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::{
-        kernel::{image::read_kernel, parsed::Kernel, selection::Selection},
-        object::ObjectFile,
-    },
+    input::object::ObjectFile,
     json::check::Unresolved,
     output,
     plan_error::ZERO_EXTEND_HELP,
@@ -21,6 +18,7 @@ use crate::{
     text::{line::Line, style},
 };
 use core_relo::{Plan, plan::PlannedReloc};
+use core_relo_kernels::{Kernel, KernelSelection};
 use core_relo_loader::{
     load_plan::Settings,
     object::{CoreRecords, Object},
@@ -59,13 +57,13 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> CommandResult 
 
 /// Reads the kernel to patch for. Returns `None` if the sources are bad input that was reported.
 fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> CommandResult<Option<Kernel>> {
-    let selection = Selection::new(&args.kernels);
+    let selection = KernelSelection::new(&args.kernels.paths());
     report_selection(console, &selection)?;
     let files = selection.files().chain(args.kernels.base.as_deref());
     output::refuse_inputs(files, &args.output, "give the object a name of its own with -o")?;
     match &*selection.sources {
         [] => Ok(None),
-        [source] => Ok(Some(read_kernel(source, &selection.modules, selection.limits)?)),
+        [source] => Ok(Some(Kernel::read(source, &selection.modules, selection.limits)?)),
         sources => {
             let what = format!(
                 "an object is patched for one kernel: {} files are selected, expected 1",

@@ -7,9 +7,9 @@ use crate::{
     describe,
     error::{BadInput, CommandResult},
     input::{
-        directory,
-        kernel::{args::KernelArgs, image::KernelImage, parsed::Kernel, selection::Selection},
+        kernel_args::KernelArgs,
         object::{ObjectBudget, ObjectFile},
+        object_paths,
     },
     policy::{Config, ConfigArgs, ProjectLoad},
     settings::{AppliedSettings, ObjectNames, SettingsArgs, UserSettings},
@@ -18,6 +18,7 @@ use core_relo::{
     CodeSection, Plan, Relocs,
     plan::{Options, PlannedReloc, Summary},
 };
+use core_relo_kernels::{Kernel, KernelImage, KernelSelection};
 use core_relo_loader::object::Object;
 use core_relo_verdict::loaders::Loader;
 use std::{iter, path::PathBuf};
@@ -50,7 +51,7 @@ pub(crate) fn for_each_kernel(
         Config::load_of_project(request.config, request.loader, request.settings)?;
     let options = relocation_options(loader, request.zero_extends_enums);
     let (mut files, budget) = (Vec::new(), ObjectBudget::default());
-    for path in directory::find_objects(request.objects) {
+    for path in object_paths::find_objects(request.objects) {
         match path.and_then(|path| ObjectFile::read_within(&path, &budget)) {
             Ok(file) => files.push(file),
             Err(bad) => console.report_error(&bad)?,
@@ -79,7 +80,7 @@ pub(crate) fn for_each_kernel(
     if objects.is_empty() {
         return Ok(());
     }
-    let selection = Selection::new(request.kernels);
+    let selection = KernelSelection::new(&request.kernels.paths());
     report_selection(console, &selection)?;
     visit_kernels(console, &selection, &mut |console, _, image| {
         let kernel = image.and_then(KernelImage::parse)?;
@@ -120,7 +121,7 @@ impl PlannedObject<'_> {
     /// A kernel of the other byte order is reported and planned: the object does not load there, but each relocation has a result.
     fn plan(&self, console: &mut Console<'_>, kernel: &Kernel, write: PlanWriter<'_>) -> CommandResult {
         if let Err(bad) = kernel.check_byte_order(self.object.endian()) {
-            console.report_error_on_stderr(&bad)?;
+            console.report_error_on_stderr(&bad.into())?;
         }
         let plan = Plan::with_options(&self.relocs, &kernel.target, self.options, |_| true);
         let with_modules = kernel.with_needed_modules(iter::once(&plan));

@@ -7,7 +7,7 @@ use crate::{
     describe::short_type_name,
     error::{BadInput, CommandResult},
     format::Format,
-    input::{directory, object::ObjectFile},
+    input::{object::ObjectFile, object_paths},
     json::{
         record::SourceLine,
         requires::{
@@ -30,7 +30,7 @@ use core_relo_verdict::loaders::Loader;
 use std::{io, path::PathBuf};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> CommandResult {
-    let paths = directory::find_objects(&args.objects);
+    let paths = object_paths::find_objects(&args.objects);
     let readable: Vec<_> = paths.iter().filter_map(|path| path.as_ref().ok().cloned()).collect();
     let ProjectLoad { loader, user } =
         Config::load_of_project(&args.config, args.loader.loader, &args.settings)?;

@@ -6,14 +6,12 @@ use crate::{
     dispatch,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::{
-        file,
-        limits::{MAX_BATCH_BYTES, MAX_BATCH_ERROR_CHARS},
-    },
+    input::limits::{MAX_BATCH_BYTES, MAX_BATCH_ERROR_CHARS},
     output::is_stdout_closed,
     process::signals,
 };
 use clap::error::ErrorKind;
+use core_relo_kernels::file;
 
 pub(crate) fn run(console: &mut Console<'_>, batch: &BatchArgs, color: Color) -> CommandResult {
     let name = escape_path(&batch.file);

@@ -2,13 +2,10 @@
 
 use crate::{
     error::{BadInput, escape_path},
-    input::{
-        file::InputFile,
-        file_kind::is_raw_or_elf,
-        limits::{MAX_OBJECT_BYTES, MAX_OBJECT_HOLE_BYTES, MAX_OBJECTS_BYTES},
-    },
+    input::limits::{MAX_OBJECT_BYTES, MAX_OBJECT_HOLE_BYTES, MAX_OBJECTS_BYTES},
 };
 use core_relo::{Data, Relocs};
+use core_relo_kernels::{file::InputFile, file_kind::is_raw_or_elf};
 use core_relo_loader::object::{ElfError, Object, ObjectError};
 use std::{
     path::Path,

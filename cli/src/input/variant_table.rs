@@ -1,7 +1,8 @@
 //! Tables of variants: those that objects declare, and those in files.
 
-use super::{kernel_text, object::ObjectFile};
+use super::object::ObjectFile;
 use crate::error::{BadInput, escape_path};
+use core_relo_kernels::kernel_text;
 use core_relo_loader::{object::Object, variants::VariantTable};
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! The kinds of output files, and the existing files that they may replace.
 
-use crate::input::{
-    compression::format::Compression,
-    file_kind::{btf_endian, is_elf, is_elf_of_other_machine, is_output_archive_name, is_tar},
+use core_relo_kernels::{
+    Compression,
+    file_kind::{btf_endian, is_elf, is_elf_of_other_machine, is_tar},
 };
 use core_relo_loader::{loader_program::LoaderFile, target::archive::INDEX_NAME};
 use flate2::read::GzDecoder;
@@ -109,6 +109,12 @@ fn is_btf_archive(head: &[u8]) -> bool {
     let mut start = GzDecoder::new(head).take(TAR_NAME_BYTES);
     let is_read = start.read_to_end(&mut name).is_ok();
     is_read && name.strip_prefix(INDEX_NAME.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+}
+
+/// Returns whether an output of BTF of this name is an archive. Other names of archives are those of inputs only.
+pub(crate) fn is_output_archive_name(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    name.ends_with(b".tar.gz") || name.ends_with(b".tgz")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::error::BadInput;
 pub(crate) use command_files::{CommandFiles, NamedOutput};
 pub(crate) use destination::{Destination, DestinationError, DestinationKind};
 pub(crate) use inputs::{check_outputs, refuse_inputs};
-pub(crate) use kind::OutputKind;
+pub(crate) use kind::{OutputKind, is_output_archive_name};
 pub(crate) use path::OutputPath;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{

@@ -4,7 +4,9 @@ use super::{
     acceptance::{Acceptance, ReasonPlace},
     entry::{AllowEntry, SharedEntry},
 };
-use crate::{glob::Glob, input::kernel::release::full_version};
+use crate::describe::full_version;
+use crate::glob::Glob;
+
 use core_relo_verdict::{
     judge::{ObjectVerdict, Verdict},
     kernel::KernelVersion,

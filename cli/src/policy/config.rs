@@ -9,10 +9,10 @@ use super::{
 use crate::{
     error::{BadInput, escape_path},
     glob::Glob,
-    input::file,
     policy::ConfigArgs,
     settings::{Setting, SettingGroup, SettingParser, SettingsArgs, UserSettings},
 };
+use core_relo_kernels::file;
 use core_relo_verdict::loaders::Loader;
 use std::{mem, path::Path};
 

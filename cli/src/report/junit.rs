@@ -12,7 +12,9 @@ use super::{
     matrix::{Kernel, Matrix},
     model::{Outcome, RealLoad, Row},
 };
-use crate::{error::BadInput, input::kernel::release::full_version, policy::ProgramAcceptance};
+use crate::describe::full_version;
+use crate::{error::BadInput, policy::ProgramAcceptance};
+
 use core_relo_verdict::{
     judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict},
     mismatch::Mismatch,

@@ -1,10 +1,8 @@
 //! X.509 certificates: the parts by which the kernel finds the key of a signature.
 
 use super::{PrivateKey, pem};
-use crate::{
-    error::BadInput,
-    input::{file, limits::MAX_KEY_BYTES},
-};
+use crate::{error::BadInput, input::limits::MAX_KEY_BYTES};
+use core_relo_kernels::file;
 use der::{
     AnyRef, Decode as _, Reader as _, SliceReader, Tag, TagNumber, Tagged as _,
     asn1::{BitStringRef, UintRef},

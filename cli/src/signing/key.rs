@@ -3,10 +3,8 @@
 //! The crates are those of RustCrypto. They are pure Rust, so that the static builds need no C compiler.
 
 use super::{DigestAlgorithm, pem};
-use crate::{
-    error::BadInput,
-    input::{file, limits::MAX_KEY_BYTES},
-};
+use crate::{error::BadInput, input::limits::MAX_KEY_BYTES};
+use core_relo_kernels::file;
 use p256::ecdsa::signature::hazmat::PrehashSigner as _;
 use pkcs8::{DecodePrivateKey as _, ObjectIdentifier, PrivateKeyInfoRef};
 use rsa::{

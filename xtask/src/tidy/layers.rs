@@ -5,7 +5,7 @@ use super::sources::Crate;
 use std::collections::HashMap;
 
 /// The modules of each crate's root, the lowest layer first. A module uses only those of the layers before its own.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     (
         "btf",
         &[
@@ -93,6 +93,19 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "environment headers",
             "compile vmlinux",
             "builder",
+        ],
+    ),
+    (
+        "kernels",
+        &[
+            "limits threads",
+            "compression file_id",
+            "boot_image error file_kind stream",
+            "file note",
+            "elf_sections kernel_text",
+            "image_facts",
+            "archive btf_file directory",
+            "kernel",
         ],
     ),
     (

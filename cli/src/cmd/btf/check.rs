@@ -5,17 +5,17 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
     format::Format,
-    input::{
-        btf_file::read_unpacked,
-        file_kind::{btf_endian, is_elf},
-        limits::Limits,
-    },
     text::{line::Line, style},
 };
 use core_relo::{
     Name,
     btf::{BtfPlace, BtfViolation, BtfViolations, Element, KernelBtfRules, Violations, kernel_violations},
     ext::{InfoPlace, InfoViolation},
+};
+use core_relo_kernels::{
+    Limits,
+    btf_file::read_unpacked,
+    file_kind::{btf_endian, is_elf},
 };
 use core_relo_loader::{
     ProgramIndex,

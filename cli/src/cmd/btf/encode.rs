@@ -6,12 +6,12 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::file::InputFile,
     output,
     text::{line::Line, style},
 };
 use core_relo::btf::Btf;
 use core_relo_dwarf::{EncodeError, EncodeSettings, Encoded, encode_file, limits};
+use core_relo_kernels::file::InputFile;
 use serde::Serialize;
 use std::{io, num::NonZeroUsize, sync::Arc, thread};
 

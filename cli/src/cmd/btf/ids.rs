@@ -7,16 +7,15 @@ use crate::{
     describe,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::{
-        btf_file,
-        file::without_path,
-        kernel::module::{find_base, is_split_without_base, missing_base},
-        limits::MAX_OBJECT_BYTES,
-    },
+    input::limits::MAX_OBJECT_BYTES,
     output::{self, OutputPath},
     text::{line::Line, style},
 };
 use core_relo::{Data, Name, TypeId, btf::Btf};
+use core_relo_kernels::{
+    Defect, InputError, btf_file,
+    module::{find_base, is_split_without_base, missing_base},
+};
 use core_relo_loader::{
     btf_ids::{BtfIds, IdSet, IdSetKind, IdSlot},
     target::{BtfFile, ExtractError, TargetError},
@@ -71,7 +70,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfIdsArgs) -> CommandResult
 /// Returns the BTF of the file, or of `--btf` if the file has none. Returns `None` if there is neither, or no base.
 fn read_btf(args: &BtfIdsArgs, bytes: &[u8]) -> Result<Option<Btf<'static>>, BadInput> {
     let path = &*args.path;
-    let bad = |e: TargetError| BadInput::for_path(path, without_path(&e.to_string(), path));
+    let bad = |e: TargetError| BadInput::from(InputError::new(path, Defect::Btf(Box::new(e))));
     let file = match BtfFile::from_bytes(path, Data::from(bytes.to_vec())) {
         Ok(file) => file,
         Err(TargetError::Extract { cause: ExtractError::NoBtf, .. }) => {
@@ -98,7 +97,7 @@ fn read_btf(args: &BtfIdsArgs, bytes: &[u8]) -> Result<Option<Btf<'static>>, Bad
 
 /// Creates the error for a module whose base is not known.
 fn missing_base_of(path: &Path, e: &TargetError) -> BadInput {
-    missing_base(path, Some(e)).help("give its kernel with --btf PATH")
+    BadInput::from(missing_base(path, Some(e))).help("give its kernel with --btf PATH")
 }
 
 /// Prints the lists and sets, with the types of their ids, and the problems.

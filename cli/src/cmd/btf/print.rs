@@ -6,7 +6,7 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::{file, limits::MAX_VALUE_BYTES},
+    input::limits::MAX_VALUE_BYTES,
     json::value::value_to_json,
     long_double,
     text::line::Line,
@@ -16,6 +16,7 @@ use core_relo::{
     btf::{Btf, Kind, Type, Value},
     explain::CType,
 };
+use core_relo_kernels::file;
 use serde::Serialize;
 use std::io;
 

@@ -1,16 +1,11 @@
 //! BTF in files.
 
-use crate::{
-    args::btf_query::BtfSource,
-    error::BadInput,
-    input::{
-        btf_file,
-        file::without_path,
-        kernel::module::{find_base, is_split_without_base, missing_base, parse_split},
-        limits::Limits,
-    },
-};
+use crate::{args::btf_query::BtfSource, error::BadInput};
 use core_relo::btf::{Btf, Kind, Type};
+use core_relo_kernels::{
+    Defect, InputError, Limits, btf_file,
+    module::{find_base, is_split_without_base, missing_base, parse_split},
+};
 use core_relo_loader::target::FileFormat;
 use std::{path::Path, sync::Arc};
 
@@ -34,8 +29,8 @@ pub(super) fn read_file_of_format(path: &Path, base: Option<&Path>) -> Result<Bt
         None => match (file.parse(None), find_base(path)) {
             (Ok(btf), _) => return Ok(BtfOfFile { btf, format }),
             (Err(e), Some(base)) if is_split_without_base(&e) => base,
-            (Err(e), None) if is_split_without_base(&e) => return Err(missing_base(path, Some(&e))),
-            (Err(e), _) => return Err(BadInput::for_path(path, without_path(&e.to_string(), path))),
+            (Err(e), None) if is_split_without_base(&e) => return Err(missing_base(path, Some(&e)).into()),
+            (Err(e), _) => return Err(InputError::new(path, Defect::Btf(Box::new(e))).into()),
         },
     };
     let base = Arc::new(read_file(&base, None)?);

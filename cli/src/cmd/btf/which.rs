@@ -5,9 +5,9 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::file::InputFile,
     text::{line::Line, style},
 };
+use core_relo_kernels::file::InputFile;
 use core_relo_loader::target::archive::{
     ArchiveError, BtfArchive, Candidate, Distribution, KernelIdentity, running_identity,
 };

@@ -9,17 +9,16 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::{
-        btf_file,
-        kernel::module::{self, find_base},
-        limits::Limits,
-    },
     output::{self, OutputPath},
     text::{line::Line, style},
 };
 use core_relo::{
     Endian,
     btf::{Btf, Builder, ImportError, LayoutChange, convert, dedup, distil_base, sort},
+};
+use core_relo_kernels::{
+    Limits, btf_file,
+    module::{self, find_base},
 };
 use serde::Serialize;
 use std::{
@@ -98,7 +97,7 @@ impl Input {
             None => {
                 let input = Self::read(path, None)?;
                 match input.btf.base() {
-                    Some(_) => Err(module::missing_base(path, None)),
+                    Some(_) => Err(module::missing_base(path, None).into()),
                     None => Ok(input),
                 }
             }

@@ -13,13 +13,11 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
-    input::{
-        kernel::{id::KernelId, image::KernelImage, selection::Selection, source::KernelSource},
-        limits::Limits,
-    },
     policy::AllowList,
-    process::threads::Threads,
     settings::UserSettings,
+};
+use core_relo_kernels::{
+    InputError, KernelId, KernelImage, KernelSelection, KernelSource, Limits, threads::Threads,
 };
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use core_relo_vm::KernelImage as BootImage;
@@ -45,12 +43,12 @@ impl Checker<'_> {
     pub(super) fn boot(
         &self,
         path: &Path,
-        image: Result<KernelImage<'_>, BadInput>,
+        image: Result<KernelImage<'_>, InputError>,
         settings: &BootSettings<'_>,
     ) -> BootedKernel {
         let boot_image = BootImage::open(path);
         let kernel = image.and_then(|image| image.parse_with_facts(self.judge.wanted_facts()));
-        let report = kernel.map(|kernel| self.check_kernel(&kernel, false));
+        let report = kernel.map(|kernel| self.check_kernel(&kernel, false)).map_err(BadInput::from);
         let checked = self.judge.objects().iter().enumerate();
         let objects: Vec<_> = checked
             .map(|(index, object)| {
@@ -118,7 +116,7 @@ pub(crate) fn boot_kernels(
         };
         let allow_list = AllowList::default();
         let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
-        let selection = Selection::for_boot_images(kernels, Limits::default());
+        let selection = KernelSelection::for_boot_images(kernels, Limits::default());
         let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
             let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
                 KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),

@@ -15,11 +15,10 @@ use crate::{
     },
     describe,
     error::{BadInput, escape_path},
-    input::kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
     json::check::Unresolved,
     policy::AllowList,
-    process::threads::Threads,
 };
+use core_relo_kernels::{InputError, Kernel, KernelId, KernelImage, threads::Threads};
 use core_relo_loader::{load_plan::PlanByLoad, variants::VariantTable};
 use core_relo_verdict::kernel::KernelInputs;
 use std::{io, sync::Arc};
@@ -67,7 +66,7 @@ impl<'c> Checker<'c> {
     pub(super) fn check(
         &self,
         id: &KernelId,
-        image: Result<KernelImage<'_>, BadInput>,
+        image: Result<KernelImage<'_>, InputError>,
         is_listed: bool,
     ) -> io::Result<KernelOutput> {
         match image.and_then(|image| self.report(image)) {
@@ -84,12 +83,12 @@ impl<'c> Checker<'c> {
                     OutputOptions { is_listed, ..self.options },
                 )
             }
-            Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.options),
+            Err(error) => KernelOutput::bad_kernel(&error.into(), Some(id), self.options),
         }
     }
 
     /// Returns the kernel's name and its report, from the cache if the file has been checked under another name.
-    fn report(&self, image: KernelImage<'_>) -> Result<(String, Arc<KernelReport>), BadInput> {
+    fn report(&self, image: KernelImage<'_>) -> Result<(String, Arc<KernelReport>), InputError> {
         let file = image.file_id();
         if let Some((path, file_id)) = &file
             && let Some(report) = self.cache.get(file_id)
@@ -175,13 +174,11 @@ mod tests {
         },
         console::{Console, ExitStatus},
         format::Format,
-        input::{
-            kernel::{selection::Selection, source::KernelSource},
-            object::ObjectFile,
-        },
+        input::object::ObjectFile,
         settings::UserSettings,
         text::printer::Printer,
     };
+    use core_relo_kernels::{InputError, KernelSelection, KernelSource};
     use core_relo_verdict::loaders::Loader;
     use std::{fs, io::Read as _, ops::ControlFlow, path::Path, thread, time::Duration};
 
@@ -204,9 +201,9 @@ mod tests {
         fs::write(&path, old).unwrap();
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
         let source = KernelSource::File { path: path.clone(), base: None, is_listed: false };
-        let selection = Selection { sources: vec![source.clone()], ..Selection::default() };
+        let selection = KernelSelection::from_sources(vec![source.clone()]);
         let visit_image = |visit: &mut dyn FnMut(KernelImage<'_>)| {
-            let visit_result = &mut |_: &KernelId, image: Result<KernelImage<'_>, BadInput>| {
+            let visit_result = &mut |_: &KernelId, image: Result<KernelImage<'_>, InputError>| {
                 visit(image.unwrap());
                 ControlFlow::Continue(())
             };

@@ -12,7 +12,6 @@ use crate::{
     console::ExitStatus,
     describe,
     error::{BadInput, escape_path},
-    input::kernel::{id::KernelId, release::KernelRelease},
     json::{
         check::{CheckLine, TargetKeys},
         verdict::ProgramJson,
@@ -26,6 +25,7 @@ use crate::{
     },
 };
 use anstyle::Style;
+use core_relo_kernels::{KernelId, KernelRelease};
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use std::{io, sync::Arc};
 

@@ -26,29 +26,25 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
     format::Format,
-    input::{
-        kernel::{
-            id::KernelId,
-            selection::{BadSource, Selection},
-            source::KernelSource,
-        },
-        object::ObjectFile,
-        stream::Descriptor,
-    },
+    input::{input_error::note_text, object::ObjectFile},
     output::OutputPath,
     policy::AllowList,
-    process::threads::Threads,
     progress::Progress,
     settings::UserSettings,
 };
 use boot::BootSettings;
 use booted::BootedKernel;
 use checker::Checker;
+use core_relo_kernels::{
+    Defect, InputError, KernelFilter, KernelId, KernelSelection, KernelSource, stream::Descriptor,
+    threads::Threads,
+};
 use core_relo_verdict::loaders::Loader;
 use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use settings::CheckSettings;
+use std::path::Path;
 use std::{collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow};
 use writer::{CheckOutput, CheckWriter};
 
@@ -105,9 +101,14 @@ fn check_selection(
     let results_file = resumed.as_ref().map(|(results, _)| results.inode());
     let has_kernels = args.boot.is_empty() || !args.kernels.btf.is_empty();
     let selection = match has_kernels && !objects.objects.is_empty() {
-        true => Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels),
+        true => {
+            // The results file may be in a directory of kernels.
+            let is_included = |path: &Path| args.shard.is_none_or(|shard| shard.includes(path));
+            let filter = KernelFilter::new(&is_included, results_file);
+            KernelSelection::filtered(&args.kernels.paths(), filter, &threads.kernels)
+        }
         // The images to boot are the only kernels. Without objects, no directory is listed and no kernel is read.
-        false => Selection::default(),
+        false => KernelSelection::default(),
     };
     if let Some((results, previous)) = &resumed
         && let Some(bad) = previous.changed_kernel(&selection, results.name())
@@ -118,6 +119,12 @@ fn check_selection(
     let is_complete = args.shard.is_none() && resumed.is_none();
     check_kernels(console, objects, &selection, threads, settings, CheckState { resumed, ..state })?;
     if is_complete { Ok(warn_of_unused_entries(console, &settings.allow_list)?) } else { Ok(()) }
+}
+
+/// Returns the identity of a directory that cannot be read; `None` for a wrong combination of arguments.
+fn unread_kernel(error: &InputError) -> Option<KernelId> {
+    let is_combination = matches!(error.defect, Defect::ModulesOfSeveralKernels { .. });
+    (!is_combination).then(|| KernelId::File(error.path.clone().into_os_string()))
 }
 
 /// Warns of entries of the allow list that have accepted nothing.
@@ -131,7 +138,7 @@ fn warn_of_unused_entries(console: &mut Console<'_>, allow_list: &AllowList) -> 
 pub(crate) fn check(
     console: &mut Console<'_>,
     files: Vec<ObjectFile>,
-    selection: &Selection,
+    selection: &KernelSelection,
 ) -> CommandResult {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
     let (loader, user) = (Loader::default(), UserSettings::default());
@@ -166,12 +173,12 @@ struct CheckThreads {
 fn check_kernels(
     console: &mut Console<'_>,
     objects: &JudgedObjects<'_>,
-    selection: &Selection,
+    selection: &KernelSelection,
     threads: &CheckThreads,
     settings: &CheckSettings<'_>,
     CheckState { resumed, mut budget }: CheckState,
 ) -> io::Result<()> {
-    selection.notes.iter().try_for_each(|note| console.note(note))?;
+    selection.notes.iter().try_for_each(|note| console.note(&note_text(note)))?;
     let (results, previous) = match resumed {
         Some((results, previous)) => (Some(results), previous),
         None => (None, PreviousResults::default()),
@@ -212,10 +219,11 @@ fn check_kernels(
     let mut progress = Progress::new("kernels", units.len(), PROGRESS_KERNELS);
     let mut writer = CheckWriter::new(console, results, &settings.reports);
     writer.add_unread(bad_objects);
-    for BadSource { id, bad } in &selection.bad {
+    for error in &selection.errors {
+        let id = unread_kernel(error);
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
-            let output = KernelOutput::bad_kernel(bad, id.as_ref(), options)?;
-            writer.write(CheckOutput::Kernel(id.clone(), Box::new(output)))?;
+            let output = KernelOutput::bad_kernel(&error.into(), id.as_ref(), options)?;
+            writer.write(CheckOutput::Kernel(id, Box::new(output)))?;
         }
     }
     let work = |unit: &Unit<'_>, send: &mut dyn FnMut(io::Result<UnitOutput>) -> ControlFlow<()>| {
@@ -231,7 +239,7 @@ fn check_kernels(
             })
         });
         if let Some(note) = note {
-            let _: ControlFlow<()> = send(Ok(UnitOutput::Judged(CheckOutput::Note(note))));
+            let _: ControlFlow<()> = send(Ok(UnitOutput::Judged(CheckOutput::Note(note_text(&note)))));
         }
     };
     let (mut kernel_count, mut ended_units) = (0u64, units.iter());
@@ -310,7 +318,7 @@ pub(crate) fn no_fitting_kernel(help: Option<String>) -> BadInput {
 struct Unit<'s> {
     source: &'s KernelSource,
     /// The selection of the source.
-    selection: &'s Selection,
+    selection: &'s KernelSelection,
     /// The settings of the guest, for an image that boots.
     boot: Option<&'s BootSettings<'s>>,
 }

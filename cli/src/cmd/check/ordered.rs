@@ -2,7 +2,7 @@
 //!
 //! The number of results in memory depends on the number of threads, not on the number of units.
 
-use crate::process::threads::{Threads, lock, start};
+use core_relo_kernels::threads::{Threads, lock, start};
 use std::{
     collections::VecDeque,
     io,

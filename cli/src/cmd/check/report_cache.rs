@@ -1,6 +1,6 @@
 //! A cache of reports by file. In a collection of kernels such as BTFHub, many names are links to the same file.
 
-use crate::input::file_id::FileId;
+use core_relo_kernels::FileId;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     error::{BadInput, escape_path},
-    input::{file, file_id::Inode, kernel::id::KernelId},
     output::{self, Destination, DestinationError, DestinationKind},
     text::json_lines::JsonLines,
 };
+use core_relo_kernels::{Inode, KernelId, file};
 use rustix::fs::{Mode, OFlags};
 use std::{
     ffi::{OsStr, OsString},

@@ -1,12 +1,7 @@
 //! The first line of a results file, and the results that the file already has.
 
-use crate::{
-    console::ExitStatus,
-    error::BadInput,
-    input::kernel::{id::KernelId, selection::Selection, source::KernelSource},
-    stable_hash,
-    text::json_lines::JsonLines,
-};
+use crate::{console::ExitStatus, error::BadInput, stable_hash, text::json_lines::JsonLines};
+use core_relo_kernels::{KernelId, KernelSelection, KernelSource};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
@@ -144,7 +139,7 @@ impl PreviousResults {
     /// Returns an error if the file of a kernel with results was changed later than the results. `name` is that of the results.
     ///
     /// A file that got an older time, as with `cp -p`, is not noticed.
-    pub(crate) fn changed_kernel(&self, selection: &Selection, name: &str) -> Option<BadInput> {
+    pub(crate) fn changed_kernel(&self, selection: &KernelSelection, name: &str) -> Option<BadInput> {
         let written = self.written?;
         let is_changed = |path: &Path| {
             // The times of sysfs are those of its cache.

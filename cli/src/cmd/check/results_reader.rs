@@ -3,12 +3,8 @@
 //! Every line must have the form in which this program writes it. Only the last line may be incomplete. Other files are refused.
 
 use super::results_header::{LINE_BYTES, PreviousResults, ResultsHeader};
-use crate::{
-    console::ExitStatus,
-    error::BadInput,
-    input::{file, kernel::id::KernelId},
-    text::json_lines,
-};
+use crate::{console::ExitStatus, error::BadInput, text::json_lines};
+use core_relo_kernels::{KernelId, file};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{
     borrow::Cow,
@@ -181,7 +177,7 @@ impl<'h> ResultsReader<'h> {
                 Ok(end)
             });
             let end = end.map_err(|e| match e {
-                LineError::Io(e) => file::unreadable(path, &e),
+                LineError::Io(e) => file::unreadable(path, &e).into(),
                 e => BadInput::for_path(path, format_args!("line {number}: {e}"))
                     .help("give --resume another file"),
             })?;

@@ -5,11 +5,12 @@ use crate::{
     args::relocate::CheckArgs,
     cmd::verdicts::kernel_inputs,
     error::BadInput,
-    input::{kernel::selection::Selection, limits::Limits, variant_table},
+    input::variant_table,
     policy::{AllowList, Config},
     settings::UserSettings,
     stable_hash,
 };
+use core_relo_kernels::{KernelSelection, Limits};
 use core_relo_loader::variants::VariantTable;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(super) struct CheckSettings<'a> {
     /// Whether only a shard of the kernels is checked.
     pub(super) is_shard: bool,
     /// The images to boot.
-    pub(super) boot: Option<(Selection, BootSettings<'a>)>,
+    pub(super) boot: Option<(KernelSelection, BootSettings<'a>)>,
 }
 
 impl<'a> CheckSettings<'a> {
@@ -47,7 +48,7 @@ impl<'a> CheckSettings<'a> {
         let boot = (!args.boot.is_empty()).then(|| {
             let limits = Limits::new(args.kernels.max_bytes);
             let boot_settings = BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
-            (Selection::for_boot_images(&args.boot, limits), boot_settings)
+            (KernelSelection::for_boot_images(&args.boot, limits), boot_settings)
         });
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();

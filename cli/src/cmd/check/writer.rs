@@ -10,13 +10,13 @@ use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
     format::Format,
-    input::kernel::id::KernelId,
     report::{FleetReport, summary_lines},
     text::{
         line::Line,
         table::{AlignedTable, left_cell},
     },
 };
+use core_relo_kernels::KernelId;
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 /// The maximum number of rows that are aligned with each other.

@@ -1,7 +1,8 @@
 //! The kernels of a set that have what others lack.
 
-use crate::{cmd::verdicts::kernel_judge::KernelCase, input::kernel::release::KernelRelease};
+use crate::cmd::verdicts::kernel_judge::KernelCase;
 use core_relo::plan::Decision;
+use core_relo_kernels::KernelRelease;
 use core_relo_verdict::{judge::Requirement, kernel::KernelVersion, requirements::NeedId};
 use std::collections::HashMap;
 

@@ -6,6 +6,7 @@ mod json;
 mod relocations;
 mod text;
 
+use crate::input::input_error::note_text;
 use crate::{
     args::relocate::ExplainArgs,
     cmd::{
@@ -22,16 +23,12 @@ use crate::{
     describe,
     error::{BadInput, CommandResult},
     format::Format,
-    input::{
-        kernel::{parsed::Kernel, selection::Selection, source::KernelSource},
-        object::ObjectFile,
-        variant_table::read_variants,
-    },
+    input::{object::ObjectFile, variant_table::read_variants},
     policy::{Config, ProjectLoad},
-    process::threads::Threads,
     settings::UserSettings,
 };
 use availability::{Availability, Neighbours};
+use core_relo_kernels::{Kernel, KernelSelection, KernelSource, threads::Threads};
 use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use explained::{ExplainOptions, ExplainedObject};
@@ -57,7 +54,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResul
             Some(_) => VariantTables::default(),
             None => VariantTables::new(&objects.objects, given.as_ref()),
         };
-        let selection = Selection::new(&args.kernels);
+        let selection = KernelSelection::new(&args.kernels.paths());
         let options = ExplainOptions {
             is_json: console.format == Format::Json,
             program: args.program.as_deref(),
@@ -71,7 +68,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResul
 pub(crate) fn explain(
     console: &mut Console<'_>,
     files: Vec<ObjectFile>,
-    selection: &Selection,
+    selection: &KernelSelection,
 ) -> CommandResult {
     let (loader, user) = (Loader::default(), UserSettings::default());
     let files = ObjectFiles::new(files, REPORT_BAD);
@@ -93,13 +90,13 @@ struct ExplainedKernel {
 fn explain_on(
     console: &mut Console<'_>,
     objects: &JudgedObjects<'_>,
-    selection: &Selection,
+    selection: &KernelSelection,
     inputs: KernelInputs,
     options: ExplainOptions<'_>,
 ) -> io::Result<()> {
-    selection.notes.iter().try_for_each(|note| console.note(note))?;
+    selection.notes.iter().try_for_each(|note| console.note(&note_text(note)))?;
     options.variants.errors().try_for_each(|bad| console.report_error(bad))?;
-    selection.bad.iter().try_for_each(|source| console.report_error(&source.bad))?;
+    selection.errors.iter().try_for_each(|error| console.report_error(&error.into()))?;
     if let Some(program) = options.program {
         objects
             .objects

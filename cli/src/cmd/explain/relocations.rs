@@ -7,11 +7,12 @@ use crate::{
     describe,
     error::{BadInput, CommandResult},
     format::Format,
-    input::{kernel::parsed::Kernel, object::ObjectFile},
+    input::object::ObjectFile,
     json::plan::ExplainedRelocationJson,
     text::{explanation, line::Line, style::GOOD},
 };
 use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
+use core_relo_kernels::Kernel;
 use std::{io, slice};
 
 pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResult {

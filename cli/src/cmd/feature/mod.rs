@@ -26,18 +26,11 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
     format::Format,
-    input::{
-        image_facts::WantedFacts,
-        kernel::{
-            parsed::Kernel,
-            selection::Selection,
-            source::{KernelSource, running_release},
-        },
-    },
 };
 use answer::Support;
 use catalog::{Entry, entries};
 use core_relo::Target;
+use core_relo_kernels::{Kernel, KernelSelection, KernelSource, WantedFacts, running_release};
 use core_relo_loader::{features::Prober, object::ProgramType};
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, NameQuery, known_kfuncs};
 use model::{AnsweredFeature, KernelFeatures, Method};
@@ -54,7 +47,7 @@ const WANTED: WantedFacts = WantedFacts { version_and_kconfig: true, symbols: tr
 pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResult {
     let wanted_features = FeatureQuery::new(args)?;
     let inputs = kernel_inputs(&args.evidence())?;
-    let selection = Selection::new(&args.kernels);
+    let selection = KernelSelection::new(&args.kernels.paths());
     report_selection(console, &selection)?;
     if args.unprivileged {
         system::drop_capabilities().map_err(|error| BadInput::new("--unprivileged", error))?;
@@ -63,7 +56,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResul
     let mut answered = Vec::new();
     visit_kernels(console, &selection, &mut |console, source, image| {
         let is_running = *source == KernelSource::Running;
-        match image.and_then(|image| image.parse_with_facts(WANTED)).and_then(fit_for_answers) {
+        match image
+            .and_then(|image| image.parse_with_facts(WANTED))
+            .map_err(BadInput::from)
+            .and_then(fit_for_answers)
+        {
             Ok(kernel) => {
                 let probing = prober.as_ref().filter(|_| is_running);
                 answered.push(wanted_features.answer_for_kernel(&kernel, &inputs, probing));
@@ -102,7 +99,7 @@ struct Probing {
 }
 
 /// Returns the prober of the running kernel. Returns `None` if the kernel is not among those of the query.
-fn prober(args: &FeatureArgs, selection: &Selection) -> Result<Option<Probing>, BadInput> {
+fn prober(args: &FeatureArgs, selection: &KernelSelection) -> Result<Option<Probing>, BadInput> {
     if !selection.sources.contains(&KernelSource::Running) {
         return Ok(None);
     }

@@ -4,9 +4,10 @@ use super::NamedLoaderFile;
 use crate::{
     args::gen_loader::GenLoaderArgs,
     error::{BadInput, escape_path},
-    input::{file, limits::MAX_KEY_BYTES, loader_file, object::ObjectFile},
+    input::{limits::MAX_KEY_BYTES, loader_file, object::ObjectFile},
     output,
 };
+use core_relo_kernels::file;
 use core_relo_loader::loader_program::{LoaderFile, LoaderSignatures};
 use std::path::Path;
 

@@ -3,16 +3,8 @@
 use crate::{
     args::gen_loader::{GenLoaderArgs, PAGE_BYTES},
     error::{BadInput, escape_path},
-    input::{
-        image_facts::WantedFacts,
-        kernel::{
-            image::{self, KernelImage},
-            parsed::Kernel,
-            source::{KernelSource, running_release},
-        },
-        limits::Limits,
-    },
 };
+use core_relo_kernels::{self, Kernel, KernelImage, KernelSource, Limits, WantedFacts, running_release};
 use core_relo_loader::{
     load_plan::{KernelFact, LateBinding, Refusal, TargetKernel},
     running_kernel,
@@ -43,7 +35,7 @@ impl LoaderTarget {
                 let mut running = running_kernel();
                 running.kernel_version = version.map_or(running.kernel_version, KernelVersion::code);
                 let warning = match version {
-                    Some(_) => warn(&image::read_kernel(&KernelSource::Running, &[], Limits::default())?),
+                    Some(_) => warn(&Kernel::read(&KernelSource::Running, &[], Limits::default())?),
                     None => None,
                 };
                 (running, running_release(), warning)
@@ -89,7 +81,7 @@ impl LoaderTarget {
 fn read_kernel(path: &Path) -> Result<Kernel, BadInput> {
     let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
     let source = KernelSource::File { path: path.to_path_buf(), base: None, is_listed: false };
-    KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)
+    Ok(KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?)
 }
 
 /// Returns the size of a page in a configuration. Before Linux 6.9, few architectures have the option.

@@ -7,18 +7,10 @@ use crate::{
         objects::{JudgedObject, JudgedObjects},
     },
     error::{BadInput, escape_path},
-    input::{
-        image_facts::WantedFacts,
-        kernel::{
-            image::{KernelImage, read_kernel},
-            parsed::Kernel,
-            source::KernelSource,
-        },
-        kernel_text,
-        limits::Limits,
-        object::ObjectFile,
-    },
-    process::threads::Threads,
+    input::object::ObjectFile,
+};
+use core_relo_kernels::{
+    Kernel, KernelImage, KernelSource, Limits, WantedFacts, kernel_text, threads::Threads,
 };
 use core_relo_loader::{
     load_plan::{PlanByLoad, Settings, TargetKernel},
@@ -48,7 +40,7 @@ impl DryRunKernel {
                 let wanted = WantedFacts { version_and_kconfig: true, symbols: true };
                 KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?
             }
-            None => read_kernel(&KernelSource::Running, &[], Limits::default())?,
+            None => Kernel::read(&KernelSource::Running, &[], Limits::default())?,
         };
         let mut inputs = KernelInputs { version: args.kernel_version, ..KernelInputs::default() };
         if let Some(path) = &args.kallsyms {
@@ -133,7 +125,7 @@ impl DryRunKernel {
 }
 
 pub(super) fn read_file(path: &Path) -> Result<Kernel, BadInput> {
-    read_kernel(&file_source(path), &[], Limits::default())
+    Ok(Kernel::read(&file_source(path), &[], Limits::default())?)
 }
 
 fn file_source(path: &Path) -> KernelSource {

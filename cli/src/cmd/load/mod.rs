@@ -18,7 +18,6 @@ use crate::{
     error::{BadInput, CommandError, CommandResult, escape_path},
     events::{EventLimits, find_sources, print_events},
     input::{
-        kernel::parsed::Kernel,
         object::{ObjectFile, object_name},
         variant_table::unchosen_note,
     },
@@ -27,6 +26,7 @@ use crate::{
     settings::{UserSettings, check_program_name},
 };
 use adaptive::read_table;
+use core_relo_kernels::Kernel;
 use core_relo_loader::{Loader, load_plan::TargetKernel, loader_program::LoaderFile, target::KernelBtf};
 use dry_run::DryRunKernel;
 use loaded_object::LoadedObject;

@@ -16,7 +16,7 @@ use crate::{
     error::BadInput,
     events::EventSource,
     format::Format,
-    input::{kernel::source::running_release, object::ObjectFile},
+    input::object::ObjectFile,
     json::load as json,
     plan_error::{lacks_only_facts, load_message},
     process::interrupt::InterruptibleKernel,
@@ -25,6 +25,7 @@ use crate::{
         style::{BOLD, DIM, ERROR, GOOD, verdict_style},
     },
 };
+use core_relo_kernels::running_release;
 use core_relo_loader::{
     Loader,
     adaptive::StartupReport,

@@ -3,16 +3,14 @@
 use crate::{
     args::load::{LoadArgs, LoadingArgs, ReusedMap},
     error::{BadInput, escape_path},
-    input::{
-        kernel_text,
-        object::{ObjectFile, object_name},
-    },
+    input::object::{ObjectFile, object_name},
     kernel_objects::{
         kind::Kind,
         select::{select_one, selection_from_word},
     },
     settings::UserSettings,
 };
+use core_relo_kernels::kernel_text;
 use core_relo_loader::{Loader, load_plan::TokenSource};
 use std::{
     collections::HashMap,

@@ -8,12 +8,13 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult},
     format::Format,
-    input::{file, limits::MAX_OBJECT_BYTES},
+    input::limits::MAX_OBJECT_BYTES,
     json::test_run as json,
     output,
     text::{line::Line, style::BOLD},
 };
 use context_limits::ContextLimits;
+use core_relo_kernels::file;
 use core_relo_loader::{
     object::ProgramType,
     sys::{self, Errno, TestRun, TestRunResult},

@@ -1,12 +1,9 @@
 //! The judge of all objects on one kernel.
 
 use super::objects::{JudgedObject, JudgedObjects, ObjectsByOrder};
-use crate::{
-    error::BadInput,
-    input::{image_facts::WantedFacts, kernel::parsed::Kernel},
-    process::threads::Threads,
-};
+use crate::error::BadInput;
 use core_relo::{Plan, Relocs};
+use core_relo_kernels::{Kernel, WantedFacts, threads::Threads};
 use core_relo_loader::{
     load_plan::{PlanByLoad, Settings},
     running_kernel,
@@ -101,7 +98,10 @@ impl<'c> KernelJudge<'c> {
         let objects = self.objects.all;
         let has_types = kernel.check_for_verdicts();
         let fits = |object: &JudgedObject<'_>| {
-            kernel.check_byte_order(object.object.endian()).and_then(|()| has_types.clone())
+            kernel
+                .check_byte_order(object.object.endian())
+                .and_then(|()| has_types.clone())
+                .map_err(BadInput::from)
         };
         let fits: Vec<_> = objects.iter().map(fits).collect();
         let same_order = objects.iter().zip(&fits).filter(|(_, check)| check.is_ok());

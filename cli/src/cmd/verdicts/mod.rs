@@ -10,8 +10,9 @@ use crate::{
     args::relocate::EvidenceArgs,
     console::ExitStatus,
     error::{BadInput, escape_path},
-    input::kernel_text,
 };
+use core_relo_kernels::InputError;
+use core_relo_kernels::kernel_text;
 use core_relo_verdict::{
     judge::Verdict,
     kernel::{InputOrigins, KernelInputs},
@@ -23,7 +24,7 @@ use std::{
 
 /// Reads what the user says about the kernels.
 pub(crate) fn kernel_inputs(args: &EvidenceArgs) -> Result<KernelInputs, BadInput> {
-    let read = |path: &Option<PathBuf>, read: fn(&Path) -> Result<String, BadInput>| {
+    let read = |path: &Option<PathBuf>, read: fn(&Path) -> Result<String, InputError>| {
         path.as_deref().map(read).transpose().map(|text| text.map(Arc::from))
     };
     let origin = |path: &Option<PathBuf>| path.as_deref().map(|path| Arc::from(escape_path(path)));

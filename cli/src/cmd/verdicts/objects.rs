@@ -4,17 +4,17 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult},
     input::{
-        directory,
         object::{ObjectBudget, ObjectFile},
+        object_paths,
     },
     json::check::RecordFacts,
-    process::threads::Threads,
     settings::{AppliedSettings, ObjectNames, UserSettings},
 };
 use core_relo::{
     Endian, Plan, Relocs,
     plan::{Objects, Options},
 };
+use core_relo_kernels::threads::Threads;
 use core_relo_loader::{
     InternalError,
     link::LinkError,
@@ -168,7 +168,7 @@ impl ObjectFiles {
         report_bad: BadObjectReporter,
     ) -> io::Result<Self> {
         let mut read = Self::new(Vec::new(), report_bad);
-        let paths = directory::find_objects(paths);
+        let paths = object_paths::find_objects(paths);
         let budget = ObjectBudget::default();
         let read_file = |path: &Result<PathBuf, BadInput>| {
             ObjectFile::read_within(path.as_ref().map_err(BadInput::clone)?, &budget)

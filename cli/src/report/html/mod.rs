@@ -8,7 +8,8 @@ mod table;
 use super::{
     escape::Markup, findings::kernel_numbers, limits::MAX_PAGE_FINDINGS, matrix::Matrix, model::Outcome,
 };
-use crate::input::kernel::release::full_version;
+use crate::describe::full_version;
+
 use std::io::{self, Write};
 
 /// The style sheet. [`STYLE_HASH`] is its hash.

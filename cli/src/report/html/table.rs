@@ -1,13 +1,14 @@
 //! The matrix: a line per object, a column per kernel.
 
 use super::{class, symbol};
-use crate::input::kernel::release::full_version;
+use crate::describe::full_version;
 use crate::report::{
     escape::Markup,
     labels::{common_directory_len, distinct_labels},
     matrix::{Kernel, Matrix, ObjectLine},
     model::Outcome,
 };
+
 use std::io::{self, Write};
 
 /// Writes the filters, which the script shows, and the table.

@@ -8,10 +8,6 @@ use crate::{
     },
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
-    input::{
-        image_facts::WantedFacts,
-        kernel::{parsed::Kernel, release::KernelRelease, selection::Selection, source::KernelSource},
-    },
     output,
 };
 use core_relo::{
@@ -20,6 +16,7 @@ use core_relo::{
     minimise::{Detail, MinimalBtf, MinimiseError, Needs},
     sort::sort_by,
 };
+use core_relo_kernels::{Kernel, KernelRelease, KernelSelection, KernelSource, WantedFacts};
 use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
 use std::{
     collections::HashMap,
@@ -61,7 +58,7 @@ pub(super) fn minimise_kernels(
     args: &BtfMinArgs,
     objects: &JudgedObjects<'_>,
 ) -> CommandResult<Vec<MinimalKernel>> {
-    let selection = Selection::new(&args.kernels);
+    let selection = KernelSelection::new(&args.kernels.paths());
     report_selection(console, &selection)?;
     refuse_inputs(args, &selection)?;
     let by_order = ObjectsByOrder::new(&objects.objects, objects.options);
@@ -85,7 +82,7 @@ pub(super) fn minimise_kernels(
 }
 
 /// Refuses to replace an object, a kernel or a module by the output.
-fn refuse_inputs(args: &BtfMinArgs, selection: &Selection) -> Result<(), BadInput> {
+fn refuse_inputs(args: &BtfMinArgs, selection: &KernelSelection) -> Result<(), BadInput> {
     let kernels = selection.files().chain(args.kernels.base.as_deref());
     let inputs = kernels.chain(args.objects.iter().map(PathBuf::as_path));
     output::refuse_inputs(inputs, &args.output, "give the minimal BTF a name of its own with -o")
@@ -124,7 +121,7 @@ fn check_byte_order(objects: &JudgedObjects<'_>, kernel: &Kernel) -> Result<(), 
     let order = kernel.target.vmlinux().btf.endian();
     match objects.objects.first() {
         Some(first) if objects.objects.iter().all(|object| object.object.endian() != order) => {
-            kernel.check_byte_order(first.object.endian())
+            Ok(kernel.check_byte_order(first.object.endian())?)
         }
         _ => Ok(()),
     }

@@ -10,11 +10,10 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    input::file_kind,
     output,
-    process::threads::Threads,
     settings::UserSettings,
 };
+use core_relo_kernels::threads::Threads;
 use core_relo_verdict::loaders::Loader;
 use kernels::{MinimalKernel, minimise_kernels};
 use report::{MinimalKernelJson, write_report};
@@ -59,7 +58,7 @@ fn minimise(console: &mut Console<'_>, args: &BtfMinArgs, objects: &JudgedObject
 
 /// Returns the bytes of the output file: an archive, or the BTF of the only kernel.
 fn encode(args: &BtfMinArgs, kernels: &[MinimalKernel]) -> Result<Vec<u8>, BadInput> {
-    if file_kind::is_output_archive_name(&args.output) {
+    if output::is_output_archive_name(&args.output) {
         return archive::encode(kernels).map_err(|e| BadInput::for_path(&args.output, e));
     }
     match kernels {

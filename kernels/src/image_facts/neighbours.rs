@@ -1,0 +1,97 @@
+//! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`, and the same without `-R`.
+//! They count beside `R.btf`, too.
+
+use super::{embedded_config::sets_option, fact::Fact};
+use crate::{compression::format::Compression, error::escape_path, kernel_text};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The names of images without their release.
+const IMAGES: [&str; 2] = ["vmlinuz", "vmlinux"];
+
+const KCONFIG: &str = "config";
+const SYMBOLS: &str = "System.map";
+
+/// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`, `vmlinux-R.btf` and `R.btf`,
+/// compressed or not.
+fn release_suffix(file_name: &str) -> Option<String> {
+    let file_name = Compression::uncompressed_name(file_name);
+    let btf_name = file_name.strip_suffix(".btf");
+    let name = btf_name.unwrap_or(file_name);
+    match IMAGES.iter().find_map(|known| name.strip_prefix(known)) {
+        Some(suffix) if suffix.is_empty() || suffix.starts_with('-') => Some(suffix.to_owned()),
+        _ => btf_name.filter(|release| !release.is_empty()).map(|release| format!("-{release}")),
+    }
+}
+
+/// Returns the regular file of the same release beside an image.
+fn find(image: &Path, name: &str) -> Option<PathBuf> {
+    let suffix = release_suffix(image.file_name()?.to_str()?)?;
+    let path = image.with_file_name(format!("{name}{suffix}"));
+    path.is_file().then_some(path)
+}
+
+/// Returns whether an image has such a file beside it.
+pub(super) fn exist(image: &Path) -> bool {
+    [KCONFIG, SYMBOLS].iter().any(|name| find(image, name).is_some())
+}
+
+/// Reads the configuration beside an image.
+pub(super) fn read_kconfig(image: &Path, warnings: &mut Vec<String>) -> Option<Fact<Arc<str>>> {
+    let (text, origin) = read(image, KCONFIG, warnings)?;
+    if sets_option(&text) {
+        return Some(Fact::new(text.into(), origin));
+    }
+    warnings.push(format!("{origin} is left out: it sets no option, expected a kernel's configuration"));
+    None
+}
+
+/// Reads the symbols beside an image.
+pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<Fact<Arc<str>>> {
+    let (text, origin) = read(image, SYMBOLS, warnings)?;
+    // Every kernel has the symbol `_text`. Debian installs a file that only names the package with the symbols.
+    if text.lines().any(|line| line.ends_with(" _text")) {
+        return Some(Fact::new(text.into(), origin));
+    }
+    log::info!("{origin} is left out: it has no symbol _text");
+    None
+}
+
+/// Reads a file beside an image, and returns its text and its name. A file that cannot be read is left out with a warning.
+fn read(image: &Path, name: &str, warnings: &mut Vec<String>) -> Option<(String, String)> {
+    let path = find(image, name)?;
+    let origin = escape_path(&path);
+    match kernel_text::read(&path) {
+        Ok(text) => Some((text, origin)),
+        Err(bad) => {
+            warnings.push(format!("{origin} is left out: {}", bad.what()));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_images_and_of_raw_btf_have_the_release() {
+        for (name, expected) in [
+            ("vmlinuz", Some("")),
+            ("vmlinuz-6.1.0-50-amd64", Some("-6.1.0-50-amd64")),
+            ("vmlinux.btf", Some("")),
+            ("vmlinux-6.1.0.btf", Some("-6.1.0")),
+            ("6.1.0-50-amd64.btf", Some("-6.1.0-50-amd64")),
+            ("6.1.0-50-amd64.btf.xz", Some("-6.1.0-50-amd64")),
+            ("vmlinux-6.1.0.zst", Some("-6.1.0")),
+            ("vmlinuxes", None),
+            ("6.1.0-50-amd64.xz", None),
+            (".btf", None),
+            ("6.1.0-50-amd64", None),
+        ] {
+            assert_eq!(release_suffix(name).as_deref(), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Kernels to relocate against: the running kernel, files, archives, directories; and their modules.
+
+pub(crate) mod id;
+pub(crate) mod image;
+pub mod module;
+pub(crate) mod parsed;
+pub(crate) mod release;
+pub(crate) mod selection;
+pub(crate) mod source;

@@ -1,0 +1,65 @@
+//! The places that kernels are read from.
+
+use crate::{file_kind::is_archive_name, kernel::id::KernelId};
+use core_relo_loader::target;
+use std::path::PathBuf;
+
+/// A kernel, or an archive of kernels, that has not been read yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelSource {
+    /// The running kernel.
+    Running,
+    /// A file.
+    File {
+        /// The path.
+        path: PathBuf,
+        /// The kernel of a module, if the file is BTF of a module; by default, `vmlinux` in the same directory.
+        base: Option<PathBuf>,
+        /// Whether the path is from the list of a directory, so that the user did not name the file.
+        is_listed: bool,
+    },
+    /// A tar archive of any number of kernels.
+    Archive(PathBuf),
+    /// BTF that is part of this program.
+    Embedded {
+        /// The name of the kernel.
+        name: &'static str,
+        /// The BTF.
+        bytes: &'static [u8],
+    },
+}
+
+impl KernelSource {
+    /// Returns the source for a path. The name decides whether the file is an archive.
+    pub fn from_path(path: PathBuf, base: Option<PathBuf>) -> Self {
+        if is_archive_name(&path) { Self::Archive(path) } else { Self::File { path, base, is_listed: false } }
+    }
+
+    /// Returns the source for a path in the list of a directory.
+    pub fn from_listed_path(path: PathBuf) -> Self {
+        if is_archive_name(&path) {
+            Self::Archive(path)
+        } else {
+            Self::File { path, base: None, is_listed: true }
+        }
+    }
+
+    /// Returns whether the user did not name each kernel: the kernels are from a directory or an archive.
+    pub const fn is_listed(&self) -> bool {
+        matches!(self, Self::File { is_listed: true, .. } | Self::Archive(_))
+    }
+
+    /// Returns the identity of the kernel, or of an archive as a whole.
+    pub fn id(&self) -> KernelId {
+        match self {
+            Self::Running => KernelId::Running(running_release()),
+            Self::File { path, .. } | Self::Archive(path) => KernelId::File(path.clone().into_os_string()),
+            Self::Embedded { name, .. } => KernelId::Embedded((*name).to_owned()),
+        }
+    }
+}
+
+/// Returns the release of the running kernel, as `uname -r` prints it.
+pub fn running_release() -> String {
+    target::release().unwrap_or_else(|_| "unknown".to_owned())
+}

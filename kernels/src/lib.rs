@@ -1,0 +1,69 @@
+//! Kernels to check BPF objects against: their BTF, and what their images show of their version, configuration and symbols.
+//!
+//! A [`KernelSelection`] lists the kernels in files, directories, tar archives and the running system. Compressed files, boot images and ELF
+//! files with debug information are unpacked within [`Limits`], so that a small file cannot take all the memory.
+//!
+//! ```no_run
+//! use core_relo_kernels::{KernelPaths, KernelSelection, WantedFacts};
+//! use std::ops::ControlFlow;
+//!
+//! let selection = KernelSelection::new(&KernelPaths::new(["/boot", "kernels.tar.xz"]));
+//! for error in &selection.errors {
+//!     eprintln!("{error}");
+//! }
+//! let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+//! selection.visit_kernels(wanted, &mut |id, kernel| {
+//!     match kernel {
+//!         Ok(kernel) => println!("{}: {:?}", kernel.name, kernel.release()),
+//!         Err(error) => eprintln!("{id}: {error}"),
+//!     }
+//!     ControlFlow::Continue(())
+//! });
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`btf_file`] | the BTF in a file of any form |
+//! | [`module`] | split BTF of modules |
+//! | [`kernel_text`] | configurations and lists of symbols |
+//! | [`directory`] | the files below a directory |
+//! | [`file`], [`stream`] | regular files, standard input and pipes |
+//! | [`file_kind`] | the kind of a file |
+//! | [`threads`] | worker threads |
+
+mod archive;
+mod boot_image;
+pub mod btf_file;
+mod compression;
+pub mod directory;
+mod elf_sections;
+mod error;
+pub mod file;
+mod file_id;
+pub mod file_kind;
+mod image_facts;
+mod kernel;
+pub mod kernel_text;
+mod limits;
+mod note;
+pub mod stream;
+pub mod threads;
+
+pub use compression::{
+    budget::{Exceeded, Scope},
+    format::Compression,
+};
+pub use error::{Defect, InputError, IoFailure};
+pub use file_id::{FileId, Inode};
+pub use image_facts::{Fact, ImageFacts, WantedFacts};
+pub use kernel::{
+    id::{InvalidKernelId, KernelId},
+    image::KernelImage,
+    module,
+    parsed::Kernel,
+    release::KernelRelease,
+    selection::{ImageVisitor, KernelFilter, KernelPaths, KernelSelection, KernelVisitor},
+    source::{KernelSource, running_release},
+};
+pub use limits::Limits;
+pub use note::{Note, SkippedFiles};
