@@ -67,8 +67,6 @@ pub mod minimise;
 pub mod plan;
 mod relocs;
 pub mod resolve;
-#[doc(hidden)] // for the crates of this workspace
-pub mod sort;
 mod source_lines;
 pub mod spec;
 mod target;

@@ -4,7 +4,6 @@ use crate::{elf::PerCpuSymbols, error::EncodeError};
 use core_relo::{
     TypeId,
     btf::{Btf, Builder, Importer, Kind, Type},
-    sort::sort,
 };
 use hashbrown::{HashMap, HashSet};
 
@@ -87,7 +86,7 @@ fn drop_functions(merged: &Btf<'_>, dropped: &mut HashSet<TypeId>) -> Vec<String
         }
         dropped.extend(definitions.iter().skip(usize::from(is_consistent)).map(|ty| ty.id()));
     }
-    sort(&mut inconsistent);
+    inconsistent.sort();
     inconsistent
 }
 
@@ -115,7 +114,7 @@ fn place_variables(
             }
         }
     }
-    sort(&mut placed);
+    placed.sort();
     let mut variables = Vec::new();
     let mut end = per_cpu.address;
     for (address, size, id) in placed {

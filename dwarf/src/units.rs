@@ -6,7 +6,6 @@ use crate::{
     parse_error::DwarfProblem,
 };
 use alloc::sync::Arc;
-use core_relo::sort::sort;
 use gimli::{
     Abbreviations, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DebugTypes, UnitHeader, UnitOffset, UnitType,
 };
@@ -130,7 +129,7 @@ fn abbreviation_tables(list: &[Unit<'_>]) -> (Vec<u64>, HashMap<u64, OnceLock<Ar
     let offsets =
         list.iter().map(|unit| u64::try_from(unit.header.debug_abbrev_offset().0).unwrap_or(u64::MAX));
     let mut tables: Vec<u64> = offsets.collect();
-    sort(&mut tables);
+    tables.sort_unstable();
     let pairs = tables.iter().zip(tables.iter().skip(1));
     let shared = pairs.filter(|(a, b)| a == b).map(|(a, _)| (*a, OnceLock::new())).collect();
     tables.dedup();

@@ -80,7 +80,7 @@ pub fn find_files(dir: &Path, excluded: Option<Inode>) -> (Vec<PathBuf>, Vec<Inp
     if let Some(excluded) = excluded {
         files.retain(|path| !fs::metadata(path).is_ok_and(|meta| Inode::new(&meta) == excluded));
     }
-    files.sort_unstable();
+    files.sort();
     let skipped: Vec<_> = files.extract_if(.., |path| file::is_endless(path)).collect();
     if let Some(first) = skipped.first() {
         let (n, first) = (skipped.len(), escape_path(first));

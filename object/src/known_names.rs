@@ -3,7 +3,6 @@
 use crate::elf::text;
 use core::fmt;
 use core_relo::Text;
-use core_relo::sort::sort_by_key;
 
 /// The number of names in a list.
 pub(crate) const SHOWN_COUNT: usize = 8;
@@ -29,7 +28,7 @@ impl fmt::Display for SimilarNames<'_> {
         let common_prefix =
             |name: &str| name.bytes().zip(unknown.bytes()).take_while(|(a, b)| a == b).count();
         let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
-        sort_by_key(&mut shown, |name| core::cmp::Reverse(common_prefix(name)));
+        shown.sort_by_key(|name| core::cmp::Reverse(common_prefix(name)));
         shown.truncate(SHOWN_COUNT);
         let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes()).to_string()).collect();
         f.write_str(&shown.join(", "))?;

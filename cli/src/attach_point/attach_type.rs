@@ -1,6 +1,5 @@
 //! The words for attach types.
 
-use core_relo::sort::sort;
 use core_relo_loader::object::{AttachType, ProgramType, SEC_DEFS};
 
 /// Returns the name of an attach type as libbpf and bpftool write it: `cgroup_inet_egress`.
@@ -54,7 +53,7 @@ pub(super) fn attach_types_of(program_type: ProgramType, candidates: &[AttachTyp
     let of_type = SEC_DEFS.iter().filter(|def| def.program_type == program_type);
     let mut types: Vec<_> = of_type.filter_map(|def| def.attach_type).collect();
     types.retain(|attach_type| candidates.contains(attach_type));
-    sort(&mut types);
+    types.sort();
     types.dedup();
     types
 }

@@ -1,7 +1,6 @@
 //! The comparison of measured statistics with a budget.
 
 use super::file::{Budget, ProgramKey, Usage};
-use core_relo::sort::sort_by;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -130,7 +129,7 @@ impl Comparison {
             };
             comparison.findings.push(Finding { key: key.clone(), problem: Problem::NotLoaded(reason) });
         }
-        sort_by(&mut comparison.findings, |a, b| a.key.cmp(&b.key));
+        comparison.findings.sort_by(|a, b| a.key.cmp(&b.key));
         comparison
     }
 }

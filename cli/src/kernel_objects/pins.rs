@@ -1,7 +1,6 @@
 //! The pins in every mounted bpffs.
 
 use crate::kernel_objects::{kind::Kind, mounts::mounts};
-use core_relo::sort::sort;
 use core_relo_loader::sys::{self, Errno};
 use std::{
     collections::BTreeMap,
@@ -21,13 +20,13 @@ pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<PathBuf>> {
     let mut pins = BTreeMap::new();
     let mounts = mounts("bpf").map_err(|e| log::info!("no pins are known: {e}")).unwrap_or_default();
     let mut dirs: Vec<_> = mounts.into_iter().map(|mount| mount.dir).collect();
-    sort(&mut dirs);
+    dirs.sort();
     dirs.dedup();
     for dir in dirs {
         walk(&dir, DEPTH, &mut pins);
     }
     pins.values_mut().for_each(|paths| {
-        sort(paths);
+        paths.sort();
         paths.dedup();
     });
     pins

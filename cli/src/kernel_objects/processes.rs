@@ -2,7 +2,6 @@
 
 use crate::kernel_objects::{fdinfo::fdinfo_value, kind::Kind};
 use core_relo::Name;
-use core_relo::sort::sort;
 use serde::Serialize;
 use std::{collections::BTreeMap, fs, path::Path, process};
 
@@ -28,7 +27,7 @@ pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Process>> {
         }
     }
     for object_processes in processes.values_mut() {
-        sort(object_processes);
+        object_processes.sort();
         object_processes.dedup();
     }
     processes

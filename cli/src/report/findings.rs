@@ -2,7 +2,6 @@
 
 use super::{limits::MAX_EVIDENCE, matrix::ObjectLine};
 use crate::policy::AllowEntry;
-use core_relo::sort::sort_by_key;
 use core_relo_verdict::{
     SourceLine,
     judge::{Reason, ReasonKind, Verdict},
@@ -123,7 +122,7 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
         verdict.own_reasons().for_each(|reason| add(object, reason, None));
     }
     // The sort is stable: equally bad findings stay in the order of kernels and programs.
-    sort_by_key(&mut findings, |finding| {
+    findings.sort_by_key(|finding| {
         (finding.allowed.is_some(), Reverse(finding.is_autoload()), Reverse(finding.reason.verdict))
     });
     findings

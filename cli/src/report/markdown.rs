@@ -15,7 +15,6 @@ use super::{
     summary::{describe_kernels, summarize},
     warnings::{FoundWarning, find_warnings},
 };
-use core_relo::sort::sort_by_key;
 use std::{
     cmp::Reverse,
     fmt::Write as _,
@@ -50,7 +49,7 @@ impl BoundedText {
 /// Writes the comment.
 pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut objects: Vec<_> = matrix.objects.iter().collect();
-    sort_by_key(&mut objects, |object| Reverse(object.worst()));
+    objects.sort_by_key(|object| Reverse(object.worst()));
     let mut comment = BoundedText { text: format!("{MARK}\n### core-relo check\n\n{}\n", headline(matrix)) };
     if let Some(agreement) = matrix.agreement {
         let _ = writeln!(comment.text, "\n{agreement}.");

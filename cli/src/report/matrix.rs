@@ -5,7 +5,6 @@ use super::{
     model::{FleetReport, KernelWarning, Outcome, Row},
 };
 use crate::error::BadInput;
-use core_relo::sort::sort;
 use core_relo_verdict::kernel::KernelVersion;
 use std::{
     cmp::Ordering,
@@ -76,7 +75,7 @@ impl<'r> Matrix<'r> {
             name: &row.kernel,
         };
         let mut kernels: Vec<_> = report.rows.iter().map(kernel).collect();
-        sort(&mut kernels);
+        kernels.sort();
         kernels.dedup();
         let mut rows = BTreeMap::<_, BTreeMap<_, &'r Row>>::new();
         for row in &report.rows {

@@ -4,7 +4,6 @@ use super::{
     matrix::ObjectLine,
     model::{Outcome, RealLoad},
 };
-use core_relo::sort::sort_by_key;
 use std::{cmp::Reverse, collections::HashMap};
 
 /// A real load with the same verdict and outcome on some kernels.
@@ -36,7 +35,7 @@ pub(super) fn find_real_loads<'r>(object: &ObjectLine<'r>) -> Vec<FoundLoad<'r>>
         }
     }
     // The sort is stable: the others stay in the order of kernels and programs.
-    sort_by_key(&mut found, |found| (Reverse(found.load.differs()), Reverse(found.load.outcome)));
+    found.sort_by_key(|found| (Reverse(found.load.differs()), Reverse(found.load.outcome)));
     found
 }
 

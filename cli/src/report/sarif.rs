@@ -20,7 +20,6 @@ use super::{
 };
 use crate::{error::BadInput, policy::AllowEntry, stable_hash, text::json_lines};
 use core_relo::Escaped;
-use core_relo::sort::sort;
 use core_relo_verdict::{
     SourceLine,
     judge::{ReasonKind, Verdict},
@@ -43,7 +42,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     });
     let findings: Vec<_> = findings.collect();
     let mut kinds: Vec<_> = findings.iter().map(|(_, finding)| finding.reason.kind).collect();
-    sort(&mut kinds);
+    kinds.sort();
     kinds.dedup();
     let mut results: Vec<_> =
         findings.iter().map(|(object, finding)| result(matrix, &kinds, object, finding)).collect();

@@ -1,7 +1,6 @@
 //! The words that two names share: `nr_queued` and `h_nr_running` share words with `nr_running`.
 
 use super::similar::BareName;
-use crate::sort::sort_by_key;
 use alloc::vec::Vec;
 
 /// The length of the shortest words that are compared.
@@ -42,7 +41,7 @@ impl<'n> WordPattern<'n> {
         let with_similarity =
             |(name, value): &(BareName<'n>, T)| Some((self.similarity(&rare, name)?, *value));
         let mut similar: Vec<_> = names.iter().filter_map(with_similarity).collect();
-        sort_by_key(&mut similar, |(percent, _)| core::cmp::Reverse(*percent));
+        similar.sort_by_key(|(percent, _)| core::cmp::Reverse(*percent));
         similar.into_iter().map(|(_, value)| value).collect()
     }
 

@@ -2,7 +2,6 @@
 
 use super::similar::{BareName, NamePattern};
 use crate::btf::{Btf, Kind};
-use crate::sort::sort;
 use alloc::{string::String, vec::Vec};
 
 /// The number of results.
@@ -27,7 +26,7 @@ fn nearest_of(wanted: &[u8], names: &mut dyn Iterator<Item = &[u8]>) -> Vec<Stri
         let distance = BareName::new(name).and_then(|bare| pattern.distance(&bare));
         similar.extend(distance.map(|distance| (distance, name)));
     }
-    sort(&mut similar);
+    similar.sort();
     similar.dedup();
     let names = similar.into_iter().filter_map(|(_, name)| core::str::from_utf8(name).ok());
     names.take(RESULTS).map(String::from).collect()

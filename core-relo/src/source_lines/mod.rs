@@ -17,7 +17,6 @@ use crate::{
     ext::{BtfExt, LineInfo},
     index::InsnIndex,
     insn::INSN_BYTES,
-    sort::sort_by_key,
 };
 use alloc::vec::Vec;
 use core::fmt;
@@ -87,7 +86,7 @@ impl<'o> SourceLines<'o> {
                 by_section.entry(section.as_bytes()).or_default().extend(group.records());
             }
         }
-        by_section.values_mut().for_each(|lines| sort_by_key(lines, |line| line.insn_offset));
+        by_section.values_mut().for_each(|lines| lines.sort_by_key(|line| line.insn_offset));
         Self { btf, by_section }
     }
 

@@ -9,7 +9,6 @@ use crate::{
     variants::{ObjectVariants, Selection, VariantError},
 };
 use alloc::collections::{BTreeMap, BTreeSet};
-use core_relo::sort::collect_ordered;
 use core_relo_object::variants::{Alternative, VariantGroup};
 use core_relo_verdict::{
     judge::{KernelFeature, ObjectVerdict, ProgramVerdict, Reason, Verdict},
@@ -297,5 +296,5 @@ fn verdicts_of_programs(verdict: &ObjectVerdict) -> BTreeMap<String, (Verdict, V
         let reasons = program.reasons.iter().filter(|reason| reason.verdict == program.verdict);
         (program.name.clone(), (program.verdict, reasons.map(reason_text).collect()))
     };
-    collect_ordered(loaded.map(verdict))
+    loaded.map(verdict).collect()
 }

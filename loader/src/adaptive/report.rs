@@ -13,7 +13,6 @@ use crate::{
     variants::KernelValueError,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
-use core_relo::sort::collect_ordered;
 use core_relo_verdict::judge::KernelFeature;
 
 /// The parts of a report beside the choice.
@@ -147,8 +146,7 @@ fn program_types(chooser: &Chooser<'_>, settings: &Settings) -> Vec<ProgramType>
     let groups = variants.table().groups().iter().zip(&chooser.selection.alternatives);
     let last =
         groups.filter(|(_, chosen)| chosen.is_none()).filter_map(|(group, _)| group.alternatives.last());
-    let last: BTreeSet<&str> =
-        collect_ordered(last.flat_map(|alternative| &alternative.0).map(String::as_str));
+    let last: BTreeSet<&str> = last.flat_map(|alternative| &alternative.0).map(String::as_str).collect();
     let programs = chooser.object.programs().iter().filter(|program| !program.is_subprogram);
     let program_type = |program: &Program<'_>| {
         let name = String::from_utf8_lossy(program.name());

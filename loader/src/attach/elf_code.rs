@@ -5,7 +5,6 @@ use super::{
     error::AttachError,
 };
 use core::ops::Range;
-use core_relo::sort::sort_by_key;
 use core_relo_object::string_at;
 use object::{
     Endianness, elf,
@@ -34,7 +33,7 @@ impl CodeOffsets {
         let len = |code: &Segment| code.end.checked_sub(code.start);
         let range = |code: &Segment| Some(code.offset..code.offset.checked_add(len(code)?)?);
         let mut ranges: Vec<Range<u64>> = code.iter().filter_map(range).collect();
-        sort_by_key(&mut ranges, |range| range.start);
+        ranges.sort_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = Vec::new();
         for range in ranges {
             match merged.last_mut() {

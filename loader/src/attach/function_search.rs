@@ -1,7 +1,6 @@
 //! The search for functions by name in the symbol tables of a binary.
 
 use super::elf_file::{Symbol, SymbolKind, SymbolVersion};
-use core_relo::sort::sort;
 
 /// The name of a function: `name`, `name@VERSION` or `name@@VERSION`.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +55,7 @@ impl<'n> FunctionSearch<'n> {
     pub(super) fn new(names: impl IntoIterator<Item = &'n str>) -> Self {
         let wanted: Vec<_> = names.into_iter().map(WantedFunction::new).collect();
         let mut by_base: Vec<_> = wanted.iter().map(|w| w.base.as_bytes()).zip(0..).collect();
-        sort(&mut by_base);
+        by_base.sort();
         Self { found: vec![FunctionMatch::default(); wanted.len()], wanted, by_base }
     }
 

@@ -7,7 +7,6 @@ use super::{
     xdp::{XdpPrograms, parse_interface_attributes},
 };
 use core_relo::Endian;
-use core_relo::sort::sort_by_key;
 
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub fn network_interfaces() -> Result<Vec<NetworkInterface>, AttachError> {
         })
     });
     answer.map_err(|error| netlink_error("network interfaces", "list", error))?;
-    sort_by_key(&mut found, |interface| interface.ifindex);
+    found.sort_by_key(|interface| interface.ifindex);
     Ok(found)
 }
 

@@ -9,7 +9,6 @@ use super::{
     names::{Glob, GlobError},
 };
 use crate::limits::BINARY_MATCHES;
-use core_relo::sort::sort;
 
 /// A search for functions by a pattern. The caller adds the symbols of one table after the other, until one has matches.
 pub(super) struct PatternSearch<'p> {
@@ -67,7 +66,7 @@ impl<'p> PatternSearch<'p> {
         let pattern = self.pattern;
         self.add_implementations()?;
         if self.has_matches() {
-            sort(&mut self.offsets);
+            self.offsets.sort_unstable();
             self.offsets.dedup();
             return Ok(self.offsets);
         }
@@ -86,7 +85,7 @@ impl<'p> PatternSearch<'p> {
     /// Adds the code that the process uses for the matching indirect functions.
     fn add_implementations(&mut self) -> Result<(), AttachError> {
         let Some(pid) = self.process.filter(|_| !self.indirect.is_empty()) else { return Ok(()) };
-        sort(&mut self.indirect);
+        self.indirect.sort();
         self.indirect.dedup();
         let functions: Vec<_> = self
             .indirect

@@ -2,7 +2,6 @@
 
 use super::error::AttachError;
 use crate::sys;
-use core_relo::sort::sort;
 use core_relo_object::object::{AttachType, ProgramType, SEC_DEFS};
 use std::os::fd::BorrowedFd;
 
@@ -45,7 +44,7 @@ fn program_types(attach_type: AttachType) -> Vec<ProgramType> {
         .filter(|def| def.attach_type == Some(attach_type))
         .map(|def| def.program_type)
         .collect();
-    sort(&mut types);
+    types.sort();
     types.dedup();
     types
 }

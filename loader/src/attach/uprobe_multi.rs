@@ -11,7 +11,6 @@ use super::{
     uprobe::{NO_PROBE, UprobeOptions, place_in_file},
 };
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, UprobeBinary};
-use core_relo::sort::sort;
 use core_relo_object::object::{AttachType, MultiKind, parse_file_offset};
 use std::{
     os::{
@@ -102,7 +101,7 @@ fn attach_at(
             let mut offsets = Binary::open(path)?.find_functions_of(resolve_pid(options.pid), names)?;
             // A function with several names has one probe, unless each name has its own cookie or semaphore.
             if options.cookies.is_empty() && options.ref_ctr_offsets.is_empty() {
-                sort(&mut offsets);
+                offsets.sort_unstable();
                 offsets.dedup();
             }
             offsets

@@ -1,6 +1,5 @@
 //! Private pins that loads left when they were killed before they gave the pins their final names.
 
-use core_relo::sort::sort;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -31,7 +30,7 @@ fn find_leftovers(dir: &Path, is_running: impl Fn(&str) -> bool) -> Vec<PathBuf>
         })
         .map(|entry| entry.path())
         .collect();
-    sort(&mut leftovers);
+    leftovers.sort();
     leftovers
 }
 

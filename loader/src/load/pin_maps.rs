@@ -13,7 +13,6 @@ use super::{
 use crate::sys::Errno;
 use alloc::collections::BTreeSet;
 use core::sync::atomic::{AtomicU32, Ordering};
-use core_relo::sort::collect_ordered;
 use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
@@ -119,7 +118,7 @@ impl<'l, K: Kernel> StagedPins<'l, K> {
 
     /// Returns the directories of the pins.
     fn parents(&self) -> BTreeSet<&'l Path> {
-        collect_ordered(self.pins.iter().filter_map(|pin| pin.path.parent()))
+        self.pins.iter().filter_map(|pin| pin.path.parent()).collect()
     }
 
     /// Gives the pins their final names.

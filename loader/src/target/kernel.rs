@@ -1,7 +1,6 @@
 //! The BTF of the running kernel and its modules.
 
 use super::{btf_file::BtfFile, open::io_error};
-use core_relo::sort::sort_by;
 use core_relo_object::target::TargetError;
 use std::{
     fs, io,
@@ -90,6 +89,6 @@ pub(super) fn modules_below(root: &Path) -> Result<Vec<ModuleFile>, TargetError>
             modules.push(ModuleFile { name, path: entry.path() });
         }
     }
-    sort_by(&mut modules, |a, b| a.name.cmp(&b.name));
+    modules.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(modules)
 }

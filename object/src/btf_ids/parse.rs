@@ -6,7 +6,7 @@ use crate::{
     index::to_usize,
 };
 use alloc::collections::BTreeMap;
-use core_relo::{TypeId, btf::Kind, sort::sort_by_key};
+use core_relo::{TypeId, btf::Kind};
 use object::elf;
 
 /// The start of the names of symbols for ids and sets.
@@ -88,7 +88,7 @@ fn read_symbols<'d>(
         }
         symbols.push(Symbol { name, offset, size });
     }
-    sort_by_key(&mut symbols, |symbol| symbol.offset);
+    symbols.sort_by_key(|symbol| symbol.offset);
     Ok(symbols)
 }
 

@@ -11,7 +11,6 @@ use alloc::collections::BTreeSet;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
-    sort::sort_by_key,
 };
 use hashbrown::HashMap;
 
@@ -131,7 +130,7 @@ impl<'d> BtfIds<'d> {
         let read = |at: usize| self.elf.endian.u32(data, at).invariant(SLOT_IN_SECTION);
         let slots = set.slots.iter().map(|slot| Ok((read(slot.offset)?, slot.flags)));
         let mut slots = slots.collect::<Result<Vec<_>, InternalError>>()?;
-        sort_by_key(&mut slots, |(id, _)| *id);
+        slots.sort_by_key(|(id, _)| *id);
         for (place, (id, flags)) in set.slots.iter().zip(slots) {
             self.put(data, place.offset, id)?;
             if let Some(flags) = flags {

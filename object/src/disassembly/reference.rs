@@ -11,7 +11,6 @@ use core::fmt;
 use core_relo::{
     Name,
     insn::{Helper, Insn, Slot},
-    sort::sort,
 };
 use hashbrown::HashMap;
 
@@ -131,7 +130,7 @@ impl<'o, 'd> References<'o, 'd> {
             }
         }
         for variables in variables.values_mut() {
-            sort(variables);
+            variables.sort();
         }
         Self {
             object,

@@ -1,7 +1,7 @@
 //! The declared types of an object's variables, from its BTF.
 
 use crate::{limits, object::Object};
-use core_relo::{TypeId, btf::Kind, sort::sort_by_key};
+use core_relo::{TypeId, btf::Kind};
 use hashbrown::HashMap;
 
 /// The variables of data sections by section and name. Variables of the same name are sorted by offset.
@@ -44,7 +44,7 @@ impl<'b> DeclaredTypes<'b> {
             }
         }
         for variables in types.0.values_mut().flat_map(HashMap::values_mut) {
-            sort_by_key(variables, |variable| variable.offset);
+            variables.sort_by_key(|variable| variable.offset);
         }
         types
     }

@@ -3,7 +3,6 @@
 use super::{Global, GlobalError, path::ambiguous};
 use alloc::sync::Arc;
 use core::cmp::Ordering;
-use core_relo::sort::{sort, sort_by_key};
 use hashbrown::HashMap;
 
 /// The variables of an object with an index of their names.
@@ -19,7 +18,7 @@ pub(crate) struct GlobalIndex {
 impl GlobalIndex {
     pub(crate) fn new(globals: Vec<Global>) -> Self {
         let mut by_name: Vec<usize> = (0..globals.len()).collect();
-        sort_by_key(&mut by_name, |position| globals.get(*position).map(|g| (&*g.name, &*g.section)));
+        by_name.sort_by_key(|position| globals.get(*position).map(|g| (&*g.name, &*g.section)));
         let mut last_offsets = HashMap::new();
         for global in &globals {
             let last = last_offsets.entry(Arc::clone(&global.section)).or_insert(global.offset);
@@ -51,7 +50,7 @@ impl GlobalIndex {
             (Some(position), None) => Ok(self.globals.get(position)),
             (Some(_), Some(_)) => {
                 let mut positions = [named, in_section].concat();
-                sort(&mut positions);
+                positions.sort_unstable();
                 let mut globals = positions.iter().filter_map(|position| self.globals.get(*position));
                 match (globals.next(), globals.next()) {
                     (Some(first), Some(second)) => Err(ambiguous(name, first, second)),

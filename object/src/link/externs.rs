@@ -10,7 +10,6 @@ use core::cmp::Reverse;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
-    sort::sort_by,
 };
 
 /// An extern that the object's BTF describes.
@@ -90,7 +89,7 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
     undefined_check::check(object)?;
     let mut entries: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
     // Configuration values first, by descending alignment and ascending size; then by name.
-    sort_by(&mut entries, |a, b| {
+    entries.sort_by(|a, b| {
         let key = |e: &ExternEntry<'_>| match e.binding {
             ExternBinding::Config(slot) => (0, Reverse(slot.align), slot.size),
             _ => (1, Reverse(0), 0),

@@ -1,7 +1,6 @@
 //! Finds the records of instructions in a linked program.
 
 use super::LinkedProgram;
-use core_relo::sort::sort_by_key;
 
 /// The records of a program, sorted by instruction, for an object whose records are not. core-relo sends the sorted records, because the
 /// kernel refuses others.
@@ -20,8 +19,8 @@ impl SortedInfo {
             return None;
         }
         let (mut func_info, mut line_info) = (func_info.to_vec(), line_info.to_vec());
-        sort_by_key(&mut func_info, |[insn, _]| *insn);
-        sort_by_key(&mut line_info, |[insn, ..]| *insn);
+        func_info.sort_by_key(|[insn, _]| *insn);
+        line_info.sort_by_key(|[insn, ..]| *insn);
         func_info.dedup_by_key(|[insn, _]| *insn);
         line_info.dedup_by_key(|[insn, ..]| *insn);
         Some(Self { func_info, line_info })

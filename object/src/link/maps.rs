@@ -10,7 +10,6 @@ use crate::{
 use core_relo::{
     TypeId,
     btf::{Btf, Kind},
-    sort::sort_by_key,
 };
 use hashbrown::{HashMap, HashSet};
 
@@ -170,7 +169,7 @@ impl<'o, 'd> MapTable<'o, 'd> {
             let offset = offset.ok_or_else(|| shape("it reaches past the end of its section"))?;
             maps.push((name, StructOps { section, offset, ty: ty.id(), size }));
         }
-        sort_by_key(&mut maps, |(_, map)| map.offset);
+        maps.sort_by_key(|(_, map)| map.offset);
         let mut end = 0u64;
         for (name, map) in maps {
             // Overlaps would multiply the bytes and relocations, which are copied for each map.

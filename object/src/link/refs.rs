@@ -10,7 +10,6 @@ use crate::{
     },
 };
 use core_relo::insn::{Insn, LD_IMM64};
-use core_relo::sort::sort_by_key;
 use hashbrown::{HashMap, HashSet};
 
 /// The target of an instruction's reference.
@@ -100,7 +99,7 @@ impl RefTable {
                 );
                 refs.push((insn_index, resolver.resolve(&reloc, insn_index, insn)?));
             }
-            sort_by_key(&mut refs, |(insn, _)| *insn);
+            refs.sort_by_key(|(insn, _)| *insn);
             let duplicate = refs.iter().zip(refs.iter().skip(1)).find(|((a, _), (b, _))| a == b);
             if let Some(((insn, _), _)) = duplicate {
                 return Err(LinkError::TwoReferences { section: text(code.name), insn: *insn });
@@ -111,7 +110,7 @@ impl RefTable {
             }));
             table.by_section.push(SectionRefs { section: *section_index, refs });
         }
-        sort_by_key(&mut table.by_section, |refs| refs.section);
+        table.by_section.sort_by_key(|refs| refs.section);
         Ok(table)
     }
 

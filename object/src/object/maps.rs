@@ -15,7 +15,6 @@ use crate::{
 use core_relo::{
     Endian, Text, TypeId,
     btf::{Btf, Kind, Member, Type, WalkError},
-    sort::sort_by_key,
 };
 use hashbrown::HashMap;
 use thiserror::Error;
@@ -228,7 +227,7 @@ pub(crate) fn collect<'d>(
             def,
         });
     }
-    sort_by_key(&mut maps, |m| (m.is_legacy, m.section_index, m.offset));
+    maps.sort_by_key(|m| (m.is_legacy, m.section_index, m.offset));
     define_unsized(&mut maps, |index, offset, size, name| {
         let section = legacy.get(&index)?;
         let size = size.or_else(|| section.size.checked_sub(offset))?;

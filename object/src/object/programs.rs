@@ -7,7 +7,7 @@ use super::{
 };
 use crate::elf::{Elf, Section, text};
 use crate::index::SectionIndex;
-use core_relo::{CodeSection, Function, InsnIndex, sort::sort_by_key};
+use core_relo::{CodeSection, Function, InsnIndex};
 
 /// The section whose functions are all subprograms.
 pub(crate) const TEXT: &[u8] = b".text";
@@ -125,7 +125,7 @@ impl<'d> Code<'d> {
                 is_subprogram,
             });
         }
-        sort_by_key(&mut programs, |p| (p.section_index, p.start()));
+        programs.sort_by_key(|p| (p.section_index, p.start()));
         for p in &programs {
             let position = indices.binary_search(&p.section_index).ok();
             if let Some(section) = position.and_then(|position| sections.get_mut(position)) {

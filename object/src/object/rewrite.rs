@@ -11,7 +11,7 @@ use alloc::{
     vec::Vec,
 };
 use core::ops::Range;
-use core_relo::{Endian, sort::sort_by_key};
+use core_relo::Endian;
 use hashbrown::HashMap;
 
 /// The size of a 64-bit ELF header, and of a section header, in bytes.
@@ -104,7 +104,7 @@ pub(crate) fn check_no_overlap(
     let sections = elf.sections.iter().filter(|s| !s.is_null() && !s.data.is_empty());
     let sections = sections.filter_map(|s| Some((s.file_range()?, Some(s))));
     let mut parts: Vec<Part<'_, '_>> = headers.map(|range| (range, None)).chain(sections).collect();
-    sort_by_key(&mut parts, |(range, _)| (range.start, range.end));
+    parts.sort_by_key(|(range, _)| (range.start, range.end));
     // A part overlaps an earlier part if and only if it overlaps the earlier part with the largest end.
     let mut last: Option<&Part<'_, '_>> = None;
     for part in &parts {

@@ -15,7 +15,6 @@ use crate::{
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, dedup_into},
-    sort::sort_by_key,
 };
 use object::elf;
 
@@ -61,7 +60,7 @@ impl OutputObject<'_> {
             sections.push(FileSection { name: &section.name, header, size, data: &section.data });
         }
         sections.append(&mut type_sections);
-        sort_by_key(&mut sections, |section| section.header.number);
+        sections.sort_by_key(|section| section.header.number);
         check_alignment(&sections)?;
         Ok(encode_file(self.endian, &sections)?)
     }

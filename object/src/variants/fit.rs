@@ -16,7 +16,7 @@ use crate::{
     object::Object,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
-use core_relo::{explain::nearest_names, sort::collect_ordered};
+use core_relo::explain::nearest_names;
 use hashbrown::{HashMap, HashSet};
 
 /// The kinds of parts that can be loaded.
@@ -98,10 +98,10 @@ impl ObjectNames {
         let programs = object.programs().iter().filter(|program| !program.is_subprogram);
         let maps = linker.maps().iter().filter(|map| matches!(map.source, MapSource::Defined(_)));
         Self {
-            groups: collect_ordered(table.groups().iter().map(|group| group.name.clone())),
-            programs: collect_ordered(programs.map(|program| (key(program.name()), program.autoload()))),
-            maps: collect_ordered(maps.map(|map| key(map.name))),
-            constants: collect_ordered(table.constants().iter().map(|constant| constant.global.clone())),
+            groups: table.groups().iter().map(|group| group.name.clone()).collect(),
+            programs: programs.map(|program| (key(program.name()), program.autoload())).collect(),
+            maps: maps.map(|map| key(map.name)).collect(),
+            constants: table.constants().iter().map(|constant| constant.global.clone()).collect(),
         }
     }
 
@@ -211,5 +211,5 @@ fn collect_held_maps(linker: &ProgramLinker<'_, '_>) -> Result<BTreeSet<String>,
         SlotPlan::Map(map) => linker.maps().get(map.0).map(|map| key(map.name)),
         _ => None,
     });
-    Ok(collect_ordered(held))
+    Ok(held.collect())
 }

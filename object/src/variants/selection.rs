@@ -7,7 +7,6 @@ use super::{
 };
 use crate::load_plan::Settings;
 use alloc::collections::BTreeSet;
-use core_relo::sort::collect_ordered;
 
 /// The alternatives, programs and maps of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +54,7 @@ impl ObjectVariants {
         let is_free = |map: &&&String| !loaded.contains(*map) && !self.held_maps.contains(**map);
         let unused = used_by_others.iter().filter(is_free).map(|map| (*map).clone());
         let is_undecided = |map: &String| settings.maps.get(map).and_then(|map| map.autocreate) != Some(true);
-        collect_ordered(unused.filter(is_undecided).chain(selection.left_out_maps.iter().cloned()))
+        unused.filter(is_undecided).chain(selection.left_out_maps.iter().cloned()).collect()
     }
 
     /// Returns the maps that some selection does not create: optional maps, and those that only alternatives and optional programs use.

@@ -11,7 +11,6 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
-    sort::collect_ordered,
 };
 
 /// The start of the tags of this project.
@@ -88,7 +87,7 @@ fn collect_map_variables(btf: &Btf<'_>) -> BTreeSet<TypeId> {
         name == b".maps" || name.starts_with(b".struct_ops")
     };
     let sections = btf.types().filter(|ty| ty.kind() == Kind::Datasec).filter(is_of_maps);
-    collect_ordered(sections.flat_map(Type::secinfos).map(|variable| variable.ty))
+    sections.flat_map(Type::secinfos).map(|variable| variable.ty).collect()
 }
 
 /// A declaration tag and the function or variable that has it.

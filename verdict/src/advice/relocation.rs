@@ -12,7 +12,6 @@ use core_relo::{
     btf::limits,
     explain::{AlternativeMember, CType, Explanation},
     plan::{Decision, PlannedReloc, PoisonReason},
-    sort::sort_by_key,
 };
 use hashbrown::HashSet;
 
@@ -255,7 +254,7 @@ impl Access {
         };
         let calls = READ_MACROS.iter().flat_map(|name| line.calls(name));
         let mut ranges: Vec<_> = calls.filter(reads).map(|call| call.range).collect();
-        sort_by_key(&mut ranges, |range| range.start);
+        ranges.sort_by_key(|range| range.start);
         line.guard_all(&ranges, &self.condition).map(LineGuard::value)
     }
 
@@ -279,7 +278,7 @@ impl Access {
         {
             let mut ranges = macros().map(|call| call.range);
             let mut found: Vec<_> = with_text(&mut ranges, &call.range);
-            sort_by_key(&mut found, |range| range.start);
+            found.sort_by_key(|range| range.start);
             return found;
         }
         let enumerator = || calls("bpf_core_enum_value").find(|call| has(call, &|argument| argument == path));

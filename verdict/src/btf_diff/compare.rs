@@ -15,7 +15,6 @@ use core_relo::{
     Name,
     btf::{Btf, Enumerator as BtfEnumerator, Kind, Type},
     explain::{declare, declare_function},
-    sort::sort_by_key,
 };
 use hashbrown::HashSet;
 
@@ -111,7 +110,7 @@ impl<'b> Comparison<'b, '_> {
                 .filter(|(shape, _)| !others.contains_key(shape))
                 .map(|(_, item)| *item)
                 .collect();
-            sort_by_key(&mut only, |item| item.ty.id());
+            only.sort_by_key(|item| item.ty.id());
             only
         };
         let mut old_only = only(&olds, &news).into_iter();
@@ -168,7 +167,7 @@ impl<'b> Comparison<'b, '_> {
         if old.kind().is_enum() && new.kind().is_enum() {
             let sorted = |ty: Type<'b>| {
                 let mut all: Vec<_> = ty.enumerators().collect();
-                sort_by_key(&mut all, |enumerator| (enumerator.name, enumerator.c_value()));
+                all.sort_by_key(|enumerator| (enumerator.name, enumerator.c_value()));
                 all
             };
             return Details::Enumerators(enumerator_changes(&sorted(old), &sorted(new), is_used));
@@ -200,7 +199,7 @@ impl<'b> Comparison<'b, '_> {
             let new = new.map(|field| member(self.new.btf, field, &name));
             changes.push((offset, MemberChange { name, change, member: Side { old, new } }));
         }
-        sort_by_key(&mut changes, |(offset, _)| *offset);
+        changes.sort_by_key(|(offset, _)| *offset);
         changes.into_iter().map(|(_, change)| change).collect()
     }
 }
@@ -255,7 +254,7 @@ fn enumerator_changes(
             changes.push(EnumeratorChange { name, change: value.kind(), value });
         }
     }
-    sort_by_key(&mut changes, |change| change.value.new.or(change.value.old));
+    changes.sort_by_key(|change| change.value.new.or(change.value.old));
     changes
 }
 

@@ -5,7 +5,6 @@ use crate::limits;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
-    sort::sort_by,
 };
 
 /// A member.
@@ -89,7 +88,7 @@ pub(super) fn fields<'b>(
             }
         }
     }
-    sort_by(&mut fields, |a, b| (&a.path, a.bit_offset).cmp(&(&b.path, b.bit_offset)));
+    fields.sort_by(|a, b| (&a.path, a.bit_offset).cmp(&(&b.path, b.bit_offset)));
     fields
 }
 

@@ -5,7 +5,6 @@ use core::fmt;
 use core_relo::{
     TypeId,
     btf::{Btf, Enumerator, Kind, Type},
-    sort::sort_by_key,
 };
 use hashbrown::HashSet;
 
@@ -105,7 +104,7 @@ impl<'b> Items<'b> {
             }
         }
         named.sort_by_cached_key(|item| (item.kind, item.ty.name(), item.ty.id()));
-        sort_by_key(&mut constants, |enumerator| (enumerator.name, enumerator.c_value()));
+        constants.sort_by_key(|enumerator| (enumerator.name, enumerator.c_value()));
         constants.dedup_by_key(|enumerator| (enumerator.name, enumerator.c_value()));
         Self { named, constants }
     }

@@ -11,7 +11,6 @@ use crate::{
 use core_relo::{
     insn::{Insn, Slot},
     plan::Decision,
-    sort::sort_by_key,
 };
 use core_relo_object::{
     ExternIndex, MapIndex,
@@ -123,7 +122,7 @@ pub(super) fn loads<'f>(
     let functions = function_addresses(code).map(|(insn, start)| (insn, LoadedValue::Function(start)));
     let mut loads: Vec<_> = functions.collect();
     loads.extend(code.refs.iter().filter_map(|(insn, target)| Some((*insn, value(*insn, target)?))));
-    sort_by_key(&mut loads, |(insn, _)| *insn);
+    loads.sort_by_key(|(insn, _)| *insn);
     loads
 }
 

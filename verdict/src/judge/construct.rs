@@ -4,7 +4,6 @@ use super::model::{LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonK
 use crate::SourceLine;
 use crate::kernel::Evidence;
 use crate::loaders::{Loader, Stance};
-use core_relo::sort::sort_by_key;
 use hashbrown::HashSet;
 
 impl ObjectVerdict {
@@ -38,7 +37,7 @@ impl ObjectVerdict {
 impl ProgramVerdict {
     /// Creates the verdict on a program. Sorts the reasons, worst first.
     pub fn new(name: impl Into<String>, autoload: bool, mut reasons: Vec<Reason>) -> Self {
-        sort_by_key(&mut reasons, |reason| core::cmp::Reverse(reason.verdict));
+        reasons.sort_by_key(|reason| core::cmp::Reverse(reason.verdict));
         let verdict = reasons.first().map(|reason| reason.verdict).unwrap_or_default();
         Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
     }

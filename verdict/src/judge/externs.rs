@@ -14,7 +14,6 @@ use core_relo::{
     btf::{Btf, Kind},
     explain::declare_both,
     resolve::MatchError,
-    sort::sort,
 };
 use core_relo_object::{
     ExternIndex,
@@ -146,7 +145,7 @@ impl<'o> ExternAnswers<'o> {
             _ => None,
         });
         let mut used: Vec<_> = used.collect();
-        sort(&mut used);
+        used.sort();
         used.dedup();
         used.into_iter().filter_map(|index| self.required_reason(index, answers)).collect()
     }

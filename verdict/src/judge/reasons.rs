@@ -2,7 +2,6 @@
 
 use super::model::Reason;
 use crate::limits::REPEATED_REASONS;
-use core_relo::sort::sort_by;
 use hashbrown::HashSet;
 
 /// The fix of a name that the kernel refuses.
@@ -13,7 +12,7 @@ pub(super) const NAME_FIX: &str =
 /// line.
 pub(super) fn distinct(mut reasons: Vec<Reason>) -> Vec<Reason> {
     // The first of equal reasons stays, so one with a source line comes first.
-    sort_by(&mut reasons, |a, b| {
+    reasons.sort_by(|a, b| {
         let by_rank = b.verdict.cmp(&a.verdict).then(a.kind.cmp(&b.kind));
         by_rank.then(a.source.is_none().cmp(&b.source.is_none()))
     });

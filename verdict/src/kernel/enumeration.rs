@@ -4,7 +4,6 @@ use super::answer::Answer;
 use core_relo::{
     Name,
     btf::{Enumerator, Type},
-    sort::sort,
 };
 
 /// An enum of the kernel whose enumerators are numbers of bpf(2).
@@ -28,7 +27,7 @@ impl<'k> Enumeration<'k> {
             .filter(|enumerator| enumerator.value < FLAGS && !is_end(enumerator))
             .filter_map(|enumerator| Some((u32::try_from(enumerator.value).ok()?, enumerator.index)))
             .collect();
-        sort(&mut by_value);
+        by_value.sort_unstable();
         by_value.dedup_by_key(|(value, _)| *value);
         let last = by_value.last().and_then(|(_, index)| ty?.enumerator(*index));
         let last = last.map(|enumerator| enumerator.name).unwrap_or_default();

@@ -16,7 +16,6 @@ use super::{
 use core_relo::{
     Target, TargetBtf, TypeId,
     btf::{Btf, Kind, Type},
-    sort::sort,
 };
 use std::{collections::HashMap, sync::OnceLock};
 
@@ -91,7 +90,7 @@ impl<'k> KernelTypes<'k> {
                     kfuncs.extend(tag.target());
                 }
             });
-            sort(&mut kfuncs);
+            kfuncs.sort();
             kfuncs
         })
     }

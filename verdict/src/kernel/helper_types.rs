@@ -9,7 +9,6 @@
 use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
 use ProgramType as P;
 use core_relo::insn::Helper;
-use core_relo::sort::sort_by_key;
 use core_relo_object::object::{AttachType, ProgramType};
 
 /// A set of helpers, a bit for each number.
@@ -79,7 +78,7 @@ pub fn helper_program_types(helper: Helper) -> Vec<ProgramType> {
         (0..OBSERVED_KERNELS.len()).any(|kernel| row.may_call(kernel, helper) == Some(true))
     };
     let mut types: Vec<_> = TABLE.iter().filter(may_call).map(|row| row.program_type).collect();
-    sort_by_key(&mut types, |program_type| program_type.number());
+    types.sort_by_key(|program_type| program_type.number());
     types.dedup();
     types
 }

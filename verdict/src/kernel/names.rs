@@ -12,7 +12,6 @@ use super::{
 use core_relo::{
     Name, ShortName,
     btf::{Kind, Type},
-    sort::{sort, sort_by},
 };
 use core_relo_object::load_plan::{SymbolAddress, SymbolAddressError, shows_no_address};
 use std::collections::HashMap;
@@ -130,7 +129,7 @@ impl<'k> KernelFacts<'k> {
             let answers = known_kfuncs().map(|name| (name.to_owned(), self.kfunc(name.as_bytes())));
             kfuncs = answers.filter(|(_, answer)| answer.is_present()).collect();
         }
-        sort_by(&mut kfuncs, |(a, _), (b, _)| a.cmp(b));
+        kfuncs.sort_by(|(a, _), (b, _)| a.cmp(b));
         kfuncs.dedup_by(|(a, _), (b, _)| a == b);
         kfuncs
     }
@@ -208,7 +207,7 @@ impl<'k> KernelFacts<'k> {
             let symbols = symbols.filter(|(symbol, _)| symbol.as_bytes() == name);
             let mut addresses: Vec<_> =
                 symbols.filter_map(|(_, symbol)| u64::from_str_radix(symbol.address, 16).ok()).collect();
-            sort(&mut addresses);
+            addresses.sort_unstable();
             addresses.dedup();
             addresses
         };

@@ -6,7 +6,6 @@ use super::postdominators::Postdominators;
 use super::program::Program;
 use super::reachability::{Reach, Reachability};
 use super::visits::Visits;
-use core_relo::sort::sort;
 
 /// Analyses a program.
 pub fn analyze(program: &Program<'_>) -> Reachability {
@@ -64,7 +63,7 @@ struct Conclusions<'a, 'p> {
 impl<'a, 'p> Conclusions<'a, 'p> {
     fn new(program: &'a Program<'p>, flow: &'a Flow, visits: &'a mut Visits) -> Self {
         let mut started: Vec<_> = visits.started.iter().copied().collect();
-        sort(&mut started);
+        started.sort_unstable();
         let may_refuse = functions_with_refusals(program, flow, visits);
         let postdominators = flow.functions.iter().map(|_| None).collect();
         let reached = visits.result.reached.iter().zip(0..);

@@ -16,10 +16,7 @@ use super::{
 };
 use crate::loaders::{Loader, LoaderRule};
 use alloc::{borrow::Cow, collections::BTreeMap};
-use core_relo::{
-    Name, Plan, Relocs,
-    sort::{sort, sort_by_key},
-};
+use core_relo::{Name, Plan, Relocs};
 use core_relo_object::{
     InternalError, MapIndex, ProgramIndex,
     link::{ExternBinding, HeldPrograms, LinkError, MapEntry, MapSource, ProgramLinker},
@@ -453,7 +450,7 @@ fn set_struct_ops_members(
         let known = known.members(btf).filter_map(|(member, program)| Some((program, name, text(member)?)));
         members.extend(known);
     }
-    sort(&mut members);
+    members.sort();
     members.dedup();
     for program in programs {
         let first = members.partition_point(|(index, ..)| *index < program.index);
@@ -484,7 +481,7 @@ fn struct_ops_programs(
         }
         programs.extend(table.programs().map(|program| StructOpsProgram { program, is_created }));
     }
-    sort_by_key(&mut programs, |program| (program.program, !program.is_created));
+    programs.sort_by_key(|program| (program.program, !program.is_created));
     programs.dedup_by_key(|program| program.program);
     Ok(programs)
 }
@@ -513,6 +510,6 @@ fn records_by_function(object: &Object<'_>, relocs: &Relocs<'_>) -> Vec<(Program
         let function = first.checked_add(function).map(ProgramIndex);
         records.extend(function.map(|function| (function, insn.0, index)));
     }
-    sort(&mut records);
+    records.sort();
     records
 }

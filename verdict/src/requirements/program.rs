@@ -27,12 +27,7 @@ use crate::{
     },
     source_line::source_line,
 };
-use core_relo::{
-    Name,
-    btf::Btf,
-    insn::Insn,
-    sort::{sort, sort_by_key},
-};
+use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, MapIndex, ProgramIndex,
     link::{ExternBinding, FunctionCopy, LinkError, LinkedProgram, RefTarget},
@@ -215,7 +210,7 @@ impl ProgramNeeds {
             self.sites.extend(context_argument_sites(&arguments, def, functions, parts.externs, table));
         }
         self.sites.extend(map_use_sites(code, self.sec_def, parts.maps, &map_uses, table));
-        sort_by_key(&mut self.sites, |site| site.insn);
+        self.sites.sort_by_key(|site| site.insn);
         (self.reads, self.context_accesses, self.returns) = (reads, context_accesses, returns);
     }
 
@@ -338,7 +333,7 @@ impl ProgramNeeds {
     pub fn callback_count(&self) -> usize {
         let Ok(code) = &self.code else { return 0 };
         let mut starts: Vec<_> = function_addresses(code).map(|(_, start)| start).collect();
-        sort(&mut starts);
+        starts.sort_unstable();
         starts.dedup();
         starts.len()
     }
@@ -370,7 +365,7 @@ fn collect_sites(
         let needs = needs_of_reference(*target, is_call, def, externs, table);
         sites.extend(needs.into_iter().flatten().map(|need| Site { insn: *insn, need }));
     }
-    sort_by_key(&mut sites, |site| site.insn);
+    sites.sort_by_key(|site| site.insn);
     sites
 }
 
@@ -411,7 +406,7 @@ fn add_license_sites(sites: &mut Vec<Site>, def: Option<&SecDef>, table: &mut Ne
         added.push(Site { need: table.add(Need::License(license_use)), ..*site });
     }
     sites.append(&mut added);
-    sort_by_key(sites, |site| site.insn);
+    sites.sort_by_key(|site| site.insn);
 }
 
 /// Returns the requirements of an instruction with a reference.
@@ -468,6 +463,6 @@ fn place_records(
             Some((copy.start.checked_add(insn.checked_sub(start.0)?)?, *record))
         }));
     }
-    sort(&mut placed);
+    placed.sort_unstable();
     placed
 }

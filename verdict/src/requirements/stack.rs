@@ -5,7 +5,6 @@ use crate::{
     linked_code::{function_addresses, usize_of},
 };
 use core_relo::insn::{Class, Insn};
-use core_relo::sort::sort;
 use core_relo_object::link::LinkedProgram;
 
 /// The unit of a frame's size (kernel: `check_max_stack_depth`, before 6.8; then 16 for compiled programs).
@@ -36,7 +35,7 @@ pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
         .chain(function_addresses(code))
         .filter_map(|(at, callee)| Some((function_of(at)?, starts.binary_search(&callee).ok()?)))
         .collect();
-    sort(&mut edges);
+    edges.sort_unstable();
     edges.dedup();
     // A chain has at most `CALL_FRAMES` frames, so recursion ends.
     let mut deepest = frames.clone();

@@ -4,10 +4,7 @@ use super::instructions::decoded;
 use crate::kernel::{InsnRule, PROGRAM_FUNCTIONS};
 use crate::linked_code::{is_function_address, usize_of};
 use core::ops::Range;
-use core_relo::{
-    insn::{Flow, Insn},
-    sort::sort,
-};
+use core_relo::insn::{Flow, Insn};
 use core_relo_object::link::{LinkedProgram, RefTarget};
 
 /// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
@@ -159,7 +156,7 @@ fn recursion(code: &LinkedProgram, functions: &[Range<u32>]) -> Option<u32> {
             Some((function, function_of(at)?, at))
         })
         .collect();
-    sort(&mut calls);
+    calls.sort_unstable();
     let mut open_calls = vec![0usize; functions.len()];
     for (_, caller, _) in &calls {
         if let Some(count) = open_calls.get_mut(*caller) {

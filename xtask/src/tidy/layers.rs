@@ -24,7 +24,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     (
         "core-relo",
         &[
-            "index limits sort",
+            "index limits",
             "insn target",
             "ext",
             "source_lines spec",

@@ -15,7 +15,6 @@ use crate::skeleton::{
 };
 use core::fmt::Display;
 use core_relo::btf::{IntInfo, Member, Type};
-use core_relo::sort::sort_by_key;
 
 /// A field of a Rust struct with its name and type.
 struct NamedField<'b> {
@@ -68,7 +67,7 @@ impl<'b> Types<'b> {
         for (position, field) in members.into_iter().chain(others) {
             named.push((position, self.named_field(ty, field, &mut names)?));
         }
-        sort_by_key(&mut named, |(position, _)| *position);
+        named.sort_by_key(|(position, _)| *position);
         let named: Vec<_> = named.into_iter().map(|(_, named)| named).collect();
         let mut methods = Vec::new();
         let mut method_names = Names::default();

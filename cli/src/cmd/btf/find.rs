@@ -14,7 +14,6 @@ use crate::{
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
-    sort::sort_by_key,
 };
 use serde::Serialize;
 use std::{
@@ -94,7 +93,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, BadInput> {
             fs::read_dir(path).map_err(|e| BadInput::for_path(path, format_args!("cannot be read: {e}")))?;
         let mut found: Vec<_> =
             entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|p| p.is_file()).collect();
-        sort_by_key(&mut found, |path| (!path.ends_with("vmlinux"), path.clone()));
+        found.sort_by_key(|path| (!path.ends_with("vmlinux"), path.clone()));
         files.append(&mut found);
     }
     Ok(files)

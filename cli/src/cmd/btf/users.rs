@@ -3,7 +3,6 @@
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
-    sort::sort_by_key,
 };
 use std::collections::HashSet;
 
@@ -31,7 +30,7 @@ pub(super) fn find_users<'b>(btf: &'b Btf<'_>, targets: &[TypeId]) -> Vec<Type<'
             }
         }
     }
-    sort_by_key(&mut users, |ty| ty.id());
+    users.sort_by_key(|ty| ty.id());
     users
 }
 

@@ -14,7 +14,6 @@ use crate::{
         style::{BOLD, DIM},
     },
 };
-use core_relo::sort::sort_by;
 use query::{CgroupError, CgroupProgram, CgroupQuery};
 use std::{
     fs, io,
@@ -94,7 +93,7 @@ fn push_children(console: &mut Console<'_>, path: &Path, stack: &mut Vec<PathBuf
             Err(_) => break,
         }
     }
-    sort_by(&mut children, |a, b| b.cmp(a));
+    children.sort_by(|a, b| b.cmp(a));
     stack.append(&mut children);
     Ok(())
 }

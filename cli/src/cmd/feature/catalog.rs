@@ -2,7 +2,6 @@
 
 use crate::{args::feature::Section, describe::short_type_name};
 use core_relo::insn::Helper;
-use core_relo::sort::sort_by_key;
 use core_relo_loader::{
     features::Feature,
     object::{AttachType, LinkType, MapType, ProgramType},
@@ -132,7 +131,7 @@ pub(super) fn entries() -> Vec<Entry> {
         add(Section::System, setting.name(), Subject::Setting(setting));
     }
     add(Section::Token, "delegation", Subject::Delegation);
-    sort_by_key(&mut entries, |entry| Section::ALL.iter().position(|section| *section == entry.section));
+    entries.sort_by_key(|entry| Section::ALL.iter().position(|section| *section == entry.section));
     entries
 }
 

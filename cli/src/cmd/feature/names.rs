@@ -2,7 +2,6 @@
 
 use super::catalog::{Entry, entries};
 use crate::{args::feature::Section, describe::short_type_name, error::BadInput, glob::Glob};
-use core_relo::sort::sort_by;
 use core_relo_loader::object::ProgramType;
 use core_relo_verdict::kernel::known_kfuncs;
 
@@ -126,7 +125,7 @@ pub(super) fn nearest(name: &str, names: Vec<String>) -> Vec<String> {
         }
     }
     // Equally near names keep their order.
-    sort_by(&mut scored, |(a, _), (b, _)| b.total_cmp(a));
+    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     scored.truncate(SHOWN);
     scored.into_iter().map(|(_, name)| name).collect()
 }

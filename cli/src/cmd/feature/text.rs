@@ -12,7 +12,6 @@ use crate::text::{
     style::BOLD,
     table::{AlignedTable, Cell, left_cell},
 };
-use core_relo::sort::sort_by_key;
 use std::io;
 
 /// Prints the answers of kernels.
@@ -78,7 +77,7 @@ fn write_matrix(out: &mut Printer<'_>, kernels: &[KernelFeatures]) -> io::Result
             rows.push(feature);
         }
     }
-    sort_by_key(&mut rows, |row| Section::ALL.iter().position(|section| *section == row.entry.section));
+    rows.sort_by_key(|row| Section::ALL.iter().position(|section| *section == row.entry.section));
     let mut table = AlignedTable::new();
     let names = kernels.iter().map(|kernel| left_cell(&kernel.kernel));
     table.header(["SECTION", "NAME"].map(left_cell).into_iter().chain(names));

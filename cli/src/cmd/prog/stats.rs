@@ -18,7 +18,6 @@ use crate::{
     process::signals::TerminationSignals,
     text::table::{AlignedTable, left_cell, right_cell},
 };
-use core_relo::sort::sort_by_key;
 use core_relo_loader::{
     object::ProgramType,
     sys::{self, ProgInfo},
@@ -154,7 +153,7 @@ fn program_runs(
     };
     let mut all: Vec<_> = after.into_iter().map(runs).collect();
     all.retain(|runs| is_selected || runs.run_cnt > 0 || runs.recursion_misses > 0);
-    sort_by_key(&mut all, |runs| (u64::MAX - runs.run_time_ns, runs.prog_id));
+    all.sort_by_key(|runs| (u64::MAX - runs.run_time_ns, runs.prog_id));
     all
 }
 

@@ -5,7 +5,6 @@ use crate::{
     policy::Acceptance,
     text::{line::Line, style::DIM},
 };
-use core_relo::sort::sort_by_key;
 use core_relo_verdict::judge::{ObjectVerdict, Reason};
 use std::{
     cmp::Reverse,
@@ -34,7 +33,7 @@ pub(crate) fn reason_lines(
         }
     }
     // The sort is stable: equally bad reasons stay in the order of the programs.
-    sort_by_key(&mut reasons, |(program, reason, entry)| {
+    reasons.sort_by_key(|(program, reason, entry)| {
         (entry.is_some(), program.is_some_and(|program| !program.autoload), Reverse(reason.verdict))
     });
     let position = |reason: &Reason| reason.source.as_ref().map(|source| format!("{} ", source.position()));

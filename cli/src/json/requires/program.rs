@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{describe, json::record::SourceLine};
 use core::hash::Hash;
-use core_relo::{InsnIndex, Relocs, btf::Kind, explain, ext::RelocKind, sort::sort_by_key, spec::Spec};
+use core_relo::{InsnIndex, Relocs, btf::Kind, explain, ext::RelocKind, spec::Spec};
 use core_relo_loader::{
     ExternIndex,
     link::{LinkedProgram, RefTarget},
@@ -151,7 +151,7 @@ impl<'a> ProgramFacts<'a> {
             _ => None,
         });
         let mut all: Vec<_> = newer.chain(program.old_instructions()).collect();
-        sort_by_key(&mut all, |(insn, _)| *insn);
+        all.sort_by_key(|(insn, _)| *insn);
         let uses = self.uses(program, all.into_iter(), |feature| Some(feature.name().to_owned()));
         let set = |(feature, uses): (InsnFeature, UseJson)| InstructionSetJson {
             uses,

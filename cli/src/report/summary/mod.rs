@@ -10,7 +10,6 @@ use super::{
     matrix::Kernel,
     model::Outcome,
 };
-use core_relo::sort::collect_ordered;
 use core_relo_verdict::kernel::KernelVersion;
 use std::collections::{BTreeMap, HashSet};
 
@@ -116,7 +115,7 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
         let outcome = counts.into_iter().max_by_key(|(_, count)| *count);
         outcome.map(|(outcome, _)| (version, outcome))
     };
-    let versions: BTreeMap<_, _> = collect_ordered(outcomes.into_iter().filter_map(most_frequent));
+    let versions: BTreeMap<_, _> = outcomes.into_iter().filter_map(most_frequent).collect();
     let mut ranges = BTreeMap::<_, VersionRanges<'r>>::new();
     let mut exception_count = 0;
     for (kernel, outcome) in checked {

@@ -14,7 +14,6 @@ use crate::{
     index::to_u32,
     limits,
     resolve::{OutOfSteps, StepBudget},
-    sort::sort_by_key,
 };
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Display, Formatter, Result as FmtResult};
@@ -76,7 +75,7 @@ impl<'b> MemberSearch<'b> {
                 nested.push(listed);
             }
         }
-        sort_by_key(&mut similar, |(distance, _)| *distance);
+        similar.sort_by_key(|(distance, _)| *distance);
         let similar = similar.into_iter().map(|(_, listed)| listed);
         let nearest = similar.take(RESULTS_PER_SORT).chain(nested.into_iter().take(RESULTS_PER_SORT));
         Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())

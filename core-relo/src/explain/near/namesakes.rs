@@ -14,7 +14,6 @@ use crate::{
     },
     plan::Plan,
     resolve::{OutOfSteps, StepBudget},
-    sort::sort_by_key,
 };
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -141,7 +140,7 @@ pub(super) fn find_similar_enumerators(
         let distance = BareName::new(enumerator.name.as_bytes()).and_then(|name| pattern.distance(&name));
         similar.extend(distance.map(|distance| (distance, enumerator)));
     }
-    sort_by_key(&mut similar, |(distance, enumerator)| (*distance, enumerator.index));
+    similar.sort_by_key(|(distance, enumerator)| (*distance, enumerator.index));
     Ok(similar
         .into_iter()
         .take(RESULTS_PER_SORT)

@@ -10,7 +10,6 @@ use crate::{
     explain::similar::{BareName, NamePattern},
     plan::{CandidateResult, PlannedReloc, Verdict},
     resolve::{Mismatch, OutOfSteps, StepBudget},
-    sort::sort_by_key,
 };
 use alloc::vec::Vec;
 
@@ -105,7 +104,7 @@ impl<'b> ShapeSearch<'b, '_> {
             };
             ranked.extend(path.map(|path| (rank.unwrap_or(1), path)));
         }
-        sort_by_key(&mut ranked, |(rank, _)| *rank);
+        ranked.sort_by_key(|(rank, _)| *rank);
         let whole = |path: Vec<PathStep<'b>>| {
             let steps: Vec<_> = start.iter().copied().chain(path).collect();
             AlternativeMember::new(self.btf, &steps)

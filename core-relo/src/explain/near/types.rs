@@ -14,7 +14,6 @@ use crate::{
     },
     plan::Plan,
     resolve::{OutOfSteps, StepBudget},
-    sort::sort,
 };
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -55,7 +54,7 @@ impl<'b> TypeSearch<'b> {
                 similar.extend(pattern.distance(name).map(|distance| (distance, *id)));
             }
         }
-        sort(&mut similar);
+        similar.sort();
         let nearest = similar.into_iter().take(RESULTS_PER_SORT);
         Ok(nearest.filter_map(|(_, id)| btf.ty(id)).map(near_match).collect())
     }

@@ -12,7 +12,6 @@ use super::{
     error::AttachError,
 };
 use core::fmt;
-use core_relo::sort::sort_by_key;
 
 /// A source of symbols outside of the binary's symbol tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +71,7 @@ struct CodeRanges(Vec<Segment>);
 impl CodeRanges {
     fn of(binary: &Binary) -> Result<Self, AttachError> {
         let mut ranges = binary.code()?;
-        sort_by_key(&mut ranges, |range| range.start);
+        ranges.sort_by_key(|range| range.start);
         Ok(Self(ranges))
     }
 

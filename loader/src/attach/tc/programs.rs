@@ -13,7 +13,6 @@ use crate::{
     sys::Errno,
 };
 use core_relo::Endian;
-use core_relo::sort::sort_by_key;
 
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
@@ -125,7 +124,7 @@ fn list_programs(socket: &mut RtnetlinkSocket, only: Option<u32>) -> Result<Vec<
         let request = Request { kind: RTM_GETTFILTER, flags: DUMP, fixed, attributes: Attributes::default() };
         empty_if_gone(socket.request(request, |message| parse_programs(message, parent, &mut found)))?;
     }
-    sort_by_key(&mut found, |program| program.ifindex);
+    found.sort_by_key(|program| program.ifindex);
     Ok(found)
 }
 

@@ -11,7 +11,6 @@ use crate::{
 use core_relo::{
     StrOffset, TypeId,
     btf::{Btf, Editor, Kind, Type},
-    sort::sort,
 };
 use hashbrown::HashMap;
 
@@ -80,7 +79,7 @@ pub(in crate::load_plan) fn fix_func_info(
     }
     // libbpf handles the tags in the order of the BTF.
     let mut tags: Vec<_> = records.keys().filter_map(|function| tags.get(function)).flatten().collect();
-    sort(&mut tags);
+    tags.sort();
     let mut fixer = FuncInfoFixer { btf, edit, context, records, pointer: None, copies: HashMap::new() };
     for tag in tags.into_iter().filter_map(|id| btf.ty(*id)) {
         fixer.fix_parameter(tag, program_type, func_info)?;

@@ -15,7 +15,6 @@ use crate::{
 use core_relo::{
     StrOffset, TypeId,
     btf::{Btf, Editor, Kind, Type},
-    sort::sort_by_key,
 };
 use hashbrown::{HashMap, HashSet};
 
@@ -274,7 +273,7 @@ fn has_ksyms(externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>) -> bool {
 fn sort_secinfos(edit: &mut Editor, section: Type<'_>) -> Result<(), InternalError> {
     let infos = (0..section.vlen()).map(|n| secinfo(edit, section.id(), n));
     let mut infos: Vec<SecInfo> = infos.collect::<Result<_, _>>()?;
-    sort_by_key(&mut infos, |[_, offset, _]| *offset);
+    infos.sort_by_key(|[_, offset, _]| *offset);
     for (n, words) in (0u32..).zip(infos) {
         set_secinfo(edit, section.id(), n, words)?;
     }

@@ -16,7 +16,6 @@ use crate::{
 use core_relo::{
     StrOffset, Text, TypeId,
     btf::{Editor, KernelBtfRules, Kind, NameUse},
-    sort::sort_by_key,
 };
 use hashbrown::HashMap;
 
@@ -276,7 +275,7 @@ fn sort_members(edit: &mut Editor, repairs: &mut Repairs) -> Result<(), Internal
                 members.push((n, [name?, ty?, offset?]));
             }
             if !members.is_sorted_by_key(|(_, [_, _, offset])| offset & mask) {
-                sort_by_key(&mut members, |(n, [_, _, offset])| (offset & mask, *n));
+                members.sort_by_key(|(n, [_, _, offset])| (offset & mask, *n));
                 repairs.add(|| Repair {
                     kind: RepairKind::BtfOrder,
                     place: type_text(edit, id).into(),

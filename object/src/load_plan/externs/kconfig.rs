@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use core::num::IntErrorKind;
-use core_relo::{ByteOffset, ByteSize, Endian, sort::sort_by};
+use core_relo::{ByteOffset, ByteSize, Endian};
 use hashbrown::HashMap;
 
 /// Returns the contents of `.kconfig`. Values in `extra` take precedence over the kernel's own configuration.
@@ -94,10 +94,10 @@ pub(in crate::load_plan) fn read_values<'e>(
     }
     if !invalid.is_empty() {
         invalid.extend(missing.into_iter().map(|(_, refusal)| refusal));
-        sort_by(&mut invalid, |a, b| a.name.cmp(&b.name));
+        invalid.sort_by(|a, b| a.name.cmp(&b.name));
         return Err(LoadPlanError::Externs(invalid));
     }
-    sort_by(&mut missing, |(a, _), (b, _)| a.cmp(b));
+    missing.sort_by_key(|(a, _)| *a);
     for (name, refusal) in missing {
         refused.add_refusal(name, || refusal);
     }
@@ -107,7 +107,7 @@ pub(in crate::load_plan) fn read_values<'e>(
 /// Returns the warning about weak externs whose values stay 0, in the order of their names.
 fn weak_warning<'e>(names: impl Iterator<Item = &'e [u8]>, why: &str) -> Option<String> {
     let mut names: Vec<_> = names.map(|name| text(name).to_string()).collect();
-    sort_by(&mut names, String::cmp);
+    names.sort_by(String::cmp);
     let values = match names.len() {
         0 => return None,
         1 => "its value stays",

@@ -14,7 +14,6 @@ use crate::{
     object::{MapType, Object, Program, Reloc, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::btf::Kind;
-use core_relo::sort::sort;
 use hashbrown::HashMap;
 
 /// The initial content of an element of a map.
@@ -162,7 +161,7 @@ impl<'o> DefinitionIndex<'o> {
                 _ => None,
             })
             .collect();
-        sort(&mut definitions);
+        definitions.sort();
         Self { maps, programs, definitions, values_offsets: values_offsets(object) }
     }
 

@@ -9,7 +9,6 @@ use crate::{
 use core_relo::{
     TypeId,
     btf::{KernelBtfRules, Kind},
-    sort::sort_by_key,
 };
 
 /// Leaves out the records that the kernel would refuse, or all of a kind, if it would refuse the rest. libbpf sends them all.
@@ -57,7 +56,7 @@ fn repaired_functions(records: &[[u32; 2]], types: SentTypes<'_>, starts: &[u32]
         starts.binary_search(&insn).is_ok() && is_function(ty)
     };
     let mut records: Vec<_> = records.iter().filter(is_valid).copied().collect();
-    sort_by_key(&mut records, |[insn, _]| *insn);
+    records.sort_by_key(|[insn, _]| *insn);
     records.dedup_by_key(|[insn, _]| *insn);
     if records.len() == starts.len() { records } else { Vec::new() }
 }
@@ -71,7 +70,7 @@ fn repaired_lines(linked: &LinkedProgram, types: SentTypes<'_>, starts: &[u32]) 
         is_insn && file < types.string_bytes && line < types.string_bytes
     };
     let mut records: Vec<_> = linked.line_info.iter().filter(is_valid).copied().collect();
-    sort_by_key(&mut records, |[insn, ..]| *insn);
+    records.sort_by_key(|[insn, ..]| *insn);
     records.dedup_by_key(|[insn, ..]| *insn);
     let has_line = |start: &u32| records.binary_search_by_key(start, |[insn, ..]| *insn).is_ok();
     if starts.iter().all(has_line) { records } else { Vec::new() }

@@ -17,7 +17,6 @@ use alloc::collections::BTreeMap;
 use core_relo::{
     ByteOffset, ByteSize,
     btf::{Btf, Type},
-    sort::sort_by_key,
 };
 use hashbrown::HashMap;
 
@@ -182,7 +181,7 @@ impl<'o, 'd> TableRelocs<'o, 'd> {
         let section = table.section.section_index;
         if !self.sections.contains_key(&section) {
             let mut all = self.object.elf_relocs_of(section).collect::<Result<Vec<_>, _>>()?;
-            sort_by_key(&mut all, |r| r.offset);
+            all.sort_by_key(|r| r.offset);
             self.sections.insert(section, all);
         }
         let all = self.sections.get(&section).invariant("a section's relocations were read")?;

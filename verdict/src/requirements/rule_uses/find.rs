@@ -56,7 +56,7 @@ pub(crate) fn find_rule_uses(
         uses.add(LoaderRule::TypeMatches, || "a relocation of the kind TYPE_MATCHES".to_owned());
     }
     let RuleUses(mut uses) = uses;
-    core_relo::sort::sort_by_key(&mut uses, |found| found.rule);
+    uses.sort_by_key(|found| found.rule);
     uses
 }
 

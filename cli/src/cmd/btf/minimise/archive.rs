@@ -1,7 +1,6 @@
 //! The archive of minimal BTF: a `tar.gz` with an index, the same bytes for the same kernels.
 
 use super::kernels::{MinimalKernel, MinimalModule};
-use core_relo::sort::sort_by;
 use core_relo_loader::target::archive::{ArchiveEntry, INDEX_NAME, index_text, module_file};
 use flate2::{Compression, GzBuilder};
 use std::{
@@ -19,7 +18,7 @@ const LINK_BYTES: usize = 100;
 /// Kernels are sorted by name, so that similar BTF is adjacent, which compresses best. The modules of a kernel follow the kernel.
 pub(super) fn encode(kernels: &[MinimalKernel]) -> io::Result<Vec<u8>> {
     let mut sorted: Vec<_> = kernels.iter().map(|kernel| (kernel.identity.file_name(), kernel)).collect();
-    sort_by(&mut sorted, |(a, _), (b, _)| a.cmp(b));
+    sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut first_names: HashMap<(&[u8], &[MinimalModule]), &str> = HashMap::new();
     let mut entries = Vec::new();
     for (name, kernel) in &sorted {

@@ -14,7 +14,6 @@ use core_relo::{
     Name, Plan,
     btf::Kind,
     minimise::{Detail, MinimalBtf, MinimiseError, Needs},
-    sort::sort_by,
 };
 use core_relo_kernels::{Kernel, KernelRelease, KernelSelection, KernelSource, WantedFacts};
 use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
@@ -161,7 +160,7 @@ fn minimise_kernel(
             type_count: module.type_count(),
         });
     }
-    sort_by(&mut modules, |a, b| a.name.cmp(&b.name));
+    modules.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(MinimalKernel {
         name: kernel.name.clone(),
         identity: identify(source, kernel)?,
