@@ -1,7 +1,6 @@
 //! Words of messages: lists, suggestions for words that the user mistyped, and words of command lines.
 
-/// The longest unknown word for which a known one is suggested, in characters.
-const SUGGESTION_CHARS: usize = 32;
+use core_relo::explain::nearest_names;
 
 /// Returns words as a list: "`a`, `b` or `c`".
 pub(crate) fn list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
@@ -14,14 +13,9 @@ pub(crate) fn list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
 
 /// Returns the question whether the nearest word was meant, or an empty text if no word is near.
 pub(crate) fn suggestion<'w>(unknown: &str, words: impl IntoIterator<Item = &'w str>) -> String {
-    if unknown.chars().nth(SUGGESTION_CHARS).is_some() {
-        return String::new();
-    }
-    let distance = |word: &'w str| (strsim::damerau_levenshtein(unknown, word), word);
-    let nearest = words.into_iter().map(distance).min_by_key(|(distance, _)| *distance);
-    match nearest {
-        Some((distance, word)) if distance <= word.len().div_ceil(3) => format!("; did you mean `{word}`?"),
-        _ => String::new(),
+    match nearest_names(unknown.as_bytes(), words.into_iter().map(str::as_bytes)).first() {
+        Some(word) => format!("; did you mean `{word}`?"),
+        None => String::new(),
     }
 }
 

@@ -191,6 +191,9 @@ fn sizes_and_holes_are_those_of_pahole() {
 fn unknown_names_get_the_nearest_ones() {
     for (args, exit, what) in [
         (&["offset", "settings.adress", "--btf", OBJECT][..], 2, "there is `address`"),
+        // A member of an anonymous struct in an anonymous union.
+        (&["offset", "settings.low_wrd", "--btf", OBJECT], 2, "there is `low_word`"),
+        (&["offset", "settings.poniter", "--btf", OBJECT], 2, "there is `pointer`"),
         (&["offset", "setings.address", "--btf", OBJECT], 2, "no type `setings`; there is `settings`"),
         (
             &["find", OBJECT, "--users", "struct setings"],

@@ -165,7 +165,10 @@ fn bad_settings_are_one_line_and_exit_2() {
     let dir = dir.path();
     for (args, expected) in [
         (&["--max-entries", "ringz=4"][..], "probes.bpf.o: it has no map `ringz`; did you mean `rings`?"),
-        (&["--max-entries", "jumps.inner=4"], "probes.bpf.o: it has no map `jumps.inner`; did you mean"),
+        (
+            &["--max-entries", "jumps.inner=4"],
+            "probes.bpf.o: it has no map `jumps.inner`; it has `containers.inner`, ",
+        ),
         (
             &["--program-type", "classifi=tc"],
             "probes.bpf.o: it has no program `classifi`; did you mean `classify`?",

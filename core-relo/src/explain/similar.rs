@@ -1,4 +1,4 @@
-//! The edit distance between two names.
+//! The edit distance between two names: letters that are inserted, missing, replaced, or exchanged with their neighbour.
 
 use crate::index::to_usize;
 use alloc::boxed::Box;
@@ -82,16 +82,18 @@ impl<'n> NamePattern<'n> {
         Some(self.edits(other.bytes)).filter(|edits| *edits <= max_distance)
     }
 
-    /// Computes the Levenshtein distance to `other` with the bit-parallel algorithm of Myers (1999) and Hyyrö (2003). The name must
-    /// not be empty.
+    /// Computes the optimal string alignment distance to `other` with the bit-parallel algorithm of Hyyrö (2003). The name must not be
+    /// empty.
     fn edits(&self, other: &[u8]) -> usize {
         let mut edits = self.name.bytes.len();
         // The rows whose value is one more, and one less, than the value above.
         let (mut more, mut less) = (u64::MAX, 0u64);
+        // The rows whose value equals that of the row above in the column before, and the positions of the byte before.
+        let (mut diagonal, mut last_equal) = (0u64, 0u64);
         for byte in other {
             let equal = self.positions.get(usize::from(*byte)).map_or(0, |positions| *positions);
-            let down = equal | less;
-            let diagonal = ((equal & more).wrapping_add(more) ^ more) | equal;
+            let exchanged = ((!diagonal & equal) << 1) & last_equal;
+            diagonal = ((equal & more).wrapping_add(more) ^ more) | equal | less | exchanged;
             let (right_more, right_less) = (less | !(diagonal | more), more & diagonal);
             if right_more & self.last != 0 {
                 // The distance is at most the longer name's length.
@@ -100,8 +102,9 @@ impl<'n> NamePattern<'n> {
                 edits = edits.wrapping_sub(1);
             }
             let (right_more, right_less) = (right_more << 1 | 1, right_less << 1);
-            more = right_less | !(down | right_more);
-            less = right_more & down;
+            more = right_less | !(diagonal | right_more);
+            less = right_more & diagonal;
+            last_equal = equal;
         }
         edits
     }
@@ -111,7 +114,7 @@ impl<'n> NamePattern<'n> {
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers")]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
+    use alloc::{vec, vec::Vec};
 
     fn distance(a: &[u8], b: &[u8]) -> Option<usize> {
         NamePattern::new(a)?.distance(&BareName::new(b)?)
@@ -119,17 +122,20 @@ mod tests {
 
     /// Computes the distance with the textbook's table, row by row.
     fn edits(a: &[u8], b: &[u8]) -> usize {
-        let mut row: Vec<usize> = (0..=b.len()).collect();
+        let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
         for (i, x) in a.iter().enumerate() {
-            let mut diagonal = i;
-            row[0] = i + 1;
+            let mut row = vec![i + 1];
             for (j, y) in b.iter().enumerate() {
-                let replaced = diagonal + usize::from(x != y);
-                diagonal = row[j + 1];
-                row[j + 1] = replaced.min(row[j].min(diagonal) + 1);
+                let replaced = rows[i][j] + usize::from(x != y);
+                let mut least = replaced.min(row[j].min(rows[i][j + 1]) + 1);
+                if i > 0 && j > 0 && a[i - 1] == *y && b[j - 1] == *x {
+                    least = least.min(rows[i - 1][j - 1] + 1);
+                }
+                row.push(least);
             }
+            rows.push(row);
         }
-        row[b.len()]
+        rows[a.len()][b.len()]
     }
 
     #[test]
@@ -137,6 +143,7 @@ mod tests {
         assert_eq!(distance(b"__state", b"state"), Some(0));
         assert_eq!(distance(b"state_", b"__state"), Some(0));
         assert_eq!(distance(b"sk_refcnt", b"sk_refcnts"), Some(1));
+        assert_eq!(distance(b"state", b"sttae"), Some(1));
         assert_eq!(distance(b"start_time", b"stime"), None);
         assert_eq!(distance(b"rss_stat", b"pgd"), None);
         assert_eq!(distance(b"", b"x"), None);
@@ -164,7 +171,8 @@ mod tests {
                 second.clone_from(&first);
                 for _ in 0..random(8) {
                     let at = usize::try_from(random(u32::try_from(second.len()).unwrap() + 1)).unwrap();
-                    match random(3) {
+                    match random(4) {
+                        3 if at + 1 < second.len() => second.swap(at, at + 1),
                         0 if at < second.len() => second[at] = b'z',
                         1 if at < second.len() => _ = second.remove(at),
                         _ if second.len() < COMPARED_BYTES => second.insert(at, b'y'),

@@ -1,7 +1,7 @@
 //! `btf find`: types by name, kind, member, size, or by the type that they use.
 
 use super::{
-    read::{RUNNING_KERNEL, most_similar, read_file},
+    read::{RUNNING_KERNEL, read_file},
     users::find_users,
 };
 use crate::{
@@ -12,8 +12,9 @@ use crate::{
     text::{line::Line, style::DIM},
 };
 use core_relo::{
-    TypeId,
+    Escaped, TypeId,
     btf::{Btf, Kind, Type},
+    explain::nearest_names,
 };
 use serde::Serialize;
 use std::{
@@ -37,8 +38,8 @@ const COMPARED_FILES: usize = 8;
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> CommandResult {
     let mut is_found = false;
-    // Whether a file has the type of `--users`, and the most similar name in the files that do not.
-    let (mut knows_type, mut nearest) = (args.users.is_none(), None::<(f64, String)>);
+    // Whether a file has the type of `--users`, and the similar names in the files that do not.
+    let (mut knows_type, mut near) = (args.users.is_none(), Vec::new());
     let files = files(&args.paths)?;
     for (index, path) in files.into_iter().enumerate() {
         let btf = match read_file(&path, None) {
@@ -58,10 +59,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> CommandResul
         if let Some(ty) = args.users.as_deref().filter(|_| !knows_type) {
             knows_type = !named(&btf, ty).is_empty();
             let is_compared = !knows_type && index < COMPARED_FILES;
-            let found = if is_compared { nearest_type(&btf, ty) } else { None };
-            let score = |found: &Option<(f64, String)>| found.as_ref().map_or(0.0, |(score, _)| *score);
-            if score(&found) > score(&nearest) {
-                nearest = found;
+            if is_compared {
+                near.extend(similar_types(&btf, ty));
             }
         }
         for ty in matches(&btf, args) {
@@ -73,7 +72,10 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfFindArgs) -> CommandResul
         console.raise_exit(ExitStatus::Incompatible);
     }
     if let Some(ty) = args.users.as_deref().filter(|_| !knows_type) {
-        let nearest = nearest.map(|(_, name)| format!("; there is `{name}`")).unwrap_or_default();
+        let (_, bare) = split_keyword(ty);
+        let nearest = nearest_names(bare.as_bytes(), near.iter().map(String::as_bytes));
+        let nearest =
+            nearest.first().map_or_else(String::new, |name| format!("; there is `{}`", Escaped(name)));
         console.note(&format!("--users: no file has a type `{ty}`{nearest}"))?;
     }
     Ok(())
@@ -121,12 +123,12 @@ fn matches<'b>(btf: &'b Btf<'_>, args: &BtfFindArgs) -> Vec<Type<'b>> {
     candidates.into_iter().filter(fits).collect()
 }
 
-/// Returns the type of a file with the most similar name, of the same kind if the name has a keyword.
-fn nearest_type(btf: &Btf<'_>, name: &str) -> Option<(f64, String)> {
+/// Returns the names of a file's types that are similar, of the same kind if the name has a keyword.
+fn similar_types(btf: &Btf<'_>, name: &str) -> Vec<String> {
     let (keyword, name) = split_keyword(name);
     let is_wanted = |ty: &Type<'_>| keyword.is_none_or(|keyword| ty.kind().keyword() == keyword);
     let named = btf.types().filter(|ty| is_wanted(ty) && !ty.name().is_empty());
-    most_similar(named.map(|ty| ty.name().to_string()), name)
+    nearest_names(name.as_bytes(), named.map(|ty| ty.name().as_bytes()))
 }
 
 /// Splits the name of a type into the keyword, if it begins with one, and the rest.

@@ -1,6 +1,6 @@
 //! `btf offset`: a field by its path.
 
-use super::read::{read_source, similar, suggest_type};
+use super::read::{read_source, suggest_type};
 use crate::{
     args::btf_query::BtfOffsetArgs,
     console::Console,
@@ -8,8 +8,15 @@ use crate::{
     format::Format,
     text::line::Line,
 };
-use core_relo::btf::{Btf, CType, FieldPathError, FieldStep, Kind, Type, field_path};
+use core_relo::{
+    Escaped, Name,
+    btf::{Btf, CType, FieldPathError, FieldStep, Kind, Type, field_path},
+    explain::nearest_names,
+};
 use serde::Serialize;
+
+/// The number of members of a type with which an unknown one is compared.
+const COMPARED_MEMBERS: usize = 1 << 16;
 
 /// A step of a path as JSON.
 #[derive(Debug, Serialize)]
@@ -58,9 +65,10 @@ fn unknown_field(btf: &Btf<'_>, path: &str, error: &FieldPathError) -> BadInput 
         FieldPathError::NoType { name } => suggest_type(btf, &name.to_string(), |ty| is_root(ty.kind()), bad),
         FieldPathError::NoMember { ty, member } => {
             let is_named = |of: &Type<'_>| is_root(of.kind()) && of.name().to_string() == ty.to_string();
-            let members = btf.types().find(is_named).map(member_names).unwrap_or_default();
-            match similar(members.into_iter(), &member.to_string()) {
-                Some(similar) => bad.help(format!("there is `{similar}`")),
+            let members = btf.types().find(is_named).map_or_else(Vec::new, member_names);
+            let members = members.into_iter().map(Name::as_bytes);
+            match nearest_names(member.as_str().as_bytes(), members).first() {
+                Some(similar) => bad.help(format!("there is `{}`", Escaped(similar))),
                 None => bad,
             }
         }
@@ -73,8 +81,19 @@ fn is_root(kind: Kind) -> bool {
     matches!(kind, Kind::Struct | Kind::Union | Kind::Typedef)
 }
 
-/// Returns the names of the members of a type, without those of anonymous members.
-fn member_names(ty: Type<'_>) -> Vec<String> {
-    let composite = ty.btf().strip(ty.id()).unwrap_or(ty);
-    composite.members().filter(|member| !member.name.is_empty()).map(|m| m.name.to_string()).collect()
+/// Returns the names of the members of a type, those of its anonymous members included.
+fn member_names(ty: Type<'_>) -> Vec<Name<'_>> {
+    let (mut names, mut composites) = (Vec::new(), vec![ty]);
+    while let Some(composite) = composites.pop().filter(|_| names.len() < COMPARED_MEMBERS) {
+        let composite = composite.btf().strip(composite.id()).unwrap_or(composite);
+        for member in composite.members() {
+            if member.name.is_empty() {
+                composites.extend(composite.btf().ty(member.ty));
+            }
+            // Anonymous members count, so that the search ends in types that contain each other.
+            names.push(member.name);
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
 }

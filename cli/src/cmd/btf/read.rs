@@ -1,7 +1,11 @@
 //! BTF in files.
 
 use crate::{args::btf_query::BtfSource, error::BadInput};
-use core_relo::btf::{Btf, Kind, Type};
+use core_relo::{
+    Escaped,
+    btf::{Btf, Kind, Type},
+    explain::nearest_names,
+};
 use core_relo_kernels::{
     Defect, InputError, Limits, btf_file,
     module::{find_base, is_split_without_base, missing_base, parse_split},
@@ -76,21 +80,8 @@ pub(super) fn suggest_type(
     bad: BadInput,
 ) -> BadInput {
     let named = btf.types().filter(|ty| is_wanted(ty) && !ty.name().is_empty());
-    match similar(named.map(|ty| ty.name().to_string()), name) {
-        Some(similar) => bad.help(format!("there is `{similar}`")),
+    match nearest_names(name.as_bytes(), named.map(|ty| ty.name().as_bytes())).first() {
+        Some(similar) => bad.help(format!("there is `{}`", Escaped(similar))),
         None => bad.help("`core-relo btf find --name 'PATTERN'` searches by a pattern"),
     }
-}
-
-/// Returns the most similar of some names, if one is similar enough.
-pub(super) fn similar(names: impl Iterator<Item = String>, name: &str) -> Option<String> {
-    most_similar(names, name).map(|(_, name)| name)
-}
-
-/// Returns the most similar of some names, if one is similar enough, and how similar it is.
-pub(super) fn most_similar(names: impl Iterator<Item = String>, name: &str) -> Option<(f64, String)> {
-    const ENOUGH: f64 = 0.85;
-    let scored = names.map(|candidate| (strsim::jaro_winkler(&candidate, name), candidate));
-    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.filter(|(score, _)| *score > ENOUGH)
 }

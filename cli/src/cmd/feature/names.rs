@@ -2,6 +2,7 @@
 
 use super::catalog::{Entry, entries};
 use crate::{args::feature::Section, describe::short_type_name, error::BadInput, glob::Glob};
+use core_relo::explain::nearest_names;
 use core_relo_loader::object::ProgramType;
 use core_relo_verdict::kernel::known_kfuncs;
 
@@ -93,41 +94,38 @@ pub(crate) fn feature_names() -> Vec<String> {
     names.chain(known_kfuncs().map(str::to_owned)).collect()
 }
 
-/// Returns the names nearest to a name that is not among them: those with a letter more, less, or in another place, those that contain its words,
-/// and those that are similar.
+/// Returns the names nearest to a name that is not among them: those that are similar, then those that contain its words or whose words it
+/// contains.
 pub(super) fn nearest(name: &str, names: Vec<String>) -> Vec<String> {
     const SHOWN: usize = 3;
-    const ENOUGH: f64 = 0.8;
     const LONGEST: usize = 64;
     let (_, wanted) = split_affixes(name);
     if wanted.len() > LONGEST {
         return Vec::new();
     }
-    let words: Vec<_> = wanted.split('_').filter(|word| !word.is_empty()).collect();
-    // A single letter is part of too many names.
-    let has_words = wanted.len() > 1 && !words.is_empty();
-    let score = |name: &str| {
-        let (_, name) = split_affixes(name);
-        // Two letters of a short name in the wrong order are a likely mistake, which the last measure takes for another name.
-        if strsim::damerau_levenshtein(&name, &wanted) <= 1 {
-            3.0
-        } else if has_words && words.iter().all(|word| name.contains(word)) {
-            2.0 - name.len().abs_diff(wanted.len()) as f64 / name.len() as f64
-        } else {
-            strsim::jaro_winkler(&name, &wanted)
-        }
-    };
-    let mut scored: Vec<(f64, String)> = Vec::new();
-    for name in names {
-        let score = score(&name);
-        if score >= ENOUGH && !scored.iter().any(|(_, other)| *other == name) {
-            scored.push((score, name));
+    let named: Vec<_> = names.into_iter().map(|name| (split_affixes(&name).1, name)).collect();
+    let similar = nearest_names(wanted.as_bytes(), named.iter().map(|(bare, _)| bare.as_bytes()));
+    let similar = similar.iter().flat_map(|near| named.iter().filter(move |(bare, _)| bare == near));
+    let mut related: Vec<_> = named.iter().filter(|(bare, _)| has_words_of(bare, &wanted)).collect();
+    // Equally near names keep their order.
+    related.sort_by_key(|(bare, _)| bare.len().abs_diff(wanted.len()));
+    let mut nearest: Vec<String> = Vec::new();
+    for (_, name) in similar.chain(related) {
+        if nearest.len() < SHOWN && !nearest.contains(name) {
+            nearest.push(name.clone());
         }
     }
-    // Equally near names keep their order.
-    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    scored.truncate(SHOWN);
-    scored.into_iter().map(|(_, name)| name).collect()
+    nearest
+}
+
+/// Returns whether a name contains the words of the wanted one, or is most of it.
+fn has_words_of(name: &str, wanted: &str) -> bool {
+    let contains = |text: &str, words: &str| {
+        let mut words = words.split('_').filter(|word| !word.is_empty()).peekable();
+        words.peek().is_some() && words.all(|word| text.contains(word))
+    };
+    // A single letter is part of too many names.
+    (wanted.len() > 1 && contains(name, wanted)) || (name.len() * 2 > wanted.len() && contains(wanted, name))
 }
 
 /// Returns the program type of a name.
