@@ -37,6 +37,17 @@
 //!
 //! Each directory uses only the directories above it in the table.
 //!
+//! # Features
+//!
+//! All features are on by default.
+//!
+//! | feature | contents |
+//! |---|---|
+//! | `c-header` | C headers |
+//! | `kernel-check` | the kernel's rules |
+//! | `text` | values by their types, bpftool's raw notation |
+//! | `transform` | import of types into another BTF, deduplication, sorting, conversion to another byte order, distilled bases |
+//!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
 //!
 //! # What it does not do
@@ -53,6 +64,7 @@
 
 extern crate alloc;
 
+#[cfg(feature = "c-header")]
 mod c_header;
 mod data;
 mod endian;
@@ -61,6 +73,7 @@ pub mod error_text;
 pub mod escape;
 mod format;
 mod ids;
+#[cfg(feature = "kernel-check")]
 mod kernel_check;
 mod layout;
 pub mod limits;
@@ -73,12 +86,14 @@ mod text;
 mod view;
 mod write;
 
+#[cfg(feature = "c-header")]
 pub use c_header::{CHeader, HeaderRoots, LayoutError, Redefinitions};
 pub use data::Data;
 pub use endian::Endian;
 pub use escape::{Escaped, EscapedLines, Text};
 pub use format::Kind;
 pub use ids::{BitOffset, ByteOffset, ByteSize, StrOffset, TypeId};
+#[cfg(feature = "kernel-check")]
 pub use kernel_check::{
     BtfPlace, BtfRule, BtfViolation, BtfViolations, Element, KernelBtfRules, ManagedError, ManagedField,
     NameError, NameUse, TypeIdError, ViolatingType, Violations, kernel_violations,
@@ -87,15 +102,19 @@ pub use layout::{FieldPathError, FieldStep, Layout, LayoutPart, field_path, fiel
 pub use name::{Name, ShortName};
 pub use parse::{Btf, BtfError, MAGIC, endian_of};
 pub use search::{FlavourFilter, ModuleFilter, NameIndex, TypeQuery};
+pub use text::CType;
+#[cfg(feature = "text")]
 pub use text::{
-    Aggregate, CType, EnumValue, ExtendedFloat, LongDouble, RawType, Scalar, Value, ValueLocation, ValueText,
+    Aggregate, EnumValue, ExtendedFloat, LongDouble, RawType, Scalar, Value, ValueLocation, ValueText,
     ValueVisitor,
 };
 pub use view::{
     ArrayInfo, Enumerator, Enumerators, Extent, IntInfo, Member, Members, Param, Params, SecInfo, SecInfos,
     Type, WalkError,
 };
+pub use write::{Builder, BuiltMember, Editor};
+#[cfg(feature = "transform")]
 pub use write::{
-    Builder, BuiltMember, ConvertError, DedupError, DedupResult, DistilError, DistilledBtf, Editor,
-    ImportError, Importer, LayoutChange, SortResult, convert, dedup, dedup_into, distil_base, sort,
+    ConvertError, DedupError, DedupResult, DistilError, DistilledBtf, ImportError, Importer, LayoutChange,
+    SortResult, convert, dedup, dedup_into, distil_base, sort,
 };

@@ -44,6 +44,11 @@
 //! # }
 //! ```
 //!
+//! # Features
+//!
+//! All features are on by default: `minimise`, and those of [`btf`] of the same names, `c-header`, `text` and `transform`. The loader
+//! needs none of them.
+//!
 //! # What it does not do
 //!
 //! This crate reads no files, parses no ELF and makes no system calls. `core-relo-loader` reads objects, finds targets, and loads
@@ -63,6 +68,7 @@ pub mod ext;
 mod index;
 pub mod insn;
 pub mod limits;
+#[cfg(feature = "minimise")]
 pub mod minimise;
 pub mod plan;
 mod relocs;

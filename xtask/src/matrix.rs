@@ -34,7 +34,9 @@ const LIBRARIES: [&str; 6] = ["btf", "core-relo", "object", "verdict", "dwarf", 
 const PORTABLE: [&str; 3] = ["core-relo-btf", "core-relo", "core-relo-object"];
 
 /// The packages with features, and their features.
-const FEATURES: [(&str, &[&str]); 5] = [
+const FEATURES: [(&str, &[&str]); 7] = [
+    ("core-relo-btf", &["c-header", "kernel-check", "text", "transform"]),
+    ("core-relo", &["c-header", "text", "transform", "minimise"]),
     ("core-relo-object", &["btf-archive", "static-link", "test-support"]),
     ("core-relo-verdict", &["test-support"]),
     (
@@ -262,14 +264,13 @@ fn public_dependencies() -> Outcome {
         let public: String = manifest
             .lines()
             .map(|line| {
-                const OPTIONAL: &str = " = { workspace = true, optional = true }";
-                let is_own = |name: &&str| PACKAGES.contains(name);
-                match (line.strip_suffix(".workspace = true"), line.strip_suffix(OPTIONAL)) {
-                    (Some(name), _) if is_own(&name) => {
+                let is_own = |name: &str| PACKAGES.contains(&name);
+                match (line.strip_suffix(".workspace = true"), line.split_once(" = { workspace = true, ")) {
+                    (Some(name), _) if is_own(name) => {
                         format!("{name} = {{ workspace = true, public = true }}\n")
                     }
-                    (_, Some(name)) if is_own(&name) => {
-                        format!("{name} = {{ workspace = true, optional = true, public = true }}\n")
+                    (_, Some((name, rest))) if is_own(name) => {
+                        format!("{name} = {{ workspace = true, public = true, {rest}\n")
                     }
                     _ => format!("{line}\n"),
                 }

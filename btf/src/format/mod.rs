@@ -6,4 +6,6 @@ mod layout;
 
 pub(crate) use info::Info;
 pub use kind::Kind;
-pub(crate) use layout::{IdWords, RecordLayout, RecordSize, References, WordMeaning};
+#[cfg(feature = "transform")]
+pub(crate) use layout::{IdWords, RecordLayout};
+pub(crate) use layout::{RecordSize, References, WordMeaning};

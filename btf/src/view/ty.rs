@@ -312,11 +312,13 @@ impl<'b> Type<'b> {
     }
 
     /// Returns the record's second word.
+    #[cfg(feature = "transform")]
     pub(crate) fn info(self) -> u32 {
         self.info.0
     }
 
     /// Returns the bytes after the record's first twelve, to the end of the type section.
+    #[cfg(feature = "transform")]
     #[inline]
     pub(crate) fn trailer(self) -> &'b [u8] {
         self.trailer

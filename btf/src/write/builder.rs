@@ -318,11 +318,13 @@ impl Builder {
     }
 
     /// Returns the id of the first type, which follows those of the base.
+    #[cfg(feature = "transform")]
     pub(super) fn first_id(&self) -> TypeId {
         self.first_id
     }
 
     /// Returns the length of the type section in bytes.
+    #[cfg(feature = "transform")]
     pub(super) fn types_len(&self) -> usize {
         self.types.len()
     }

@@ -22,6 +22,8 @@ pub(crate) use candidate_query::CandidateQuery;
 pub(crate) use candidates::{CandidateSearch, QueryId};
 pub(crate) use match_candidate::match_candidate;
 pub(crate) use match_outcome::MatchOutcome;
-pub(crate) use pattern::{AccessPattern, FieldStep, KeyPart};
+#[cfg(feature = "minimise")]
+pub(crate) use pattern::FieldStep;
+pub(crate) use pattern::{AccessPattern, KeyPart};
 pub(crate) use step_budget::{OutOfSteps, StepBudget};
 pub(crate) use value::{AccessValue, Resolution, access_value};
