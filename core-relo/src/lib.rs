@@ -67,6 +67,8 @@ pub mod explain;
 pub mod ext;
 mod index;
 pub mod insn;
+#[doc(hidden)] // the trait is for the crates of this workspace
+pub mod internal;
 pub mod limits;
 #[cfg(feature = "minimise")]
 pub mod minimise;
@@ -86,6 +88,7 @@ pub use core_relo_btf::{
 #[doc(hidden)] // for the crates of this workspace
 pub use core_relo_btf::{debug_as_message, error_text};
 pub use index::InsnIndex;
+pub use internal::InternalError;
 pub use plan::Plan;
 pub use relocs::{CodeSection, Function, Record, Relocs, RelocsError};
 pub use source_lines::{SourceLine, SourceLines};

@@ -47,7 +47,6 @@ pub mod features;
 pub mod globals;
 pub mod helper_maps;
 mod index;
-mod internal;
 mod kernel_version;
 mod known_names;
 pub mod limits;
@@ -69,8 +68,9 @@ pub mod target;
 pub mod test_support;
 pub mod variants;
 
+pub use core_relo::InternalError;
+pub(crate) use core_relo::internal;
 pub use elf::{Class, ElfError, string_at};
 pub use errno::Errno;
 pub use index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex, SectionIndex};
-pub use internal::InternalError;
 pub use kernel_version::{KernelVersion, KernelVersionError};

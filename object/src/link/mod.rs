@@ -373,7 +373,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let decode = |raw: &[u8]| Some(Insn::decode(object.endian(), *raw.first_chunk()?));
         self.out.insns.extend(insns.filter_map(decode));
         if self.out.insns.len().checked_sub(to_usize(start)) != Some(to_usize(p.insn_count())) {
-            return Err(InternalError { invariant: "a function lies within its section's code" }.into());
+            return Err(InternalError::new("a function lies within its section's code").into());
         }
         self.out.functions.push(FunctionCopy { start, function });
         self.starts.insert(function, start);

@@ -24,7 +24,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     (
         "core-relo",
         &[
-            "index limits",
+            "index internal limits",
             "insn target",
             "ext",
             "source_lines spec",
@@ -36,7 +36,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     (
         "object",
         &[
-            "arch errno index internal kernel_version limits lockdown memory_nodes sha256",
+            "arch errno index kernel_version limits lockdown memory_nodes sha256",
             "elf events features",
             "known_names object target",
             "archive btf_ids disassembly helper_maps link map_owner map_rules static_link",

@@ -1,8 +1,8 @@
-//! The error for a broken invariant: a bug in this crate, not bad input.
+//! The error for a broken invariant: a bug in these libraries, not bad input.
 
 use thiserror::Error;
 
-/// A broken invariant of this crate: a bug, whatever the input.
+/// A broken invariant of the library: a bug, whatever the input.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("internal error, please report it: {invariant}")]
 #[non_exhaustive]
@@ -11,7 +11,7 @@ pub struct InternalError {
     pub invariant: &'static str,
 }
 
-core_relo::debug_as_message!(InternalError);
+crate::debug_as_message!(InternalError);
 
 impl InternalError {
     /// Creates an error that names a broken invariant.
@@ -21,7 +21,7 @@ impl InternalError {
 }
 
 /// An extension of `Option` and `Result` for values that are missing only if an invariant is broken.
-pub(crate) trait Invariant<T> {
+pub trait Invariant<T> {
     /// Returns the value, or an error that names the broken invariant.
     fn invariant(self, invariant: &'static str) -> Result<T, InternalError>;
 }
