@@ -5,11 +5,11 @@ use crate::{
     elf::DebugSections,
     error::{EncodeError, EntryProblem, Place},
     finish::finish,
-    graph::{RecordHead, Records, TypeWords, name_words},
+    graph::Records,
     intern::{ShardTypes, resolve_forwards},
     limits,
     lower::{Lowered, foreign_references, lower, tagged_entry},
-    names::{NameId, Names},
+    names::Names,
     units::{Unit, Units},
 };
 use alloc::sync::Arc;
@@ -21,6 +21,7 @@ use core::{
 use core_relo::{
     Endian,
     btf::{Btf, Builder, Kind, Type, dedup},
+    internal::Invariant as _,
 };
 use object::{ReadCache, ReadRef};
 use std::{
@@ -89,7 +90,7 @@ fn encode_data<'d, R: ReadRef<'d>>(data: R, settings: &EncodeSettings) -> Result
     let mut types: Vec<_> = shards.iter_mut().map(|shard| (&shard.names, &mut shard.records)).collect();
     resolve_forwards(&mut types, settings.base.as_deref())?;
     let skipped_units = shards.iter().map(|shard| shard.skipped_units).sum();
-    let units_read = units.list.len().saturating_sub(skipped_units);
+    let units_read = units.list.len().checked_sub(skipped_units).invariant("a skipped unit is a unit")?;
     if units_read == 0 {
         return Err(EncodeError::NoUnits { skipped: skipped_units });
     }
@@ -164,8 +165,10 @@ fn convert_shards<'s>(
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(range) = ranges.get(index).cloned() else { return };
-            let list = units.list.get(range).unwrap_or_default();
-            let result = ShardConverter::new(units, list, &budget, has_flat_arrays).convert(list);
+            let list = units.list.get(range).invariant("a shard is a range of units");
+            let result = list
+                .map_err(EncodeError::from)
+                .and_then(|list| ShardConverter::new(units, list, &budget, has_flat_arrays).convert(list));
             if result.is_err() {
                 // Later shards are not begun. Earlier shards end, so that the first error is reported.
                 next.store(ranges.len(), Ordering::Relaxed);
@@ -186,19 +189,17 @@ fn convert_shards<'s>(
         }
         work();
     });
-    let broken = EncodeError::Internal { invariant: "every shard has a result" };
-    let results = results.into_inner().ok().ok_or_else(|| broken.clone())?;
-    results.into_iter().map(|result| result.unwrap_or_else(|| Err(broken.clone()))).collect()
+    let broken = "every shard has a result";
+    results.into_inner().invariant(broken)?.into_iter().map(|result| result.invariant(broken)?).collect()
 }
 
 /// Divides the units into shards of about [`limits::SHARD_BYTES`].
 fn shard_ranges(units: &[Unit<'_>]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut bytes) = (0, 0u64);
-    for (index, unit) in units.iter().enumerate() {
+    for (end, unit) in (1..).zip(units) {
         bytes = bytes.saturating_add(unit.bytes());
         if bytes >= limits::SHARD_BYTES {
-            let end = index.saturating_add(1);
             ranges.push(start..end);
             (start, bytes) = (end, 0);
         }
@@ -248,12 +249,12 @@ impl<'a, 's> ShardConverter<'a, 's> {
     }
 
     fn convert(mut self, list: &[Unit<'s>]) -> Result<Shard<'s>, EncodeError> {
-        let mut skipped_units: usize = 0;
+        let mut skipped = Vec::new();
         let mut lowered = Lowered::default();
         for unit in list {
             let context = UnitContext::read(self.units, unit)?;
             if !context.is_c() {
-                skipped_units = skipped_units.saturating_add(1);
+                skipped.push(unit.start);
                 continue;
             }
             let mut entries = Entries::default();
@@ -263,11 +264,9 @@ impl<'a, 's> ShardConverter<'a, 's> {
                 entries.flatten_arrays();
             }
             lower(&entries, &mut self.names, self.units.sections.endian, &mut lowered)?;
-            let before = self.types.stored();
+            let before = self.types.stored()?;
             self.types.add_unit(&lowered)?;
-            let added = self.types.stored().checked_sub(before).and_then(|added| u64::try_from(added).ok());
-            let invariant = "a shard loses no records";
-            let added = added.ok_or(EncodeError::Internal { invariant })?;
+            let added = self.types.stored()?.checked_sub(before).invariant("a shard loses no records")?;
             spend(&self.budget.records_left, added).ok_or(EncodeError::Entry {
                 unit: unit.start,
                 entry: unit.start,
@@ -275,7 +274,7 @@ impl<'a, 's> ShardConverter<'a, 's> {
             })?;
         }
         let ShardTypes { records, addresses, .. } = self.types;
-        Ok(Shard { names: self.names, records, addresses, skipped_units })
+        Ok(Shard { names: self.names, records, addresses, skipped_units: skipped.len() })
     }
 
     fn decoder<'e>(
@@ -294,20 +293,19 @@ impl<'a, 's> ShardConverter<'a, 's> {
             place.section() != unit.start.section()
                 || distance.is_none_or(|distance| distance >= unit.bytes())
         };
-        let (mut at, mut tag_at) = (0, 0);
+        let (mut unvisited, mut unvisited_tags) = (0..0, 0..0);
         let mut found = Vec::new();
         loop {
+            // Decoding adds entries and tags.
+            (unvisited.end, unvisited_tags.end) = (entries.list.len(), entries.decl_tags.len());
             // Tags of members and parameters are not in their entries.
-            let entry = if let Some(entry) = entries.list.get(at) {
-                at = at.saturating_add(1);
+            let entry = if let Some(entry) = unvisited.next().and_then(|at| entries.list.get(at)) {
                 foreign_references(entry, is_foreign, &mut found);
                 entry
-            } else if let Some(tag) = entries.decl_tags.get(tag_at) {
-                tag_at = tag_at.saturating_add(1);
+            } else if let Some(tag) = unvisited_tags.next().and_then(|at| entries.decl_tags.get(at)) {
                 let DeclTagValue::Annotation(place) = tag.value else { continue };
                 found.extend(Some(place).filter(|place| is_foreign(*place)));
-                let invariant = "a declaration tag belongs to an entry";
-                entries.list.get(tagged_entry(tag)).ok_or(EncodeError::Internal { invariant })?
+                entries.list.get(tagged_entry(tag)).invariant("a declaration tag belongs to an entry")?
             } else {
                 return Ok(());
             };
@@ -338,25 +336,25 @@ fn append(builder: &mut Builder, shard: &Shard<'_>) -> Result<(), EncodeError> {
     let count = u32::try_from(shard.records.len()).ok().ok_or_else(too_many)?;
     shift.checked_add(count).ok_or_else(too_many)?;
     let mut offsets: Vec<Option<u32>> = vec![None; shard.names.all().len()];
-    let name_of = |name: u32| shard.names.get(NameId(name)).unwrap_or_default();
+    let mut words = Vec::new();
     for record in shard.records.iter() {
-        let RecordHead { name, kind } = RecordHead::new(record);
-        let mut words = record.to_vec();
-        for at in TypeWords::new(kind, words.len()) {
-            if let Some(word) = words.get_mut(at).filter(|word| **word != 0) {
-                *word = word.checked_add(shift).ok_or_else(too_many)?;
+        let record = record?;
+        record.copy_with_targets(&mut words, |target| match target {
+            0 => Ok(0),
+            target => target.checked_add(shift).ok_or_else(too_many),
+        })?;
+        record.replace_element_names(&mut words, |name| {
+            let slot = usize::try_from(name.0).ok().and_then(|index| offsets.get_mut(index));
+            let slot = slot.invariant("every name has a number")?;
+            if slot.is_none() {
+                *slot = Some(builder.string_bytes(shard.names.get(name)?).0);
             }
-        }
-        for at in name_words(kind, words.len()).skip(1) {
-            let Some(word) = words.get_mut(at) else { continue };
-            let slot = usize::try_from(*word).ok().and_then(|index| offsets.get_mut(index));
-            let slot = slot.ok_or(EncodeError::Internal { invariant: "every name has a number" })?;
-            let offset = *slot.get_or_insert_with(|| builder.string_bytes(name_of(*word)).0);
-            *word = offset;
-        }
-        let [_, info, third, trailer @ ..] = &*words else { continue };
-        let (vlen, kflag) = (info & 0xffff, info >> 31 == 1);
-        builder.raw(name_of(name.0), kind, vlen, kflag, *third, trailer);
+            slot.invariant("the offset was set")
+        })?;
+        let (head, trailer) = words.split_first_chunk().invariant("a record has a head")?;
+        let [_, info, size_or_type] = *head;
+        let name = shard.names.get(record.name)?;
+        builder.raw(name, record.kind(), info & 0xffff, record.kflag(), size_or_type, trailer);
     }
     Ok(())
 }

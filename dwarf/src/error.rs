@@ -2,7 +2,10 @@
 
 use crate::parse_error::{AttributeName, DwarfProblem, ElfProblem, TagName};
 use core::fmt;
-use core_relo::btf::{BtfError, DedupError, ImportError};
+use core_relo::{
+    InternalError,
+    btf::{BtfError, DedupError, ImportError},
+};
 use thiserror::Error;
 
 /// The offset of an entry or unit in its section.
@@ -117,12 +120,9 @@ pub enum EncodeError {
     /// The types are no valid BTF.
     #[error("the types are no valid BTF: {0}")]
     Btf(#[from] BtfError),
-    /// A thread ended without a result: a defect of this library.
-    #[error("internal error: {invariant}")]
-    Internal {
-        /// The invariant.
-        invariant: &'static str,
-    },
+    /// An invariant of this library is broken.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
 }
 
 core_relo::debug_as_message!(EncodeError);
@@ -266,6 +266,9 @@ pub enum EntryProblem {
     /// The units refer to too many entries of other units.
     #[error("the units refer to too many entries of other units")]
     ForeignEntries,
+    /// An invariant of this library is broken.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
 }
 
 core_relo::debug_as_message!(EntryProblem);

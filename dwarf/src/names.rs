@@ -1,6 +1,8 @@
 //! Names as numbers: equal names have equal numbers.
 
 use crate::{error::EntryProblem, limits};
+use core::ffi::CStr;
+use core_relo::{InternalError, internal::Invariant as _};
 use hashbrown::HashMap;
 
 /// The number of a name. Zero is the empty name.
@@ -71,17 +73,18 @@ impl<'s> Names<'s> {
         }
         let Some(rest) = section.get(offset..) else { return Ok(None) };
         let window = rest.get(..limits::NAME_BYTES).unwrap_or(rest);
-        let Some(len) = window.iter().position(|byte| *byte == 0) else { return Ok(None) };
-        let cost = u64::try_from(len).unwrap_or(u64::MAX);
+        let Ok(name) = CStr::from_bytes_until_nul(window) else { return Ok(None) };
+        let cost = u64::try_from(name.count_bytes()).ok().ok_or(EntryProblem::OverlappingNames)?;
         self.bytes_left = self.bytes_left.checked_sub(cost).ok_or(EntryProblem::OverlappingNames)?;
-        let id = self.intern(window.get(..len).unwrap_or_default())?;
+        let id = self.intern(name.to_bytes())?;
         self.by_offset.insert((kind, offset), id);
         Ok(Some(id))
     }
 
     /// Returns a name by its number.
-    pub(crate) fn get(&self, id: NameId) -> Option<&'s [u8]> {
-        self.list.get(usize::try_from(id.0).ok()?).copied()
+    pub(crate) fn get(&self, id: NameId) -> Result<&'s [u8], InternalError> {
+        let name = usize::try_from(id.0).ok().and_then(|index| self.list.get(index));
+        name.copied().invariant("every number of a name has a name")
     }
 
     /// Returns all names in the order of their numbers.

@@ -106,9 +106,10 @@ impl<'s> Units<'s> {
     fn parse_abbreviations(&self, offset: DebugAbbrevOffset) -> gimli::Result<Abbreviations> {
         let section = &*self.sections.abbrev;
         let next = self.tables.partition_point(|at| usize::try_from(*at).is_ok_and(|at| at <= offset.0));
-        let end = self.tables.get(next).and_then(|at| usize::try_from(*at).ok()).unwrap_or(section.len());
-        let start = offset.0.min(section.len());
-        let table = section.get(start..end.clamp(start, section.len())).unwrap_or_default();
+        let end = self.tables.get(next).and_then(|at| usize::try_from(*at).ok());
+        let (section, _) = end.and_then(|end| section.split_at_checked(end)).unwrap_or((section, &[]));
+        // Nothing is left after an offset past the end of the section, which is an error of the parser.
+        let table = section.get(offset.0..).unwrap_or(&[]);
         DebugAbbrev::from(self.sections.slice(table)).abbreviations(DebugAbbrevOffset(0))
     }
 }

@@ -62,7 +62,7 @@ fn expect(name: &str, text: &str) {
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         fs::write(&path, text).unwrap();
     }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
+    let expected = fs::read_to_string(&path).unwrap();
     assert_eq!(text, expected, "{}", path.display());
 }
 

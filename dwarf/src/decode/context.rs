@@ -51,7 +51,8 @@ impl<'s> UnitContext<'s> {
         Ok(Self {
             unit: *unit,
             str_offsets_base: offset(attributes.str_offsets_base).map_or(default, DebugStrOffsetsBase),
-            addr_base: DebugAddrBase(offset(attributes.addr_base).unwrap_or_default()),
+            // Units that read no addresses have no base.
+            addr_base: DebugAddrBase(offset(attributes.addr_base).unwrap_or(0)),
             language,
             abbreviations,
         })

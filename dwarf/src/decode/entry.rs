@@ -24,10 +24,8 @@ pub(crate) struct Entries {
 impl Entries {
     /// Counts an entry or a part of an entry. Returns an error above [`limits::UNIT_ENTRIES`].
     pub(crate) fn count_part(&mut self) -> Result<(), EntryProblem> {
-        if self.part_count >= limits::UNIT_ENTRIES {
-            return Err(EntryProblem::UnitEntries);
-        }
-        self.part_count = self.part_count.saturating_add(1);
+        let count = self.part_count.checked_add(1).filter(|count| *count <= limits::UNIT_ENTRIES);
+        self.part_count = count.ok_or(EntryProblem::UnitEntries)?;
         Ok(())
     }
 

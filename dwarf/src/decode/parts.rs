@@ -121,14 +121,15 @@ impl<'s> UnitDecoder<'_, 's> {
 /// Returns the number of elements. A dimension without a constant bound has none: flexible and variable-length arrays.
 pub(super) fn dimension(attributes: &Attributes<'_>) -> Result<Dimension, EntryProblem> {
     if let Some(count) = attributes.count {
-        return Ok(Dimension(constant(count).unwrap_or_default()));
+        return Ok(Dimension(constant(count).unwrap_or(0)));
     }
     // An array of no elements has the bound -1, in any form.
     let upper = match attributes.upper_bound {
         None | Some(AttributeValue::Data4(u32::MAX) | AttributeValue::Data8(u64::MAX)) => None,
         Some(value) => constant(value),
     };
-    let lower = number(attributes.lower_bound, constants::DW_AT_lower_bound)?.unwrap_or_default();
+    // The lower bound of C.
+    let lower = number(attributes.lower_bound, constants::DW_AT_lower_bound)?.unwrap_or(0);
     let len = upper.and_then(|upper| upper.checked_add(1)?.checked_sub(lower));
-    Ok(Dimension(len.unwrap_or_default()))
+    Ok(Dimension(len.unwrap_or(0)))
 }

@@ -48,7 +48,8 @@ impl<'s> UnitDecoder<'_, 's> {
         while !entries.is_empty() {
             count = count.saturating_add(1);
             let offset = entries.next_offset();
-            let depth = usize::try_from(entries.next_depth()).unwrap_or_default();
+            // Padding after the root's children makes the depth negative.
+            let depth = entries.next_depth().max(0).unsigned_abs();
             let abbreviation = entries.read_abbreviation().parsed().map_err(|e| fail(offset, e.into()))?;
             if let Some(abbreviation) = abbreviation {
                 parents.truncate(depth);
@@ -143,7 +144,8 @@ impl<'s> UnitDecoder<'_, 's> {
                 let is_union = tag == constants::DW_TAG_union_type;
                 Shape::Composite {
                     kind: if is_union { Kind::Union } else { Kind::Struct },
-                    size: size(attributes)?.unwrap_or_default(),
+                    // A declaration has no size.
+                    size: size(attributes)?.unwrap_or(0),
                     is_declaration: Attributes::flag(attributes.declaration),
                     members: Vec::new(),
                 }

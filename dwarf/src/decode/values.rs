@@ -76,7 +76,7 @@ impl<'s> UnitDecoder<'_, 's> {
         value: AttributeValue<Slice<'s>>,
     ) -> Result<Option<&'s [u8]>, EntryProblem> {
         let id = self.name(Some(value), constants::DW_AT_name)?;
-        Ok(self.names.get(id))
+        Ok(Some(self.names.get(id)?))
     }
 }
 

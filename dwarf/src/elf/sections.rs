@@ -127,6 +127,6 @@ impl<'d, H: FileHeader, R: ReadRef<'d>> SectionReader<'_, 'd, H, R> {
                 Some(all) => all.to_mut().extend_from_slice(&data),
             }
         }
-        Ok(all.unwrap_or_default())
+        Ok(all.unwrap_or(Cow::Borrowed(&[])))
     }
 }

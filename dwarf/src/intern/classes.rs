@@ -1,11 +1,12 @@
 //! Classes: types that are equal as far as named structs and unions.
 
 use crate::{
-    graph::{TypeWords, kind_of},
+    error::EncodeError,
+    graph::{kind_of, type_words},
     names::NameId,
 };
 use core::hash::BuildHasher as _;
-use core_relo::btf::Kind;
+use core_relo::{InternalError, btf::Kind, internal::Invariant as _};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// A class of types.
@@ -18,8 +19,8 @@ pub(super) struct ClassId(pub(super) u32);
 impl ClassId {
     pub(super) const VOID: Self = Self(0);
 
-    fn index(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+    pub(super) fn index(self) -> Result<usize, InternalError> {
+        usize::try_from(self.0).invariant("32 bits fit an index")
     }
 }
 
@@ -34,11 +35,18 @@ pub(super) struct Classes {
     words: Vec<u32>,
     /// The end of each key in `words`.
     ends: Vec<u32>,
-    table: HashTable<u32>,
+    table: HashTable<HashedClass>,
     hasher: DefaultHashBuilder,
     /// For each class, the class of the same type in which forward declarations are definitions.
     defined: Vec<ClassId>,
     unique_count: u32,
+}
+
+/// A class with the hash of its key.
+#[derive(Clone, Copy, Debug)]
+struct HashedClass {
+    hash: u64,
+    class: ClassId,
 }
 
 impl Default for Classes {
@@ -60,70 +68,71 @@ impl Classes {
         self.ends.len()
     }
 
-    /// Returns the class of a key, or `None` if there are too many classes for 32 bits.
-    pub(super) fn intern(&mut self, key: &[u32]) -> Option<ClassId> {
+    /// Returns the class of a key.
+    pub(super) fn intern(&mut self, key: &[u32]) -> Result<ClassId, EncodeError> {
         let hash = self.hasher.hash_one(key);
         let (words, ends) = (&self.words, &self.ends);
-        if let Some(class) = self.table.find(hash, |class| key_of(words, ends, *class) == key) {
-            return Some(ClassId(*class));
+        let is_equal = |known: &HashedClass| {
+            known.hash == hash && key_of(words, ends, known.class).is_some_and(|known| known == key)
+        };
+        if let Some(known) = self.table.find(hash, is_equal) {
+            return Ok(known.class);
         }
-        let class = ClassId(u32::try_from(self.ends.len()).ok()?);
+        let class = ClassId(u32::try_from(self.ends.len()).ok().ok_or(EncodeError::TooManyTypes)?);
         self.words.extend_from_slice(key);
-        self.ends.push(u32::try_from(self.words.len()).ok()?);
-        let (words, ends, hasher) = (&self.words, &self.ends, &self.hasher);
-        self.table.insert_unique(hash, class.0, |class| hasher.hash_one(key_of(words, ends, *class)));
+        self.ends.push(u32::try_from(self.words.len()).ok().ok_or(EncodeError::TooManyTypes)?);
+        self.table.insert_unique(hash, HashedClass { hash, class }, |known| known.hash);
         self.defined.push(class);
-        let defined = self.intern_defined(key)?;
-        if let (Some(defined), Some(slot)) = (defined, self.defined.get_mut(class.index())) {
-            *slot = defined;
+        if let Some(defined) = self.intern_defined(key)? {
+            *self.defined.get_mut(class.index()?).invariant(IN_TABLE)? = defined;
         }
-        Some(class)
+        Ok(class)
     }
 
     /// Returns the class of the name of a struct or union.
-    pub(super) fn intern_name(&mut self, kind: Kind, name: NameId, is_forward: bool) -> Option<ClassId> {
+    pub(super) fn intern_name(
+        &mut self,
+        kind: Kind,
+        name: NameId,
+        is_forward: bool,
+    ) -> Result<ClassId, EncodeError> {
         let marker = if is_forward { FORWARD } else { NAMED };
         self.intern(&[name.0, marker, u32::from(kind.raw())])
     }
 
     /// Returns a class of its own.
-    pub(super) fn add_unique(&mut self) -> Option<ClassId> {
-        self.unique_count = self.unique_count.checked_add(1)?;
+    pub(super) fn add_unique(&mut self) -> Result<ClassId, EncodeError> {
+        self.unique_count = self.unique_count.checked_add(1).ok_or(EncodeError::TooManyTypes)?;
         self.intern(&[self.unique_count, UNIQUE])
     }
 
     /// Returns the class of the same type in which forward declarations are definitions.
-    pub(super) fn defined(&self, class: ClassId) -> ClassId {
-        self.defined.get(class.index()).copied().unwrap_or(class)
+    pub(super) fn defined(&self, class: ClassId) -> Result<ClassId, InternalError> {
+        self.defined.get(class.index()?).copied().invariant(IN_TABLE)
     }
 
-    /// Returns the class of a key with definitions for forward declarations; `Some(None)` if the key has no forward declarations.
-    #[expect(clippy::option_option, reason = "no forward declaration, or too many classes")]
-    fn intern_defined(&mut self, key: &[u32]) -> Option<Option<ClassId>> {
-        let info = key.get(1).copied().unwrap_or_default();
+    /// Returns the class of a key with definitions for forward declarations; `None` if the key has no forward declarations.
+    fn intern_defined(&mut self, key: &[u32]) -> Result<Option<ClassId>, EncodeError> {
         let mut defined = key.to_vec();
-        if info == FORWARD {
-            if let Some(marker) = defined.get_mut(1) {
-                *marker = NAMED;
-            }
-        } else if info & (NAMED | UNIQUE) == 0 {
-            for at in TypeWords::new(kind_of(info), key.len()) {
-                if let Some(word) = defined.get_mut(at) {
-                    *word = self.defined(ClassId(*word)).0;
-                }
+        let info = defined.get_mut(1).invariant("a key has an info word")?;
+        if *info == FORWARD {
+            *info = NAMED;
+        } else if *info & (NAMED | UNIQUE) == 0 {
+            for at in type_words(kind_of(*info), key.len()) {
+                let word = defined.get_mut(at).invariant("a key has the words of its kind")?;
+                *word = self.defined(ClassId(*word))?.0;
             }
         }
         // The second key has no forward declarations, so that this ends.
-        if defined == key { Some(None) } else { self.intern(&defined).map(Some) }
+        if defined == key { Ok(None) } else { self.intern(&defined).map(Some) }
     }
 }
 
+const IN_TABLE: &str = "every class is in the table of definitions";
+
 /// Returns the key of a class.
-fn key_of<'k>(words: &'k [u32], ends: &[u32], class: u32) -> &'k [u32] {
-    let range = || {
-        let class = usize::try_from(class).ok()?;
-        let start = usize::try_from(*ends.get(class.checked_sub(1)?)?).ok()?;
-        words.get(start..usize::try_from(*ends.get(class)?).ok()?)
-    };
-    range().unwrap_or_default()
+fn key_of<'k>(words: &'k [u32], ends: &[u32], class: ClassId) -> Option<&'k [u32]> {
+    let class = usize::try_from(class.0).ok()?;
+    let start = usize::try_from(*ends.get(class.checked_sub(1)?)?).ok()?;
+    words.get(start..usize::try_from(*ends.get(class)?).ok()?)
 }

@@ -2,10 +2,14 @@
 
 use crate::{
     error::EncodeError,
-    graph::{RecordHead, Records, TypeRef, TypeWords},
+    graph::{Record, Records, TypeRef},
     names::{NameId, Names},
 };
-use core_relo::btf::{Btf, Kind};
+use core_relo::{
+    InternalError,
+    btf::{Btf, Kind},
+    internal::Invariant as _,
+};
 use hashbrown::HashMap;
 
 /// The kind and name of a struct or union.
@@ -52,8 +56,11 @@ pub(crate) fn resolve_forwards<'s>(
 ) -> Result<(), EncodeError> {
     let mut definitions: HashMap<Tag<'s>, Definitions<'s>> = HashMap::new();
     for (names, records) in &*shards {
-        for words in records.iter().filter(|words| RecordHead::new(words).kind == Kind::Fwd) {
-            definitions.entry(tag(names, words)?).or_insert(Definitions::None);
+        for record in records.iter() {
+            let record = record?;
+            if record.kind() == Kind::Fwd {
+                definitions.entry(tag(names, record)?).or_insert(Definitions::None);
+            }
         }
     }
     for ty in base.into_iter().flat_map(Btf::all_types).filter(|ty| ty.kind().is_composite()) {
@@ -70,9 +77,12 @@ pub(crate) fn resolve_forwards<'s>(
         });
     }
     for (names, records) in &*shards {
-        for words in records.iter().filter(|words| RecordHead::new(words).is_named_composite()) {
-            if let Some(known) = definitions.get_mut(&tag(names, words)?) {
-                known.add(layout(names, words)?);
+        for record in records.iter() {
+            let record = record?;
+            if record.is_named_composite()
+                && let Some(known) = definitions.get_mut(&tag(names, record)?)
+            {
+                known.add(layout(names, record)?);
             }
         }
     }
@@ -90,19 +100,21 @@ fn resolve_in_shard<'s>(
 ) -> Result<(), EncodeError> {
     // `None` where the shard has several definitions: they refer to different types.
     let mut own: HashMap<Tag<'s>, Option<TypeRef>> = HashMap::new();
-    for (reference, words) in (1..).zip(records.iter()) {
-        if !RecordHead::new(words).is_named_composite() {
+    for (reference, record) in (1..).zip(records.iter()) {
+        let record = record?;
+        if !record.is_named_composite() {
             continue;
         }
-        let tag = tag(names, words)?;
+        let tag = tag(names, record)?;
         if unambiguous.contains_key(&tag) {
             own.entry(tag).and_modify(|known| *known = None).or_insert(Some(reference));
         }
     }
     let mut resolved: HashMap<TypeRef, TypeRef> = HashMap::new();
-    for (reference, words) in (1..).zip(records.iter()) {
-        if RecordHead::new(words).kind == Kind::Fwd
-            && let Some(definition) = own.get(&tag(names, words)?).copied().flatten()
+    for (reference, record) in (1..).zip(records.iter()) {
+        let record = record?;
+        if record.kind() == Kind::Fwd
+            && let Some(definition) = own.get(&tag(names, record)?).copied().flatten()
         {
             resolved.insert(reference, definition);
         }
@@ -111,12 +123,9 @@ fn resolve_in_shard<'s>(
         return Ok(());
     }
     for index in 0..records.len() {
-        let words = records.get(index);
-        for at in TypeWords::new(RecordHead::new(words).kind, words.len()) {
-            let target = records.get(index).get(at).and_then(|target| resolved.get(target));
-            if let Some(definition) = target.copied() {
-                let invariant = "a record that was read is there";
-                records.set(index, at, definition).ok_or(EncodeError::Internal { invariant })?;
+        for at in records.get(index)?.type_words() {
+            if let Some(definition) = resolved.get(&records.get(index)?.word(at)?) {
+                records.set(index, at, *definition)?;
             }
         }
     }
@@ -124,25 +133,17 @@ fn resolve_in_shard<'s>(
 }
 
 /// Returns the kind and name of a struct, a union, or a forward declaration of one.
-fn tag<'s>(names: &Names<'s>, words: &[u32]) -> Result<Tag<'s>, EncodeError> {
-    let head = RecordHead::new(words);
-    let is_union = words.get(1).is_some_and(|info| info >> 31 == 1);
-    let kind = match head.kind {
-        Kind::Fwd if is_union => Kind::Union,
-        Kind::Fwd => Kind::Struct,
-        kind => kind,
-    };
-    Ok((kind, names.get(head.name).ok_or(NAMED)?))
+fn tag<'s>(names: &Names<'s>, record: Record<'_>) -> Result<Tag<'s>, InternalError> {
+    Ok((record.composite_kind(), names.get(record.name)?))
 }
 
-fn layout<'s>(names: &Names<'s>, words: &[u32]) -> Result<Layout<'s>, EncodeError> {
-    let [_, info, size, members @ ..] = words else { return Err(COMPLETE) };
-    let members = members.chunks(3).map(|member| {
-        let [name, _, place] = member else { return Err(COMPLETE) };
-        Ok((names.get(NameId(*name)).ok_or(NAMED)?, *place))
-    });
-    Ok(Layout { info: *info, size: *size, members: members.collect::<Result<_, _>>()? })
+fn layout<'s>(names: &Names<'s>, record: Record<'_>) -> Result<Layout<'s>, InternalError> {
+    let members = record.words().get(3..).map(<[u32]>::as_chunks::<3>);
+    let (members, _) = members.filter(|(_, rest)| rest.is_empty()).invariant("a member has three words")?;
+    let members = members.iter().map(|[name, _, place]| Ok((names.get(NameId(*name))?, *place)));
+    Ok(Layout {
+        info: record.info,
+        size: record.word(2)?,
+        members: members.collect::<Result<_, InternalError>>()?,
+    })
 }
-
-const NAMED: EncodeError = EncodeError::Internal { invariant: "every name has a number" };
-const COMPLETE: EncodeError = EncodeError::Internal { invariant: "a member has three words" };

@@ -6,11 +6,24 @@ use super::{
 };
 use crate::{
     error::{EncodeError, EntryProblem},
-    graph::{RecordHead, Records, TypeRef, TypeWords},
+    graph::{Record, Records, TypeRef, TypeWords},
     lower::Lowered,
 };
-use core_relo::btf::Kind;
+use core_relo::{InternalError, btf::Kind, internal::Invariant as _};
 use hashbrown::{HashMap, HashSet};
+
+const RECORD_IS_KNOWN: &str = "each record has been seen";
+
+/// The reference to `void`.
+const VOID: TypeRef = 0;
+
+/// A struct or union of a unit that the shard has already.
+struct Merged {
+    /// The record of the unit.
+    record: usize,
+    /// The record of the shard.
+    known: usize,
+}
 
 /// The types of a shard of units.
 #[derive(Debug, Default)]
@@ -41,49 +54,41 @@ impl ShardTypes {
         let mut shard_refs = Vec::with_capacity(classes.len());
         let mut new = Vec::new();
         let mut merged = Vec::new();
-        let too_many = EncodeError::TooManyTypes;
-        let mut next = u32::try_from(self.records.len()).ok().ok_or_else(|| too_many.clone())?;
+        let mut next = u32::try_from(self.records.len()).ok().ok_or(EncodeError::TooManyTypes)?;
         for (record, class) in classes.iter().enumerate() {
-            let kind = RecordHead::new(unit.records.get(record)).kind;
-            let is_variable = kind == Kind::Var;
-            let slot = usize::try_from(class.0).ok().and_then(|class| self.class_records.get_mut(class));
-            let slot = slot.filter(|_| !is_variable && is_apart.get(record) != Some(&true));
-            if let Some(known) = slot.as_deref().filter(|known| **known != 0) {
-                shard_refs.push(*known);
+            let kind = unit.records.get(record)?.kind();
+            let is_shared = kind != Kind::Var && !*is_apart.get(record).invariant(RECORD_IS_KNOWN)?;
+            let slot = self.class_records.get_mut(class.index()?).invariant("each class has a slot")?;
+            if let Some(known) = index_of(*slot)?.filter(|_| is_shared) {
+                shard_refs.push(*slot);
                 if kind.is_composite() {
-                    merged.push((record, *known));
+                    merged.push(Merged { record, known });
                 }
                 continue;
             }
-            next = next.checked_add(1).ok_or_else(|| too_many.clone())?;
-            if let Some(slot) = slot {
+            next = next.checked_add(1).ok_or(EncodeError::TooManyTypes)?;
+            if is_shared {
                 *slot = next;
             }
             shard_refs.push(next);
             new.push(record);
         }
         check_containment(unit, &new)?;
-        for record in &new {
-            let mut words = unit.records.get(*record).to_vec();
-            for at in TypeWords::new(RecordHead::new(&words).kind, words.len()) {
-                if let Some(word) = words.get_mut(at) {
-                    *word = index_of(*word).and_then(|target| shard_refs.get(target)).copied().unwrap_or(0);
-                }
-            }
-            self.records.add(words).ok_or_else(|| too_many.clone())?;
-            let is_forward = RecordHead::new(unit.records.get(*record)).kind == Kind::Fwd;
-            let class = classes.get(*record).copied().unwrap_or(ClassId::VOID);
-            self.leads_to_forward.push(is_forward || self.classes.defined(class) != class);
+        let first_new = self.records.len();
+        let mut words = Vec::new();
+        for index in new {
+            let record = unit.records.get(index)?;
+            record.copy_with_targets(&mut words, |target| shard_ref(target, &shard_refs))?;
+            self.records.add(words.iter().copied()).ok_or(EncodeError::TooManyTypes)?;
+            let class = *classes.get(index).invariant(RECORD_IS_KNOWN)?;
+            self.leads_to_forward.push(record.kind() == Kind::Fwd || self.classes.defined(class)? != class);
         }
-        for record in new {
-            let added = shard_refs.get(record).copied().and_then(index_of);
-            let is_unfinished = added.is_some_and(|index| self.refers_to_forward(index));
-            self.is_unfinished.push(is_unfinished);
+        for added in first_new..self.records.len() {
+            self.is_unfinished.push(self.refers_to_forward(self.records.get(added)?)?);
         }
-        for (record, known) in merged {
-            if let Some(known) = index_of(known).filter(|known| self.is_unfinished.get(*known) == Some(&true))
-            {
-                self.finish(unit, record, known, &shard_refs)?;
+        for merged in merged {
+            if *self.is_unfinished.get(merged.known).invariant(RECORD_IS_KNOWN)? {
+                self.finish(unit, merged, &shard_refs)?;
             }
         }
         self.addresses.extend_from_slice(&unit.addresses);
@@ -96,44 +101,48 @@ impl ShardTypes {
     fn finish(
         &mut self,
         unit: &Lowered,
-        record: usize,
-        known: usize,
+        Merged { record, known }: Merged,
         shard_refs: &[TypeRef],
-    ) -> Result<(), EncodeError> {
-        let words = unit.records.get(record);
-        for at in TypeWords::new(RecordHead::new(words).kind, words.len()) {
-            let own = words.get(at).copied().and_then(index_of).and_then(|target| shard_refs.get(target));
-            let shards = self.records.get(known).get(at);
-            if let (Some(own), Some(shards)) = (own.copied(), shards.copied())
-                && self.is_forward(shards)
-                && !self.is_forward(own)
-            {
-                let invariant = "structs of one class have the same number of members";
-                self.records.set(known, at, own).ok_or(EncodeError::Internal { invariant })?;
+    ) -> Result<(), InternalError> {
+        let record = unit.records.get(record)?;
+        for at in record.type_words() {
+            let own = shard_ref(record.word(at)?, shard_refs)?;
+            // Structs of one class have the same number of members.
+            if self.is_forward(self.records.get(known)?.word(at)?)? && own != VOID && !self.is_forward(own)? {
+                self.records.set(known, at, own)?;
             }
         }
-        let is_unfinished = self.refers_to_forward(known);
-        if let Some(slot) = self.is_unfinished.get_mut(known) {
-            *slot = is_unfinished;
-        }
+        let is_unfinished = self.refers_to_forward(self.records.get(known)?)?;
+        *self.is_unfinished.get_mut(known).invariant(RECORD_IS_KNOWN)? = is_unfinished;
         Ok(())
     }
 
     /// Returns whether a record is a struct or union that refers to forward declarations.
-    fn refers_to_forward(&self, record: usize) -> bool {
-        let words = self.records.get(record);
-        let kind = RecordHead::new(words).kind;
-        let mut targets = TypeWords::new(kind, words.len()).filter_map(|at| words.get(at).copied());
-        kind.is_composite() && targets.any(|target| self.is_forward(target))
+    fn refers_to_forward(&self, record: Record<'_>) -> Result<bool, InternalError> {
+        if !record.kind().is_composite() {
+            return Ok(false);
+        }
+        for target in record.targets() {
+            if self.is_forward(target?)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    fn is_forward(&self, target: TypeRef) -> bool {
-        index_of(target).and_then(|index| self.leads_to_forward.get(index)) == Some(&true)
+    fn is_forward(&self, target: TypeRef) -> Result<bool, InternalError> {
+        let Some(index) = index_of(target)? else { return Ok(false) };
+        self.leads_to_forward.get(index).copied().invariant(RECORD_IS_KNOWN)
     }
 
     /// Returns the number of records and classes, which is a measure of the memory.
-    pub(crate) fn stored(&self) -> usize {
-        self.records.len().saturating_add(self.classes.len())
+    pub(crate) fn stored(&self) -> Result<u64, InternalError> {
+        let counts = [self.records.len(), self.classes.len()];
+        counts
+            .into_iter()
+            .map(u64::try_from)
+            .sum::<Result<_, _>>()
+            .invariant("an amount of memory fits 64 bits")
     }
 
     /// Returns, for each record, whether it reaches a struct or union whose definition differs from the shard's.
@@ -143,12 +152,11 @@ impl ShardTypes {
         let mut own: HashMap<ClassId, (usize, ClassId)> = HashMap::new();
         let mut apart = Vec::new();
         for (record, class) in classes.iter().enumerate() {
-            let head = RecordHead::new(unit.records.get(record));
+            let head = unit.records.get(record)?;
             if !head.is_named_composite() {
                 continue;
             }
-            let name =
-                self.classes.intern_name(head.kind, head.name, false).ok_or(EncodeError::TooManyTypes)?;
+            let name = self.classes.intern_name(head.kind(), head.name, false)?;
             let known = self.definitions.get(&name).or_else(|| own.get(&name).map(|(_, class)| class));
             match known {
                 Some(known) if known == class => {}
@@ -159,35 +167,46 @@ impl ShardTypes {
             }
         }
         self.class_records.resize(self.classes.len(), 0);
-        let is_apart = if apart.is_empty() { Vec::new() } else { reaching(unit, apart) };
-        let of_shard = own.into_iter().filter(|(_, (record, _))| is_apart.get(*record) != Some(&true));
-        self.definitions.extend(of_shard.map(|(name, (_, class))| (name, class)));
+        let is_apart = reaching(unit, apart)?;
+        for (name, (record, class)) in own {
+            if !*is_apart.get(record).invariant(RECORD_IS_KNOWN)? {
+                self.definitions.insert(name, class);
+            }
+        }
         Ok(is_apart)
     }
 }
 
 /// Returns, for each record, whether it reaches one of the given records.
-fn reaching(unit: &Lowered, mut pending: Vec<usize>) -> Vec<bool> {
+fn reaching(unit: &Lowered, mut pending: Vec<usize>) -> Result<Vec<bool>, InternalError> {
+    let mut reached = vec![false; unit.records.len()];
+    if pending.is_empty() {
+        return Ok(reached);
+    }
     // The records that refer to a record: a list in one vector, with the start of each.
-    let mut users: Vec<Vec<u32>> = vec![Vec::new(); unit.records.len()];
-    for (user, words) in (0u32..).zip(unit.records.iter()) {
-        for at in TypeWords::new(RecordHead::new(words).kind, words.len()) {
-            let target = words.get(at).copied().and_then(index_of);
-            if let Some(users) = target.and_then(|target| users.get_mut(target)) {
-                users.push(user);
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); unit.records.len()];
+    for (user, record) in unit.records.iter().enumerate() {
+        for target in record?.targets() {
+            if let Some(target) = index_of(target?)? {
+                users.get_mut(target).invariant(RECORD_IS_KNOWN)?.push(user);
             }
         }
     }
-    let mut reached = vec![false; unit.records.len()];
     while let Some(record) = pending.pop() {
-        match reached.get_mut(record) {
-            Some(reached) if !*reached => *reached = true,
-            _ => continue,
+        let reached = reached.get_mut(record).invariant(RECORD_IS_KNOWN)?;
+        if !core::mem::replace(reached, true) {
+            pending.extend(users.get(record).invariant(RECORD_IS_KNOWN)?);
         }
-        let users = users.get(record).map(Vec::as_slice).unwrap_or_default();
-        pending.extend(users.iter().filter_map(|user| usize::try_from(*user).ok()));
     }
-    reached
+    Ok(reached)
+}
+
+/// Returns the shard's reference for that of a unit.
+fn shard_ref(target: TypeRef, shard_refs: &[TypeRef]) -> Result<TypeRef, InternalError> {
+    match index_of(target)? {
+        Some(index) => shard_refs.get(index).copied().invariant(RECORD_IS_KNOWN),
+        None => Ok(VOID),
+    }
 }
 
 /// Returns an error if a struct or union among these records contains itself.
@@ -205,10 +224,9 @@ fn check_containment(unit: &Lowered, records: &[usize]) -> Result<(), EncodeErro
                 finished.insert(record);
                 continue;
             };
-            let kind = RecordHead::new(unit.records.get(record)).kind;
-            let is_index_type = kind == Kind::Array && at == 4;
-            let target = unit.records.get(record).get(at).copied().and_then(index_of);
-            if let Some(target) = target.filter(|_| !is_index_type) {
+            let view = unit.records.get(record)?;
+            let is_index_type = view.kind() == Kind::Array && at == 4;
+            if let Some(target) = index_of(view.word(at)?)?.filter(|_| !is_index_type) {
                 begin(unit, target, &finished, &mut open, &mut pending)?;
             }
         }
@@ -224,8 +242,8 @@ fn begin(
     open: &mut HashSet<usize>,
     pending: &mut Vec<(usize, TypeWords)>,
 ) -> Result<(), EncodeError> {
-    let words = unit.records.get(record);
-    let kind = RecordHead::new(words).kind;
+    let view = unit.records.get(record)?;
+    let kind = view.kind();
     let contains = kind.is_composite()
         || matches!(
             kind,
@@ -237,6 +255,6 @@ fn begin(
     if !open.insert(record) {
         return Err(unit.error(record, EntryProblem::ContainsItself));
     }
-    pending.push((record, TypeWords::new(kind, words.len())));
+    pending.push((record, view.type_words()));
     Ok(())
 }

@@ -3,15 +3,17 @@
 use super::classes::{ClassId, Classes};
 use crate::{
     error::{EncodeError, EntryProblem},
-    graph::{RecordHead, TypeRef, TypeWords},
+    graph::{Record, TypeRef, TypeWords},
     lower::Lowered,
 };
-use core_relo::btf::Kind;
+use core_relo::{InternalError, btf::Kind, internal::Invariant as _};
 
 /// The class of a record that is not computed yet.
 const UNKNOWN: u32 = u32::MAX;
 /// The class of a record that is being computed. A second visit is a cycle.
 const IN_PROGRESS: u32 = u32::MAX - 1;
+
+const HAS_CLASS: &str = "a reference leads to a record of the unit";
 
 /// A record whose references are being followed, and the remaining references.
 struct Pending {
@@ -40,7 +42,7 @@ impl<'a> UnitClasses<'a> {
         let mut this = Self { unit, classes, found, positions, key: Vec::new() };
         let mut pending = Vec::new();
         for record in 0..unit.records.len() {
-            if this.found.get(record) == Some(&UNKNOWN) {
+            if this.found(record)? == UNKNOWN {
                 this.visit(record, &mut pending)?;
             }
         }
@@ -49,7 +51,7 @@ impl<'a> UnitClasses<'a> {
 
     /// Computes the class of a record after those of the records to which it refers.
     fn visit(&mut self, record: usize, pending: &mut Vec<Pending>) -> Result<(), EncodeError> {
-        self.begin(record, pending);
+        self.begin(record, pending)?;
         while let Some(Pending { record, words, last_composite }) = pending.last_mut() {
             let (record, last_composite) = (*record, *last_composite);
             let Some(at) = words.next() else {
@@ -57,15 +59,18 @@ impl<'a> UnitClasses<'a> {
                 pending.pop();
                 continue;
             };
-            let target = self.unit.records.get(record).get(at).copied().unwrap_or_default();
-            let Some(target) = index_of(target).filter(|target| !is_cut(self.head(*target))) else {
+            let Some(target) = index_of(self.record(record)?.word(at)?)? else { continue };
+            if is_cut(self.record(target)?) {
                 continue;
-            };
-            match self.found.get(target) {
-                Some(&UNKNOWN) => self.begin(target, pending),
-                // The cycle has no struct or union if the last one on the stack is before it.
-                Some(&IN_PROGRESS) if last_composite < self.positions.get(target).copied() => {
-                    return Err(self.unit.error(record, EntryProblem::Cycle));
+            }
+            match self.found(target)? {
+                UNKNOWN => self.begin(target, pending)?,
+                IN_PROGRESS => {
+                    let position = *self.positions.get(target).invariant(HAS_CLASS)?;
+                    // The cycle has no struct or union if the last one on the stack is before it.
+                    if last_composite.is_none_or(|composite| composite < position) {
+                        return Err(self.unit.error(record, EntryProblem::Cycle));
+                    }
                 }
                 _ => {}
             }
@@ -73,78 +78,68 @@ impl<'a> UnitClasses<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, record: usize, pending: &mut Vec<Pending>) {
-        if let Some(slot) = self.found.get_mut(record) {
-            *slot = IN_PROGRESS;
-        }
-        let words = self.unit.records.get(record);
-        let kind = self.head(record).kind;
+    fn begin(&mut self, record: usize, pending: &mut Vec<Pending>) -> Result<(), InternalError> {
+        let view = self.record(record)?;
         let position = pending.len();
-        if let Some(slot) = self.positions.get_mut(record) {
-            *slot = position;
-        }
+        *self.found.get_mut(record).invariant(HAS_CLASS)? = IN_PROGRESS;
+        *self.positions.get_mut(record).invariant(HAS_CLASS)? = position;
         let before = pending.last().and_then(|pending| pending.last_composite);
-        let last_composite = if kind.is_composite() { Some(position) } else { before };
-        pending.push(Pending { record, words: TypeWords::new(kind, words.len()), last_composite });
+        let last_composite = if view.kind().is_composite() { Some(position) } else { before };
+        pending.push(Pending { record, words: view.type_words(), last_composite });
+        Ok(())
     }
 
     /// Stores the class of a record.
-    fn finish(&mut self, record: usize) -> Result<(), EncodeError> {
-        let words = self.unit.records.get(record);
-        let head = RecordHead::new(words);
-        self.key.clear();
-        self.key.extend_from_slice(words);
-        for at in TypeWords::new(head.kind, words.len()) {
-            let target = words.get(at).copied().unwrap_or_default();
-            let mut class = self.class_of(target).ok_or(EncodeError::TooManyTypes)?;
+    fn finish(&mut self, index: usize) -> Result<(), EncodeError> {
+        let record = self.record(index)?;
+        let is_composite = record.kind().is_composite();
+        let mut key = core::mem::take(&mut self.key);
+        record.copy_with_targets(&mut key, |target| {
+            let class = self.class_of(target)?;
             // Structs are equal if one of them refers to a forward declaration of what the other refers to. The shard then keeps the
             // reference to the definition.
-            if head.kind.is_composite() {
-                class = self.classes.defined(class);
-            }
-            if let Some(word) = self.key.get_mut(at) {
-                *word = class.0;
-            }
-        }
-        let class = self.classes.intern(&self.key).ok_or(EncodeError::TooManyTypes)?;
-        if let Some(slot) = self.found.get_mut(record) {
-            *slot = class.0;
-        }
+            let class = if is_composite { self.classes.defined(class)? } else { class };
+            Ok::<_, EncodeError>(class.0)
+        })?;
+        let class = self.classes.intern(&key)?;
+        self.key = key;
+        *self.found.get_mut(index).invariant(HAS_CLASS)? = class.0;
         Ok(())
     }
 
     /// Returns the class of a reference.
-    fn class_of(&mut self, target: TypeRef) -> Option<ClassId> {
-        let Some(target) = index_of(target) else { return Some(ClassId::VOID) };
-        let head = self.head(target);
-        if is_cut(head) {
-            let is_forward = head.kind == Kind::Fwd;
-            let kind = if is_forward { self.declared_kind(target) } else { head.kind };
-            return self.classes.intern_name(kind, head.name, is_forward);
+    fn class_of(&mut self, target: TypeRef) -> Result<ClassId, EncodeError> {
+        let Some(target) = index_of(target)? else { return Ok(ClassId::VOID) };
+        let record = self.record(target)?;
+        if is_cut(record) {
+            return self.classes.intern_name(
+                record.composite_kind(),
+                record.name,
+                record.kind() == Kind::Fwd,
+            );
         }
-        match self.found.get(target).copied() {
-            Some(class) if class < IN_PROGRESS => Some(ClassId(class)),
+        match self.found(target)? {
             // A cycle through a struct without a name. Its types are never equal to others.
-            _ => self.classes.add_unique(),
+            UNKNOWN | IN_PROGRESS => self.classes.add_unique(),
+            class => Ok(ClassId(class)),
         }
     }
 
-    fn head(&self, record: usize) -> RecordHead {
-        RecordHead::new(self.unit.records.get(record))
+    fn record(&self, index: usize) -> Result<Record<'a>, InternalError> {
+        self.unit.records.get(index)
     }
 
-    fn declared_kind(&self, forward: usize) -> Kind {
-        let info = self.unit.records.get(forward).get(1).copied().unwrap_or_default();
-        if info >> 31 == 1 { Kind::Union } else { Kind::Struct }
+    fn found(&self, record: usize) -> Result<u32, InternalError> {
+        self.found.get(record).copied().invariant(HAS_CLASS)
     }
 }
 
 /// Returns whether the keys of other types have the name instead of the type.
-fn is_cut(head: RecordHead) -> bool {
-    head.is_named_composite() || head.kind == Kind::Fwd
+fn is_cut(record: Record<'_>) -> bool {
+    record.is_named_composite() || record.kind() == Kind::Fwd
 }
 
 /// Returns the index of the record to which a reference refers; `None` for `void`.
-pub(super) fn index_of(target: TypeRef) -> Option<usize> {
-    usize::try_from(target.checked_sub(1)?).ok()
+pub(super) fn index_of(target: TypeRef) -> Result<Option<usize>, InternalError> {
+    target.checked_sub(1).map(usize::try_from).transpose().invariant("32 bits fit an index")
 }

@@ -4,10 +4,10 @@ use super::{Lowering, entry_error, references::tagged_entry};
 use crate::{
     decode::{DeclTagValue, Entry, Shape},
     error::{EncodeError, EntryProblem},
-    graph::info,
+    graph::{TypeRef, info},
     names::NameId,
 };
-use core_relo::btf::Kind;
+use core_relo::{InternalError, btf::Kind, internal::Invariant as _};
 
 impl Lowering<'_> {
     /// Adds a pointer, and the type tags that clang writes for its target.
@@ -19,7 +19,7 @@ impl Lowering<'_> {
             self.add(entry, [0, info(Kind::Ptr, 0, false), target])?;
             return Ok(());
         }
-        let own = self.next_ref();
+        let own = self.next_ref()?;
         let count = u32::try_from(tags.len()).ok().ok_or(EntryProblem::Annotations)?;
         let last = own.checked_add(count).ok_or(EntryProblem::Annotations)?;
         self.add(entry, [0, info(Kind::Ptr, 0, false), last])?;
@@ -34,7 +34,7 @@ impl Lowering<'_> {
         if entry.annotation.is_none() {
             return Ok(());
         }
-        let mut target = self.references.own(index).unwrap_or_default();
+        let mut target = self.references.own(index)?;
         let chain = self.references.annotations(entry.annotation)?;
         // The annotations are in reverse order of the source.
         for annotation in chain.into_iter().rev() {
@@ -56,7 +56,7 @@ impl Lowering<'_> {
         }
         for tag in &entries.decl_tags {
             let index = tagged_entry(tag);
-            let Some(entry) = entries.list.get(index) else { continue };
+            let entry = entries.list.get(index).invariant("a declaration tag belongs to an entry")?;
             self.decl_tag_chain(index, entry, tag.component, tag.value, entry)
                 .map_err(|problem| entry_error(entry, problem))?;
         }
@@ -75,7 +75,7 @@ impl Lowering<'_> {
         if !self.may_have_decl_tags(index, entry, component) {
             return Ok(());
         }
-        let target = self.references.own(index).unwrap_or_default();
+        let target = self.references.own(index)?;
         let mut names = Vec::new();
         match value {
             DeclTagValue::Name(name) => names.push(name),
@@ -105,7 +105,8 @@ impl Lowering<'_> {
     }
 
     /// Returns the reference of the record that is added next.
-    fn next_ref(&self) -> u32 {
-        u32::try_from(self.out.records.len()).map_or(u32::MAX, |len| len.saturating_add(1))
+    fn next_ref(&self) -> Result<TypeRef, InternalError> {
+        let last = u32::try_from(self.out.records.len()).ok();
+        last.and_then(|last| last.checked_add(1)).invariant("the records of a unit are limited")
     }
 }

@@ -26,8 +26,8 @@ impl Lowering<'_> {
         let vlen = scalar::vlen("number of members", members.len())?;
         let has_bitfields = members.iter().any(|member| member.bit_size.is_some_and(|bits| bits > 0));
         let size = scalar::word("size of a struct", size)?;
-        let mut words = Vec::with_capacity(members.len().saturating_mul(3).saturating_add(3));
-        words.extend([name.0, info(kind, vlen, has_bitfields), size]);
+        let mut words = Vec::from([name.0, info(kind, vlen, has_bitfields), size]);
+        words.reserve(members.len().saturating_mul(3));
         for member in members {
             let offset = scalar::word("offset of a member in bits", self.bit_offset(member)?)?;
             let position = if has_bitfields {
@@ -36,8 +36,8 @@ impl Lowering<'_> {
                     let what = "offset in bits of a member beside bitfields";
                     return Err(EntryProblem::TooLarge { what, value: offset.into(), limit });
                 }
-                let bits =
-                    u8::try_from(member.bit_size.unwrap_or_default()).ok().ok_or(EntryProblem::Bitfield)?;
+                // A member that is no bitfield has the width zero.
+                let bits = u8::try_from(member.bit_size.unwrap_or(0)).ok().ok_or(EntryProblem::Bitfield)?;
                 (u32::from(bits) << 24) | offset
             } else {
                 offset

@@ -12,7 +12,7 @@ use crate::{
     limits,
     names::{NameId, Names},
 };
-use core_relo::{Endian, btf::Kind};
+use core_relo::{Endian, InternalError, btf::Kind, internal::Invariant as _};
 use references::{References, Resolved};
 
 pub(crate) use references::{foreign_references, tagged_entry};
@@ -37,8 +37,10 @@ pub(crate) struct Lowered {
 impl Lowered {
     /// Returns an error at the entry of a record.
     pub(crate) fn error(&self, record: usize, problem: EntryProblem) -> EncodeError {
-        let (unit, entry) = self.places.get(record).copied().unwrap_or((Place::info(0), Place::info(0)));
-        EncodeError::Entry { unit, entry, problem }
+        match self.places.get(record) {
+            Some((unit, entry)) => EncodeError::Entry { unit: *unit, entry: *entry, problem },
+            None => InternalError::new("each record has a place").into(),
+        }
     }
 }
 
@@ -57,7 +59,7 @@ pub(crate) fn lower(
     let array_index = match index {
         ArrayIndex::None => 0,
         ArrayIndex::Own(_) => 1,
-        ArrayIndex::Entry(index) => references.own(index).unwrap_or_default(),
+        ArrayIndex::Entry(index) => references.own(index)?,
     };
     let mut lowering = Lowering { entries, references, array_index, endian, out };
     if let ArrayIndex::Own(name) = index {
@@ -88,7 +90,7 @@ impl ArrayIndex {
             return Ok(Self::None);
         }
         let is_int = |entry: &Entry| {
-            matches!(entry.shape, Shape::Base { .. }) && names.get(entry.name) == Some(&b"int"[..])
+            matches!(entry.shape, Shape::Base { .. }) && names.get(entry.name) == Ok(&b"int"[..])
         };
         if let Some(index) = entries.list.iter().position(is_int) {
             return Ok(Self::Entry(index));
@@ -180,7 +182,8 @@ impl Lowering<'_> {
         is_variadic: bool,
         has_names: bool,
     ) -> Result<TypeRef, EntryProblem> {
-        let count = params.len().saturating_add(usize::from(is_variadic));
+        let count =
+            params.len().checked_add(usize::from(is_variadic)).invariant("parameters have an address")?;
         let vlen = scalar::vlen("number of parameters", count)?;
         let target = self.target(entry)?;
         let mut words = Vec::from([0, info(Kind::FuncProto, vlen, false), target]);

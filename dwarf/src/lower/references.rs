@@ -7,6 +7,7 @@ use crate::{
     graph::TypeRef,
     limits,
 };
+use core_relo::{InternalError, internal::Invariant as _};
 
 /// The type for which an entry stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +64,8 @@ impl<'a> References<'a> {
     }
 
     /// Returns the entry's own record.
-    pub(super) fn own(&self, index: usize) -> Option<TypeRef> {
-        self.own.get(index).copied()
+    pub(super) fn own(&self, index: usize) -> Result<TypeRef, InternalError> {
+        self.own.get(index).copied().invariant("each entry is numbered")
     }
 
     /// Returns whether a function gets records: all of its parameters have names.
@@ -131,9 +132,7 @@ impl<'a> References<'a> {
         let aliases = self.entries.list.iter().enumerate();
         for (index, entry) in aliases.filter(|(_, entry)| matches!(entry.shape, Shape::Alias)) {
             let resolved = self.alias_target(entry).map_err(|problem| entry_error(entry, problem))?;
-            if let Some(slot) = self.resolved.get_mut(index) {
-                *slot = resolved;
-            }
+            *self.resolved.get_mut(index).invariant("each entry is numbered")? = resolved;
         }
         Ok(())
     }
