@@ -67,7 +67,7 @@ fn explain(btf: &Btf<'_>, root: Type<'_>, path: &str, error: FieldPathError) -> 
     match &error {
         FieldPathError::NoMember { ty, member } => {
             let parent = parent_of(btf, root, path);
-            let names = parent.map_or_else(Vec::new, |parent| member_names(btf, parent));
+            let names = parent.into_iter().flat_map(|parent| member_names(btf, parent));
             missing("member", member, ty, names)
         }
         _ => KernelValueError::Path(error),

@@ -184,7 +184,8 @@ fn find_addresses<'e>(
         }
     };
     let Symbols { addresses: symbols, are_hidden } = symbols;
-    let addresses_of = |name: &[u8]| symbols.get(name).map_or_else(Vec::new, Vec::clone);
+    #[expect(clippy::disallowed_methods, reason = "the kernel has no symbol of the name")]
+    let addresses_of = |name: &[u8]| symbols.get(name).cloned().unwrap_or_default();
     let mut addresses = HashMap::new();
     for extern_ in untyped {
         let name = extern_.name;

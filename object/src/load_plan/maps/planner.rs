@@ -17,7 +17,7 @@ use crate::{
     },
     load_plan::{
         error::LoadPlanError,
-        settings::{Settings, inner_map_name},
+        settings::{MapSettings, Settings, inner_map_name},
         struct_ops::StructOpsTables,
         target_kernel::TargetKernel,
     },
@@ -113,7 +113,8 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
     ) -> Result<MapPlan, LoadPlanError> {
         let name = key(entry.name);
         // A map without settings has the default settings.
-        let settings = self.settings.maps.get(&name).map_or_else(Default::default, Clone::clone);
+        let default = MapSettings::default();
+        let settings = self.settings.maps.get(&name).unwrap_or(&default);
         let mut plan = match entry.source {
             MapSource::Defined(map) => self.plan_defined_map(&name, map)?,
             MapSource::Data(section) => self.plan_section(&name, entry.name, section)?,
@@ -133,7 +134,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
             override_with(&mut flags, settings.map_flags);
             self.plan_arena(&mut plan, flags)?;
         }
-        apply_settings(&mut plan, settings, btf, edit)?;
+        apply_settings(&mut plan, settings.clone(), btf, edit)?;
         default_entries(&mut plan, self.kernel);
         if plan.max_entries() == 0
             && self.kernel.cpus == 0

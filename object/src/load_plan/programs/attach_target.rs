@@ -14,6 +14,7 @@ use crate::{
     object::{AttachType, ProgramType, module_of_prefix},
     target::KernelType,
 };
+use alloc::borrow::Cow;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
@@ -75,10 +76,12 @@ pub(super) fn find_module(
         Some(AttachTarget::Program { .. }) => {
             return Err(fail("one link to many functions cannot trace those of another program".into()));
         }
-        Some(AttachTarget::Kernel(pattern)) => pattern.clone(),
-        None => section.map_or_else(String::new, |section| String::from_utf8_lossy(section).into_owned()),
+        Some(AttachTarget::Kernel(pattern)) => Some(Cow::Borrowed(pattern.as_str())),
+        None => section.map(String::from_utf8_lossy),
     };
-    let Some(name) = pattern.split_once(':').and_then(|(prefix, _)| module_of_prefix(prefix)) else {
+    // Functions of the kernel itself, or of no module.
+    let prefix = pattern.as_deref().and_then(|pattern| pattern.split_once(':'));
+    let Some(name) = prefix.and_then(|(prefix, _)| module_of_prefix(prefix)) else {
         return Ok(AttachPlan::default());
     };
     let shown = text(name.as_bytes());
