@@ -321,8 +321,8 @@ impl Builder {
         let is_dependency =
             |module: &String| manifest.is_some_and(|manifest| manifest.dependencies.contains(module));
         for source in &self.sources {
-            let file_name = source.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let name = file_name.strip_suffix(".bpf.c").or_else(|| file_name.strip_suffix(".c"));
+            let file_name = source.file_name().and_then(|name| name.to_str());
+            let name = file_name.and_then(|name| name.strip_suffix(".bpf.c").or(name.strip_suffix(".c")));
             let name = name.filter(|name| !name.is_empty());
             let name = name.ok_or_else(|| BuildError::SourceName { source_file: source.clone() })?.to_owned();
             let module = skeleton::module_name(&name);

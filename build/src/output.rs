@@ -19,9 +19,9 @@ pub(crate) struct Temporary(PathBuf);
 impl Temporary {
     /// Names a file beside another one.
     pub(crate) fn beside(path: &Path) -> Self {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
+        let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}.tmp", std::process::id()));
-        Self(path.with_file_name(name))
+        Self(name.into())
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -58,9 +58,11 @@ pub(super) fn collect(
     if let Some(name) = options.optional_maps.iter().find(|name| !is_map(name)) {
         return Err(SkeletonError::NoMap { name: name.as_str().into() });
     }
-    let left_out = variants.map(ObjectVariants::maps_of_some_selections).unwrap_or_default();
-    let is_optional =
-        |name: &str| left_out.contains(name) || options.optional_maps.iter().any(|optional| optional == name);
+    let left_out = variants.map(ObjectVariants::maps_of_some_selections);
+    let is_optional = |name: &str| {
+        left_out.as_ref().is_some_and(|maps| maps.contains(name))
+            || options.optional_maps.iter().any(|optional| optional == name)
+    };
     let mut maps = Maps { fields: Vec::new(), events: Vec::new() };
     let mut of_events = Vec::new();
     for map in object.maps().iter().filter(|map| !is_internal_map(map.name)) {
