@@ -80,10 +80,10 @@ pub fn add_executable(
                 .map(|dir| dir.join(name))
                 // A library of another architecture is skipped, as the dynamic loader does.
                 .find_map(|file| read_elf(&file, arch).ok().map(|library| (file, library)));
-            let Some((file, (data, library))) = library else {
+            let Some(((file, (data, library)), file_name)) = library.zip(Path::new(name).file_name()) else {
                 return Err(VmError::MissingLibrary { path, library: name.clone() });
             };
-            let file_name = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+            let file_name = file_name.to_string_lossy();
             files.add_file(&format!("{LIBRARY_DIR}/{file_name}"), &select(data, library.loaded_bytes));
             waiting.push((file, library));
         }
@@ -137,7 +137,7 @@ fn parse(data: &[u8], path: &Path) -> Result<(u16, Dynamic), String> {
 }
 
 fn read_dynamic_table(data: &[u8], path: &Path, dynamic: &mut Dynamic) -> object::read::Result<()> {
-    let origin = path.parent().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+    let origin = path.parent().unwrap_or(Path::new("/")).to_string_lossy();
     let table = ElfFile64::<Endianness>::parse(data)?.elf_dynamic_table()?;
     for entry in &table {
         let tag: DynamicTag = entry.tag;
@@ -170,8 +170,9 @@ fn without_sections(mut data: Vec<u8>, loaded_bytes: usize) -> Vec<u8> {
 
 /// Returns the directories in which the dynamic loader of this machine searches.
 fn default_library_dirs() -> Vec<PathBuf> {
-    let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let mut dirs: Vec<_> = std::env::split_paths(&variable).filter(|path| path.is_absolute()).collect();
+    let variable = std::env::var_os("LD_LIBRARY_PATH");
+    let dirs = variable.iter().flat_map(std::env::split_paths);
+    let mut dirs: Vec<_> = dirs.filter(|path| path.is_absolute()).collect();
     read_ld_so_conf(Path::new(LD_SO_CONF), INCLUDE_DEPTH, &mut dirs);
     for dir in ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"] {
         dirs.push(PathBuf::from(dir));
@@ -184,9 +185,10 @@ fn default_library_dirs() -> Vec<PathBuf> {
 /// Adds the directories in a file of the dynamic loader's configuration.
 fn read_ld_so_conf(file: &Path, depth: usize, dirs: &mut Vec<PathBuf>) {
     let Some(depth) = depth.checked_sub(1) else { return };
-    let text = fs::read_to_string(file).unwrap_or_default();
+    // Not every system has the file.
+    let Ok(text) = fs::read_to_string(file) else { return };
     for line in text.lines() {
-        let line = line.split('#').next().unwrap_or_default().trim();
+        let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
         if let Some(pattern) = line.strip_prefix("include ") {
             // The pattern of every distribution is DIR/*.conf.
             let dir = Path::new(pattern.trim()).parent().unwrap_or(Path::new("/"));
