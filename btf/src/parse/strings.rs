@@ -79,8 +79,9 @@ impl<'b> Strings<'b> {
     /// Returns the bytes at an offset, or `None` for a string of the base or near the end.
     #[inline]
     pub(crate) fn own_bytes<const N: usize>(self, at: StrOffset) -> Option<[u8; N]> {
-        let own = at.0.checked_sub(self.start)?;
-        self.own.get(StrOffset(own).index()..)?.first_chunk().copied()
+        let start = StrOffset(at.0.checked_sub(self.start)?).index();
+        // One comparison: the end is below the start only if it wraps.
+        self.own.get(start..start.wrapping_add(N))?.first_chunk().copied()
     }
 }
 

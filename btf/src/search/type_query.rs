@@ -141,6 +141,8 @@ type Bits = [u64; 1 << (FILTER_BITS - 6)];
 /// A filter of names by their first bytes. Most names of a kernel are rejected without a read of the rest of the name.
 #[derive(Clone, Debug)]
 struct PrefixFilter {
+    /// The first four bytes. They reject most names, and need no search for the NUL: a name of fewer bytes sets all bits.
+    first: Box<Bits>,
     /// The first eight bytes.
     short: Box<Bits>,
     /// The first sixteen bytes: many names of a kernel share the first eight, such as `__tracei`.
@@ -149,7 +151,8 @@ struct PrefixFilter {
 
 impl Default for PrefixFilter {
     fn default() -> Self {
-        Self { short: Box::new([0; 1 << (FILTER_BITS - 6)]), long: Box::new([0; 1 << (FILTER_BITS - 6)]) }
+        let [first, short, long] = core::array::from_fn(|_| Box::new([0; 1 << (FILTER_BITS - 6)]));
+        Self { first, short, long }
     }
 }
 
@@ -158,7 +161,12 @@ impl PrefixFilter {
         let byte = |at| name.get(at).copied().unwrap_or(0);
         let short = hash_short(core::array::from_fn(byte));
         let long = hash_long(core::array::from_fn(byte));
-        for (bits, hash) in [(&mut self.short, short), (&mut self.long, long)] {
+        // The NUL of a name of three bytes is the fourth byte.
+        if name.len() < 3 {
+            self.first.fill(u64::MAX);
+        }
+        let first = hash_first(core::array::from_fn(byte));
+        for (bits, hash) in [(&mut self.first, first), (&mut self.short, short), (&mut self.long, long)] {
             let (word, bit) = position(hash);
             if let Some(word) = bits.get_mut(word) {
                 *word |= bit;
@@ -173,8 +181,8 @@ impl PrefixFilter {
             let (word, bit) = position(hash);
             bits.get(word).is_some_and(|word| word & bit != 0)
         };
-        let short = strings.own_bytes(name).map(hash_short);
-        short.is_none_or(|hash| has_bit(&self.short, hash))
+        strings.own_bytes(name).map(hash_first).is_none_or(|hash| has_bit(&self.first, hash))
+            && strings.own_bytes(name).map(hash_short).is_none_or(|hash| has_bit(&self.short, hash))
             && strings.own_bytes(name).map(hash_long).is_none_or(|hash| has_bit(&self.long, hash))
     }
 }
@@ -188,6 +196,12 @@ fn position(hash: u64) -> (usize, u64) {
 
 /// The highest bits of a product depend on all bytes of the factor (Fibonacci hashing).
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Returns the hash of four bytes.
+#[inline]
+fn hash_first(bytes: [u8; 4]) -> u64 {
+    u64::from(Endian::Little.word(bytes)).wrapping_mul(FACTOR)
+}
 
 /// Returns the hash of a string that begins with these bytes, or ends among them.
 #[inline]
