@@ -145,6 +145,8 @@ fn query() -> NameQuery {
     for name in ["bpf_iter_task", "fget", "bpf_lsm_file_open", "bpf_rdonly_cast", "nf_ct_get_tuple"] {
         query.function(name.as_bytes());
     }
+    query.symbol(b"fget");
+    query.function(b"no_such_function");
     query
 }
 

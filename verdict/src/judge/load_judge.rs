@@ -4,7 +4,7 @@ use super::{
     answers::KernelAnswers, error::JudgeError, features::KernelFeature, model::ObjectVerdict, object::judge,
 };
 use crate::{
-    kernel::{KernelFacts, KernelInputs, KernelVersion, NameQuery},
+    kernel::{KernelFacts, KernelInputs, KernelVersion, NameQuery, VmlinuxNames},
     loaders::Loader,
     requirements::{NeedTable, ObjectNeeds},
 };
@@ -128,7 +128,9 @@ impl<'o> Evidence<'o> {
         if MinimalBtf::find(vmlinux) == Some(MinimalBtf::ForLoading) {
             return Err(LoadJudgeError::MinimalBtf);
         }
-        let mut inputs = inputs(kernel, needs.has_symbols() || needs.probes_untyped_function(vmlinux));
+        let vmlinux_names = VmlinuxNames::new(&target, &names);
+        let wants_symbols = needs.has_symbols() || needs.probes_untyped_function(&vmlinux_names);
+        let mut inputs = inputs(kernel, wants_symbols);
         inputs.kconfig_overrides = settings.kconfig.as_deref().map(Into::into);
         if let Some(system) = kernel.system.as_ref().filter(|_| kernel.btf.is_live()) {
             inputs.lockdown = system.lockdown();
@@ -138,9 +140,8 @@ impl<'o> Evidence<'o> {
             }
         }
         let plan = Plan::new(&relocs, &types);
-        let facts = KernelFacts::new(&target, &names, &inputs);
-        let missing: Vec<_> = plan.names_for_modules().chain(facts.names_for_modules()).collect();
-        let needs_modules = plan.needs_modules() || facts.names_for_modules().next().is_some();
+        let missing: Vec<_> = plan.names_for_modules().chain(vmlinux_names.names_for_modules()).collect();
+        let needs_modules = plan.needs_modules() || vmlinux_names.names_for_modules().next().is_some();
         if needs_modules && !kernel.btf.modules().map_err(KernelBtfError::from)?.is_empty() {
             let with_modules = kernel.btf.target_with_names(missing.iter().copied())?;
             if kernel.relocation_btf.is_none() {

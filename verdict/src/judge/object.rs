@@ -111,6 +111,7 @@ pub fn judge_by_load(
     warnings.extend(loader_rules::warnings(needs));
     warnings.extend(null_pointer_warnings(needs));
     reasons.extend(shared);
+    answers.facts.check_lookups()?;
     Ok(ObjectVerdict { loader: needs.loader, verdict, reasons: distinct(reasons), programs, warnings })
 }
 

@@ -191,3 +191,7 @@ pub(super) const MODULE_BTF: [&str; 2] = ["btf_module_notify", "btf_module_read"
 /// The functions behind bpf(2) on architectures with system call wrappers, as libbpf names them (`probe_kern_syscall_wrapper`).
 pub(super) const SYSCALL_WRAPPERS: [&str; 4] =
     ["__x64_sys_bpf", "__arm64_sys_bpf", "__s390x_sys_bpf", "__riscv_sys_bpf"];
+
+/// The function behind bpf(2) on PowerPC, and the function that it contains if it is a wrapper.
+pub(super) const POWERPC_SYSCALL: &str = "sys_bpf";
+pub(super) const POWERPC_SYSCALL_BODY: &str = "__se_sys_bpf";

@@ -8,18 +8,22 @@ use super::{
     enumeration::Enumeration,
     inputs::{InputOrigins, KernelInputs},
     kernel_number::KernelNumber,
+    kernel_types::{KernelTypes, VmlinuxNames},
     mark::{Change, Mark, MarkPresence},
     place::Place,
     query::{CONTEXTS, ENUMS, NameQuery},
     symbol::KernelSymbol,
 };
 use core_relo::{
-    Target, TargetBtf, TypeId,
-    btf::{Btf, Kind, Type},
+    Target, TargetBtf,
+    btf::{Kind, Type},
 };
+use core_relo_object::InternalError;
 use std::{collections::HashMap, sync::OnceLock};
 
 /// What a kernel offers. Every answer has its evidence.
+///
+/// The facts answer for the names of their [`NameQuery`]. Other names are unknown.
 ///
 /// The BTF may be unvalidated. Threads may share the facts.
 #[derive(Debug)]
@@ -56,51 +60,17 @@ pub struct KernelFacts<'k> {
     pub(super) kallsyms: OnceLock<HashMap<&'k [u8], KernelSymbol<'k>>>,
 }
 
-/// The BTF of vmlinux or of a module, with the types of the query.
-#[derive(Debug)]
-pub(super) struct KernelTypes<'k> {
-    pub(super) name: &'k str,
-    pub(super) btf: &'k Btf<'k>,
-    found: Vec<Option<TypeId>>,
-    /// The functions with the tag `bpf_kfunc`, in order.
-    kfuncs: OnceLock<Vec<TypeId>>,
-}
-
-impl<'k> KernelTypes<'k> {
-    pub(super) fn new(target: &'k TargetBtf<'k>, query: &NameQuery) -> Self {
-        let btf: &'k Btf<'k> = &target.btf;
-        let found = btf.find_all_own(&query.types);
-        Self { name: &target.name, btf, found, kfuncs: OnceLock::new() }
-    }
-
-    /// Returns the first own type of a name and kind.
-    pub(super) fn find(&self, query: &NameQuery, name: &[u8], kind: Kind) -> Option<Type<'k>> {
-        match query.types.position(name, kind) {
-            Some(position) => self.btf.ty(self.found.get(position).copied().flatten()?),
-            None => self.btf.find_own(name, kind),
-        }
-    }
-
-    /// Returns the functions with the tag `bpf_kfunc` (kernels built with pahole 1.26 and later).
-    pub(super) fn kfuncs(&self) -> &[TypeId] {
-        self.kfuncs.get_or_init(|| {
-            let mut kfuncs = Vec::new();
-            self.btf.visit_kind(Kind::DeclTag, |tag| {
-                if tag.name().as_bytes() == b"bpf_kfunc" && tag.component_index() == Some(-1) {
-                    kfuncs.extend(tag.target());
-                }
-            });
-            kfuncs.sort();
-            kfuncs
-        })
-    }
-}
-
 impl<'k> KernelFacts<'k> {
     /// Collects the facts about a kernel.
     pub fn new(target: &'k Target<'_>, query: &'k NameQuery, inputs: &'k KernelInputs) -> Self {
+        Self::with_names(VmlinuxNames::new(target, query), target, inputs)
+    }
+
+    /// Collects the facts about a kernel whose vmlinux was searched before, so that it is not searched again. `target` has the same vmlinux,
+    /// and the modules.
+    pub fn with_names(names: VmlinuxNames<'k>, target: &'k Target<'_>, inputs: &'k KernelInputs) -> Self {
         let target: &'k Target<'k> = target;
-        let vmlinux = KernelTypes::new(target.vmlinux(), query);
+        let VmlinuxNames { query, types: vmlinux } = names;
         let [helpers, map_types, program_types, attach_types, commands, link_types] =
             ENUMS.map(|name| Enumeration::new(name, vmlinux.find(query, name.as_bytes(), Kind::Enum)));
         let contexts = vmlinux.find(query, CONTEXTS.as_bytes(), Kind::Struct);
@@ -126,6 +96,12 @@ impl<'k> KernelFacts<'k> {
             kconfig_overrides: OnceLock::new(),
             kallsyms: OnceLock::new(),
         }
+    }
+
+    /// Returns an error if a name was looked up that the query lacks.
+    pub(crate) fn check_lookups(&self) -> Result<(), InternalError> {
+        let modules = self.modules.get().into_iter().flatten();
+        core::iter::once(&self.vmlinux).chain(modules).try_for_each(KernelTypes::check_lookups)
     }
 
     /// Answers whether the kernel has an expected attach type.

@@ -5,12 +5,13 @@ use super::{
     changes,
     conditional::{
         ALWAYS_COMPILED, CHECKS_LSM_RESULTS, DIRECT_CALLS, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM,
-        HELPERS, MAP_TYPES, MODULE_BTF, PROGRAM_TYPES, SYSCALL_WRAPPERS, TRAMPOLINES,
+        HELPERS, MAP_TYPES, MODULE_BTF, POWERPC_SYSCALL, POWERPC_SYSCALL_BODY, PROGRAM_TYPES,
+        SYSCALL_WRAPPERS, TRAMPOLINES,
     },
     features, jit, map_limits, map_owner, map_uses,
     mark::Mark,
     program_features,
-    query::{CONTEXTS, ENUMS, LIVEPATCH, MODULE_BTF_STRUCT, NameQuery},
+    query::{CONTEXTS, ENUMS, LIVEPATCH, LOADS_MODULES, MODULE_BTF_STRUCT, NameQuery},
 };
 use core_relo::btf::TypeQuery;
 use std::collections::HashSet;
@@ -48,8 +49,11 @@ impl Default for NameQuery {
             map_functions.chain(helper_functions).chain(PROGRAM_TYPES.iter().map(|(_, name)| name));
         let functions =
             functions.chain(&ALWAYS_COMPILED).chain(&TRAMPOLINES).chain(&DIRECT_CALLS).chain(&MODULE_BTF);
-        for name in functions.chain(&SYSCALL_WRAPPERS) {
+        for name in functions.chain(&LOADS_MODULES) {
             query.function(name.as_bytes());
+        }
+        for name in SYSCALL_WRAPPERS.iter().chain(&[POWERPC_SYSCALL, POWERPC_SYSCALL_BODY]) {
+            query.symbol(name.as_bytes());
         }
         for name in [LIVEPATCH, ERROR_INJECTION, FMOD_RET_SETS, HAS_SLEEPABLE_LSM, CHECKS_LSM_RESULTS] {
             query.function(name.as_bytes());

@@ -3,7 +3,7 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     changes::ATTACH_COOKIE,
-    conditional::SYSCALL_WRAPPERS,
+    conditional::{POWERPC_SYSCALL, POWERPC_SYSCALL_BODY, SYSCALL_WRAPPERS},
     facts::KernelFacts,
     inputs::InputOrigins,
 };
@@ -124,9 +124,9 @@ impl KernelFacts<'_> {
 
     /// Returns the evidence for a wrapper on PowerPC, where wrappers have no prefix and contain `__se_sys_bpf` (not in libbpf).
     fn powerpc_syscall_wrapper(&self) -> Option<Answer> {
-        let wrapper = self.symbol(b"sys_bpf");
+        let wrapper = self.symbol(POWERPC_SYSCALL.as_bytes());
         let is_wrapper = matches!(wrapper, Answer::Present(_))
-            && matches!(self.symbol(b"__se_sys_bpf"), Answer::Absent(_));
+            && matches!(self.symbol(POWERPC_SYSCALL_BODY.as_bytes()), Answer::Absent(_));
         is_wrapper.then_some(wrapper)
     }
 }

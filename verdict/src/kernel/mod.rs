@@ -7,6 +7,7 @@
 //! | `mark`, `changes` | parts of the BTF that came with a release: the evidence for instructions |
 //! | `conditional` | functions that exist only if a map or program type is compiled |
 //! | `query`, `fixed_names` | the names that are searched in one pass, and those that every kernel is asked for |
+//! | `kernel_types` | the types of a query in vmlinux and in modules |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
 //! | `btf_rules` | the rules by which the kernel checks the BTF of objects |
@@ -53,6 +54,7 @@ mod insn_rules;
 mod jit;
 mod kconfig;
 mod kernel_number;
+mod kernel_types;
 mod kfunc_memory;
 mod kfunc_types;
 mod lsm_hooks;
@@ -92,6 +94,7 @@ pub(crate) use insn_rules::PROGRAM_FUNCTIONS;
 pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;
 pub use kernel_number::KernelNumber;
+pub use kernel_types::VmlinuxNames;
 pub(crate) use kfunc_memory::kfunc_memory;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
 pub use map_uses::MapUse;

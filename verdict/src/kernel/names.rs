@@ -2,11 +2,12 @@
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
-    facts::{KernelFacts, KernelTypes},
+    facts::KernelFacts,
     inputs::{InputOrigins, ModuleCoverage, SymbolScope},
     kconfig::KconfigAnswer,
+    kernel_types::KernelTypes,
     kfunc_types::{is_known_kfunc, known_kfuncs},
-    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, STRUCT_OPS_PREFIX},
+    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, LOADS_MODULES, STRUCT_OPS_PREFIX},
     symbol::{KernelSymbol, parse_symbol},
 };
 use core_relo::{
@@ -118,15 +119,16 @@ impl<'k> KernelFacts<'k> {
 
     /// Returns the kfuncs of the kernel and of the target's modules, sorted by name, with the answers of [`kfunc`](Self::kfunc).
     ///
-    /// A kernel whose BTF does not tag kfuncs has those that are known from other kernels. They are found in one pass if they are in the
-    /// query: [`known_kfuncs`](super::known_kfuncs).
+    /// A kernel whose BTF does not tag kfuncs has those of the query that are known from other kernels:
+    /// [`known_kfuncs`](super::known_kfuncs).
     pub fn kfuncs(&self) -> Vec<(String, Answer)> {
         let all = core::iter::once(&self.vmlinux).chain(self.modules());
         let tagged = all.flat_map(|types| types.kfuncs().iter().filter_map(|id| types.btf.ty(*id)));
         let mut kfuncs: Vec<_> =
             tagged.map(|function| (function.name().to_string(), tagged_kfunc(function.name()))).collect();
         if kfuncs.is_empty() {
-            let answers = known_kfuncs().map(|name| (name.to_owned(), self.kfunc(name.as_bytes())));
+            let known = known_kfuncs().filter(|name| self.query.contains(name.as_bytes(), Kind::Func));
+            let answers = known.map(|name| (name.to_owned(), self.kfunc(name.as_bytes())));
             kfuncs = answers.filter(|(_, answer)| answer.is_present()).collect();
         }
         kfuncs.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -139,6 +141,9 @@ impl<'k> KernelFacts<'k> {
     /// A function or a variable in BTF is evidence for the symbol. A missing one is no evidence against it.
     pub fn symbol(&self, name: &[u8]) -> Answer {
         let shown = Name::new(name).shortened();
+        if !self.query.symbols.contains(name) {
+            return Answer::Unknown(format!("the query of the facts lacks symbol {shown}"));
+        }
         let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
             let mut kinds = [Kind::Func, Kind::Var].into_iter();
             let in_btf = kinds.find(|kind| self.find_name(name, *kind).is_some());
@@ -148,12 +153,7 @@ impl<'k> KernelFacts<'k> {
                 None => Answer::Unknown("give the kernel's symbols (--kallsyms)".into()),
             };
         };
-        let found = if self.query.symbols.contains(name) {
-            self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name).copied()
-        } else {
-            let mut symbols = text.lines().filter_map(parse_symbol);
-            symbols.find(|(symbol, _)| symbol.as_bytes() == name).map(|(_, symbol)| symbol)
-        };
+        let found = self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name).copied();
         let origin = self.inputs.origins.kallsyms.as_ref();
         let evidence = |text| Evidence {
             source: EvidenceSource::Kallsyms,
@@ -218,14 +218,12 @@ impl<'k> KernelFacts<'k> {
     ///
     /// The attachment itself needs no types. So types without any tracepoint, and modules without types, leave the question open.
     pub fn tracepoint(&self, typedef: &[u8]) -> Answer {
-        /// Functions of kernels that load modules.
-        const MODULES: [&str; 2] = ["find_module", "do_init_module"];
         let answer = self.typedef(typedef, None);
         let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
         if !self.typedef(EVERY_KERNELS_TRACEPOINT.as_bytes(), None).is_present() {
             return Answer::Unknown("the kernel's types list no tracepoints".into());
         }
-        if !self.module_btf().is_present() && self.find_any(&MODULES).is_some() {
+        if !self.module_btf().is_present() && self.find_any(&LOADS_MODULES).is_some() {
             return Answer::Unknown(format!("{text}, but a module may have it, and modules have no BTF"));
         }
         answer
@@ -275,14 +273,6 @@ impl<'k> KernelFacts<'k> {
         ))
     }
 
-    /// Returns the functions and types of the query that vmlinux lacks. A [`ModuleFilter`](core_relo::btf::ModuleFilter) of these names
-    /// selects the modules that may have them.
-    pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'k>> {
-        let query = self.query;
-        let missing = move |(name, kind): &(&[u8], Kind)| self.vmlinux.find(query, name, *kind).is_none();
-        query.object_names().filter(missing).map(|(name, _)| Name::new(name))
-    }
-
     /// Returns the first type of a name and kind: vmlinux first, then the given modules.
     pub(crate) fn find_type(&self, name: &[u8], kind: Kind) -> Option<Type<'k>> {
         self.find_name(name, kind).map(|(_, ty)| ty)
@@ -325,6 +315,9 @@ impl<'k> KernelFacts<'k> {
 
     fn answer_name(&self, name: &[u8], kind: Kind, module: Option<&str>) -> Answer {
         let shown = Name::new(name).shortened();
+        if !self.query.contains(name, kind) {
+            return Answer::Unknown(format!("the query of the facts lacks {kind} {shown}"));
+        }
         let named = match kind {
             Kind::Struct => format!("struct {shown}"),
             Kind::Typedef => format!("typedef {shown}"),

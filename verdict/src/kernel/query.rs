@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 /// The names that all objects ask for, prepared once for many kernels. One pass over a kernel's BTF finds all of them.
 ///
-/// [`KernelFacts`](super::KernelFacts) also answers for other names, with a pass for each.
+/// [`KernelFacts`](super::KernelFacts) answer for no other names.
 #[derive(Clone, Debug)]
 pub struct NameQuery {
     pub(super) types: TypeQuery,
@@ -28,6 +28,9 @@ pub(super) const MODULE_BTF_STRUCT: &str = "btf_module";
 
 /// A function of `CONFIG_LIVEPATCH`.
 pub(super) const LIVEPATCH: &str = "klp_enable_patch";
+
+/// Functions of kernels that load modules.
+pub(super) const LOADS_MODULES: [&str; 2] = ["find_module", "do_init_module"];
 
 /// The typedef of a tracepoint that every kernel has. Types list tracepoints from Linux 5.5 on, if the compiler keeps the typedefs.
 pub(super) const EVERY_KERNELS_TRACEPOINT: &str = "btf_trace_sched_switch";
@@ -104,6 +107,11 @@ impl NameQuery {
     pub(super) fn object_names(&self) -> impl Iterator<Item = (&[u8], Kind)> {
         let names = self.types.pairs().enumerate().skip(self.fixed_count);
         names.filter(|(position, _)| !self.compared.contains(position)).map(|(_, name)| name)
+    }
+
+    /// Returns whether the query has a name.
+    pub(super) fn contains(&self, name: &[u8], kind: Kind) -> bool {
+        self.types.position(name, kind).is_some()
     }
 
     pub(super) fn enumeration(&mut self, name: &[u8]) {

@@ -3,10 +3,10 @@
 use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{
     ContextArgument, FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, MapUse, ProgramFeature,
-    SleepableCode, ValueField,
+    SleepableCode, ValueField, VmlinuxNames,
 };
 use alloc::collections::BTreeSet;
-use core_relo::btf::{Btf, Kind};
+use core_relo::btf::Kind;
 use core_relo::insn::Helper;
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use hashbrown::HashMap;
@@ -309,9 +309,9 @@ impl NeedTable {
 
     /// Returns whether a program is attached by a kprobe to a function that the kernel's types lack, so that only symbols can tell whether
     /// the kernel has it.
-    pub fn probes_untyped_function(&self, vmlinux: &Btf<'_>) -> bool {
+    pub fn probes_untyped_function(&self, vmlinux: &VmlinuxNames<'_>) -> bool {
         self.needs.iter().any(|need| match need {
-            Need::ProbedFunction(name) => vmlinux.find_own(name.as_bytes(), Kind::Func).is_none(),
+            Need::ProbedFunction(name) => !vmlinux.has_function(name.as_bytes()),
             _ => false,
         })
     }

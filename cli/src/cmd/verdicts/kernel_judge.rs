@@ -10,7 +10,7 @@ use core_relo_loader::{
 };
 use core_relo_verdict::{
     judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, judge_by_load},
-    kernel::{KernelFacts, KernelInputs},
+    kernel::{KernelFacts, KernelInputs, VmlinuxNames},
 };
 
 /// A judge of objects on any number of kernels. Threads share the judge.
@@ -42,6 +42,8 @@ struct PlannedObjects<'k, 'c> {
     /// The objects that fit, which have the kernel's byte order.
     same_order: Vec<&'k JudgedObject<'c>>,
     inputs: KernelInputs,
+    /// The names that the objects look up, found in the kernel.
+    vmlinux: VmlinuxNames<'k>,
     /// The kernel with the modules that the objects need, if they need any.
     with_modules: Option<Kernel>,
 }
@@ -108,7 +110,8 @@ impl<'c> KernelJudge<'c> {
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel));
         let needs = &self.judged.needs;
-        let probes_untyped = || needs.probes_untyped_function(&kernel.target.vmlinux().btf);
+        let vmlinux = VmlinuxNames::new(&kernel.target, &self.judged.names);
+        let probes_untyped = || needs.probes_untyped_function(&vmlinux);
         let symbols = needs.has_symbols() || (kernel.is_running() && probes_untyped());
         let wanted = WantedFacts { version_and_kconfig: needs.has_kconfig(), symbols };
         let mut inputs = kernel.inputs(&self.inputs, wanted);
@@ -118,8 +121,8 @@ impl<'c> KernelJudge<'c> {
         {
             inputs.refused_attach_types = system.refused_attach_types();
         }
-        let with_modules = self.add_modules(kernel, &plans, &inputs);
-        (PlannedObjects { fits, same_order, inputs, with_modules }, plans)
+        let with_modules = add_modules(kernel, &plans, &vmlinux);
+        (PlannedObjects { fits, same_order, inputs, vmlinux, with_modules }, plans)
     }
 
     /// Returns the case of planned objects on a kernel with the modules that they need.
@@ -129,8 +132,8 @@ impl<'c> KernelJudge<'c> {
         objects: &'k PlannedObjects<'k, 'c>,
         plans: ObjectPlans<'k>,
     ) -> KernelCase<'k, 'c> {
-        let PlannedObjects { fits, same_order, inputs, .. } = objects;
-        let facts = KernelFacts::new(&kernel.target, &self.judged.names, inputs);
+        let PlannedObjects { fits, same_order, inputs, vmlinux, .. } = objects;
+        let facts = KernelFacts::with_names(vmlinux.clone(), &kernel.target, inputs);
         let warnings = kernel.warnings(&self.inputs, &facts);
         let answers = KernelAnswers::new(&self.judged.needs, facts);
         let mut planned = same_order.iter().copied().zip(plans);
@@ -139,25 +142,6 @@ impl<'c> KernelJudge<'c> {
             Err(bad) => Some(Err(bad.clone())),
         });
         KernelCase { kernel, plans: plans.collect(), answers, warnings }
-    }
-
-    /// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
-    fn add_modules(
-        &self,
-        kernel: &Kernel,
-        plans: &[Result<PlanByLoad<'_, '_>, BadInput>],
-        inputs: &KernelInputs,
-    ) -> Option<Kernel> {
-        if !kernel.can_add_modules() {
-            return None;
-        }
-        let facts = KernelFacts::new(&kernel.target, &self.judged.names, inputs);
-        let names: Vec<_> = facts.names_for_modules().collect();
-        let plans = plans.iter().flatten().map(PlanByLoad::plan);
-        if names.is_empty() {
-            return kernel.with_needed_modules(plans);
-        }
-        kernel.with_modules_for(plans.flat_map(Plan::names_for_modules).chain(names))
     }
 
     /// Plans objects that have the byte order of the kernel.
@@ -194,6 +178,23 @@ impl KernelCase<'_, '_> {
     pub(crate) fn features(&self, object: &JudgedObject<'_>) -> Vec<KernelFeature> {
         object.needs.as_ref().map_or_else(|_| Vec::new(), |needs| self.answers.features(needs))
     }
+}
+
+/// Returns the running kernel with the modules that may have the types, functions and kfuncs which vmlinux lacks.
+fn add_modules(
+    kernel: &Kernel,
+    plans: &[Result<PlanByLoad<'_, '_>, BadInput>],
+    vmlinux: &VmlinuxNames<'_>,
+) -> Option<Kernel> {
+    if !kernel.can_add_modules() {
+        return None;
+    }
+    let names: Vec<_> = vmlinux.names_for_modules().collect();
+    let plans = plans.iter().flatten().map(PlanByLoad::plan);
+    if names.is_empty() {
+        return kernel.with_needed_modules(plans);
+    }
+    kernel.with_modules_for(plans.flat_map(Plan::names_for_modules).chain(names))
 }
 
 fn relocs_of<'c, 'o>(objects: &[&'c JudgedObject<'o>]) -> Vec<&'c Relocs<'o>> {
