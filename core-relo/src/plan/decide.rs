@@ -17,7 +17,7 @@ use crate::{
     limits,
     relocs::Record,
     resolve::{AccessValue, Ambiguity, BrokenInvariant, Candidate, Resolution, StepBudget},
-    spec::SpecError,
+    spec::{Accessor, SpecError},
 };
 use alloc::vec::Vec;
 use hashbrown::{HashMap, HashSet};
@@ -94,6 +94,7 @@ struct Agreement {
     /// The first candidate, whose values the plan uses.
     first: Candidate,
     bit_offset: BitOffset,
+    last_step: Option<Accessor>,
     value: AccessValue,
     warning: Option<Warning>,
 }
@@ -120,6 +121,7 @@ impl Decider<'_, '_> {
             target_value: None,
             candidates: None,
             matched_candidate: None,
+            matched_step: None,
             warning: None,
         };
         entry.decision = match skip_reason(record, is_selected) {
@@ -190,6 +192,7 @@ impl Decider<'_, '_> {
             return Ok(Resolution::without_match(access.spec.kind, local));
         };
         entry.matched_candidate = Some(agreement.first);
+        entry.matched_step = agreement.last_step;
         entry.warning = agreement.warning;
         self.plan.lists.get_mut(list)?.narrow(&self.matching, record_index);
         Ok(Resolution::with_match(local, agreement.value))
@@ -209,13 +212,14 @@ impl Decider<'_, '_> {
             let btf = &target_btf.ok_or(BrokenInvariant::CandidateSource)?.btf;
             let found = self.cache.find_match(access, (btf, candidate), steps);
             let found = found.map_err(|error| RelocError::Match { candidate, error })?;
-            let Some(Match { bit_offset, value }) = found else { continue };
+            let Some(Match { bit_offset, last_step, value }) = found else { continue };
             // An error of the local value takes precedence, because the object is at fault.
             access.value.map_err(RelocError::Local)?;
             let value = value.map_err(|error| RelocError::Target { candidate, error })?;
             match &mut agreement {
                 None => {
-                    agreement = Some(Agreement { first: candidate, bit_offset, value, warning: None });
+                    let first = candidate;
+                    agreement = Some(Agreement { first, bit_offset, last_step, value, warning: None });
                 }
                 Some(agreement) => agreement.add(candidate, bit_offset, value)?,
             }

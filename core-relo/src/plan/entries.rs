@@ -6,7 +6,7 @@ use super::{
     error::RelocError,
     options::Options,
 };
-use crate::{Name, insn::Slot, relocs::Relocs, resolve::Candidate, target::Target};
+use crate::{Name, insn::Slot, relocs::Relocs, resolve::Candidate, spec::Accessor, target::Target};
 use alloc::vec::Vec;
 use core::fmt;
 use hashbrown::HashMap;
@@ -35,6 +35,8 @@ pub(super) struct PlanEntry {
     pub(super) candidates: Option<ListId>,
     /// The first candidate that matches.
     pub(super) matched_candidate: Option<Candidate>,
+    /// The last step of the access in this candidate.
+    pub(super) matched_step: Option<Accessor>,
     pub(super) warning: Option<Warning>,
 }
 

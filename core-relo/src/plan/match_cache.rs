@@ -9,6 +9,7 @@ use crate::{
         AccessValue, Candidate, MatchError, MatchOutcome, StepBudget, ValueError, access_value,
         match_candidate,
     },
+    spec::Accessor,
 };
 use hashbrown::HashMap;
 
@@ -29,6 +30,8 @@ struct CachedMatch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
     pub(super) bit_offset: BitOffset,
+    /// The last step of the access in the candidate.
+    pub(super) last_step: Option<Accessor>,
     pub(super) value: Result<AccessValue, ValueError>,
 }
 
@@ -63,9 +66,11 @@ fn compare(
     steps: &mut StepBudget,
 ) -> Result<Option<Match>, MatchError> {
     Ok(match match_candidate(access.btf, access.spec, target, candidate.id, steps)? {
-        MatchOutcome::Match(spec) => {
-            Some(Match { bit_offset: spec.bit_offset, value: access_value(access.endian, target, &spec) })
-        }
+        MatchOutcome::Match(spec) => Some(Match {
+            bit_offset: spec.bit_offset,
+            last_step: spec.accessors.last().copied(),
+            value: access_value(access.endian, target, &spec),
+        }),
         MatchOutcome::Mismatch(_) => None,
     })
 }

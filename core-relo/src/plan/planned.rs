@@ -14,7 +14,7 @@ use crate::{
     relocs::{Function, Record},
     resolve::{Candidate, MatchError, MatchOutcome, Mismatch, StepBudget, match_candidate},
     source_lines::SourceLine,
-    spec::Spec,
+    spec::{Accessor, Spec},
     target::{Target, TargetBtf},
 };
 use core::fmt;
@@ -168,6 +168,13 @@ impl<'p> PlannedReloc<'p> {
             Verdict::Match(spec) => Some((result.target_btf, spec)),
             _ => None,
         }
+    }
+
+    /// Returns the last step of the access in the first candidate that matches, and the BTF that contains the candidate. The same step ends
+    /// the [target's access](Self::target_spec), which takes another comparison.
+    pub fn target_step(&self) -> Option<(&'p TargetBtf<'p>, Accessor)> {
+        let target_btf = self.target().btf(self.entry.matched_candidate?.btf_index)?;
+        Some((target_btf, self.entry.matched_step?))
     }
 
     /// Returns the first candidate that matches. The plan uses its value.

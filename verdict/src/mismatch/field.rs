@@ -8,7 +8,7 @@ use core_relo::{
     explain::declare,
     ext::RelocKind,
     plan::{Decision, PlannedReloc},
-    spec::Spec,
+    spec::Accessor,
 };
 
 /// A field in one BTF.
@@ -22,9 +22,8 @@ struct Field<'b> {
 }
 
 impl<'b> Field<'b> {
-    /// Returns the field that an access ends in. Returns `None` for a bitfield, and for a type without a size.
-    fn new(btf: &'b Btf<'b>, spec: &Spec) -> Option<Self> {
-        let last = *spec.accessors.iter().last()?;
+    /// Returns the field in which an access with this last step ends. Returns `None` for a bitfield, and for a type without a size.
+    fn new(btf: &'b Btf<'b>, last: Accessor) -> Option<Self> {
         let (mut id, mut name) = (last.ty, Name::new(b""));
         if last.named {
             let member = btf.ty(last.ty)?.member(last.index)?;
@@ -53,10 +52,9 @@ fn with_fields<T>(
     if !is_resolved || planned.record().relo.kind != RelocKind::FieldByteOffset {
         return None;
     }
-    let local_spec = planned.local_spec()?;
-    let local = Field::new(planned.btf(), local_spec)?;
-    let (target_btf, spec) = planned.target_spec()?;
-    let target = Field::new(&target_btf.btf, &spec)?;
+    let local = Field::new(planned.btf(), *planned.local_spec()?.accessors.last()?)?;
+    let (target_btf, last) = planned.target_step()?;
+    let target = Field::new(&target_btf.btf, last)?;
     Some(compare(&planned, &local, &target))
 }
 

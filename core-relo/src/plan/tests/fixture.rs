@@ -207,9 +207,12 @@ fn check_minimal_plans(plan: &Plan<'_>, options: Options) {
     }
 }
 
-/// Returns the decision, values, target spec and warning of each record as text.
+/// Returns the decision, values, target spec and warning of each record as text. Checks that the plan keeps the last step of the target
+/// spec.
 pub(super) fn describe(plan: &Plan<'_>) -> Vec<String> {
     let describe_record = |planned: PlannedReloc<'_>| {
+        let last = planned.target_spec().and_then(|(_, spec)| spec.accessors.last().copied());
+        assert_eq!(planned.target_step().map(|(_, step)| step), last);
         let spec = planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string());
         let values = (planned.local_value(), planned.target_value());
         alloc::format!("{:?} {values:?} {spec:?} {:?}", planned.decision(), planned.warning())
