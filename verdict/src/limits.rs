@@ -53,6 +53,12 @@ pub const TRACED_INSNS: usize = 1 << 17;
 /// The states at targets of jumps that a trace of reads keeps at once. Further targets have unknown values.
 pub const TRACED_STATES: usize = 4096;
 
+/// The analyses of an object's programs that are kept for further kernels.
+pub const KEPT_ANALYSES: usize = 1024;
+
+/// The instructions of a program whose analyses are kept for further kernels.
+pub const KEPT_ANALYSIS_INSNS: usize = 4096;
+
 /// The different values that a program returns, of those that the analysis keeps.
 pub const RETURNED_VALUES: usize = 64;
 

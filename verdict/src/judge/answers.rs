@@ -12,7 +12,7 @@ use crate::{
 };
 use core_relo::insn::Helper;
 use core_relo::{Name, explain::text};
-use core_relo_object::helper_maps::map_argument;
+use core_relo_object::{features::Feature, helper_maps::map_argument};
 
 /// The fix of an object whose license is not compatible with the GPL.
 const LICENSE_FIX: &str = "char LICENSE[] SEC(\"license\") = \"GPL\"; or another GPL-compatible license";
@@ -24,6 +24,10 @@ pub struct KernelAnswers<'n, 'k> {
     pub facts: KernelFacts<'k>,
     pub(super) table: &'n NeedTable,
     answers: Vec<Answer>,
+    /// Whether the kernel verifies no global function by itself.
+    pub(super) are_functions_static: bool,
+    /// Whether the kernel may verify functions that nothing calls.
+    pub(super) verifies_uncalled_functions: bool,
 }
 
 impl NeedTable {
@@ -74,7 +78,13 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
     /// Answers every requirement of a table. `facts` must come from the [names](NeedTable::names) of this table.
     pub fn new(table: &'n NeedTable, facts: KernelFacts<'k>) -> Self {
         let answers = table.iter().map(|need| answer(need, &facts)).collect();
-        Self { facts, table, answers }
+        let is_absent = |answer| matches!(answer, Answer::Absent(_));
+        // The loader sends no `func_info`, or BTF without global functions (libbpf: `bpf_object_load_prog`, `bpf_object__sanitize_btf`).
+        let are_functions_static =
+            is_absent(facts.feature(Feature::BtfFunc)) || is_absent(facts.feature(Feature::BtfGlobalFunc));
+        // If nothing tells, the kernel may verify them.
+        let verifies_uncalled_functions = !is_absent(facts.verifies_uncalled_functions());
+        Self { facts, table, answers, are_functions_static, verifies_uncalled_functions }
     }
 
     /// Returns a requirement. Returns `None` for the index of another table.

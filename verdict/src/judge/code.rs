@@ -3,7 +3,6 @@
 use super::{answers::KernelAnswers, data::FrozenData, externs::ExternAnswers};
 use crate::{
     judge::model::{Reason, ReasonKind, Verdict},
-    kernel::Answer,
     linked_code::{function_addresses, usize_of},
     reach::{Function, ITERATOR_NEXT, LoadedValue},
     requirements::{ObjectNeeds, ProgramNeeds},
@@ -14,7 +13,6 @@ use core_relo::{
 };
 use core_relo_object::{
     ExternIndex, MapIndex,
-    features::Feature,
     link::{ExternBinding, LinkedProgram, MapSource, RefTarget},
     load_plan::PlanByLoad,
     object::{Map, MapType},
@@ -78,15 +76,25 @@ fn takes_next_element(kfunc: &[u8]) -> bool {
     kfunc.starts_with(b"bpf_iter_") && kfunc.ends_with(b"_next")
 }
 
-/// Returns the functions of a program. The kernel checks none of them by itself if the loader sends no `func_info`, or sends BTF without
-/// global functions (libbpf: `bpf_object_load_prog`, `bpf_object__sanitize_btf`).
+/// Returns, for each reference of a program to an extern, whether the extern has an address.
+pub(super) fn resolved_externs(
+    code: &LinkedProgram,
+    externs: &ExternAnswers<'_>,
+    answers: &KernelAnswers<'_, '_>,
+) -> Vec<Option<bool>> {
+    let resolved = code.refs.iter().filter_map(|(_, target)| match target {
+        RefTarget::Extern(index) => Some(externs.is_resolved(*index, answers)),
+        _ => None,
+    });
+    resolved.collect()
+}
+
+/// Returns the functions of a program.
 pub(super) fn functions(
     object: &ObjectNeeds<'_, '_>,
     code: &LinkedProgram,
-    answers: &KernelAnswers<'_, '_>,
+    are_static: bool,
 ) -> Vec<Function> {
-    let lacks = |feature| matches!(answers.facts.feature(feature), Answer::Absent(_));
-    let are_static = lacks(Feature::BtfFunc) || lacks(Feature::BtfGlobalFunc);
     let functions = code.functions.iter().map(|copy| Function {
         start: copy.start,
         is_global: !are_static && object.linker.is_global(code, *copy),

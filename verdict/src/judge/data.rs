@@ -90,6 +90,11 @@ impl<'o> FrozenData<'o> {
         &self.refused
     }
 
+    /// Returns the values of the configuration, and the parts of them that are not known.
+    pub(super) fn kconfig(&self) -> (&[u8], &[Range<usize>]) {
+        (&self.kconfig, &self.unknown)
+    }
+
     /// Returns the frozen data of a map, and the parts of it that are not known.
     pub(super) fn map_data(&self, map: MapIndex) -> Option<(&[u8], &[Range<usize>])> {
         if self.kconfig_map == Some(map) {

@@ -12,9 +12,10 @@ use super::{
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource, InsnFeature, is_d_path_function, needs_device},
     mismatch::{Mismatch, find_mismatches},
-    reach::{self, Reach, Reachability},
+    reach::{self, AnalysisInput, Reach, Reachability},
     requirements::{LicenseUse, Need, ProgramNeeds, Site, TargetKind},
 };
+use alloc::sync::Arc;
 use core_relo::insn::Helper;
 use core_relo_object::{
     ProgramIndex,
@@ -72,7 +73,7 @@ impl ObjectContext<'_, '_> {
 
     /// Returns the silent mismatches at instructions that the verifier reaches.
     pub(super) fn warnings(&self) -> Vec<Mismatch> {
-        let mut analyzed: Option<(ProgramIndex, Reachability)> = None;
+        let mut analyzed: Option<(ProgramIndex, Arc<Reachability>)> = None;
         find_mismatches(self.needs, self.plan.plan(), &self.answers.facts, |program, insn| {
             let Ok(linked) = &program.code else { return false };
             if analyzed.as_ref().is_none_or(|(index, _)| *index != program.index) {
@@ -152,29 +153,38 @@ impl ObjectContext<'_, '_> {
         }
     }
 
+    /// Analyses a program with its instructions on the kernel.
     pub(super) fn analyze(
         &self,
         program: &ProgramNeeds,
         linked: &LinkedProgram,
         with_poison: bool,
-    ) -> Reachability {
-        let insns = code::relocated(self.needs, linked, program, self.plan, with_poison);
-        let functions = code::functions(self.needs, linked, self.answers);
-        let loads = code::loads(self.needs, linked, self.frozen, self.externs, self.answers);
-        // If nothing tells, the kernel may verify functions that nothing calls.
-        let verifies_uncalled_functions =
-            !matches!(self.answers.facts.verifies_uncalled_functions(), Answer::Absent(_));
-        let endian = self.needs.object.endian();
-        reach::analyze(&reach::Program {
-            insns: &insns,
-            functions: &functions,
-            loads: &loads,
-            endian,
-            verifies_uncalled_functions,
-            exception_callback: linked.exception_callback,
+    ) -> Arc<Reachability> {
+        let (kconfig, unknown_kconfig) = self.frozen.kconfig();
+        let input = AnalysisInput {
+            program: program.index,
+            insns: code::relocated(self.needs, linked, program, self.plan, with_poison),
+            are_functions_static: self.answers.are_functions_static,
+            externs: code::resolved_externs(linked, self.externs, self.answers),
+            kconfig: kconfig.to_vec(),
+            unknown_kconfig: unknown_kconfig.to_vec(),
+            verifies_uncalled_functions: self.answers.verifies_uncalled_functions,
             bounds_context: self.bounds_context(program),
-            // A function of a `syscall` program may take the context as a pointer to any struct (kernel: `check_helper_mem_access`).
-            passes_context: program.sec_def.is_none_or(|def| def.program_type != ProgramType::Syscall),
+        };
+        self.needs.analyses.find(input, |input| {
+            let functions = code::functions(self.needs, linked, input.are_functions_static);
+            let loads = code::loads(self.needs, linked, self.frozen, self.externs, self.answers);
+            reach::analyze(&reach::Program {
+                insns: &input.insns,
+                functions: &functions,
+                loads: &loads,
+                endian: self.needs.object.endian(),
+                verifies_uncalled_functions: input.verifies_uncalled_functions,
+                exception_callback: linked.exception_callback,
+                bounds_context: input.bounds_context,
+                // A function of a `syscall` program may take the context as a pointer to any struct (kernel: `check_helper_mem_access`).
+                passes_context: program.sec_def.is_none_or(|def| def.program_type != ProgramType::Syscall),
+            })
         })
     }
 

@@ -130,7 +130,7 @@ impl ReturnRule {
             return None;
         }
         let evidence = if is_lsm { lsm_evidence(program, answers)? } else { observed(def, range, answers)? };
-        let checks_every_path = matches!(answers.facts.verifies_uncalled_functions(), Answer::Absent(_));
+        let checks_every_path = !answers.verifies_uncalled_functions;
         Some(Self { range, evidence, checks_every_path })
     }
 

@@ -31,6 +31,7 @@
 mod alu;
 mod analyze;
 mod branch;
+mod cache;
 mod call;
 mod comparison;
 mod explore;
@@ -51,5 +52,6 @@ mod value;
 mod visits;
 
 pub use analyze::analyze;
+pub(crate) use cache::{AnalysisCache, AnalysisInput};
 pub use program::{Function, ITERATOR_NEXT, LoadedValue, Program};
 pub use reachability::{ContextOffset, Reach, Reachability, Returned, ReturnedValue, Undecided};

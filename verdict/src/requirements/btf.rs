@@ -13,7 +13,7 @@ use core_relo_object::{
     load_plan::SentBtf,
 };
 use hashbrown::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The object's BTF, and what kernels say about it. Threads may share it.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(crate) struct ObjectBtf {
     policy: BtfPolicy,
     /// The reason why a load fails before the kernel sees the BTF.
     pub(crate) error: Option<LinkError>,
+    /// Whether the BTF violates none of the strictest rules, which do not change it either: it violates those of no kernel.
+    clean_by_strictest: OnceLock<bool>,
     /// The results by rules. Most kernels share their rules with others.
     results: Mutex<Vec<(KernelBtfRules, Option<SentViolation>)>>,
     /// The results of programs by rules, for the programs with violations.
@@ -64,8 +66,7 @@ impl ObjectBtf {
         others: &KernelBtfRules,
     ) -> Result<bool, InternalError> {
         let Some(sent) = &self.sent else { return Ok(true) };
-        let strictest = KernelBtfRules::strictest();
-        if sent.is_unchanged(&strictest) && self.violation(&strictest)?.is_none() {
+        if self.is_clean_by_strictest(sent)? {
             return Ok(true);
         }
         let both = rules.or_stricter(*others);
@@ -73,6 +74,15 @@ impl ObjectBtf {
             return Ok(self.violation(&both)?.is_none());
         }
         Ok(self.violation(rules)?.is_none() && self.violation(others)?.is_none())
+    }
+
+    fn is_clean_by_strictest(&self, sent: &SentBtf) -> Result<bool, InternalError> {
+        if let Some(known) = self.clean_by_strictest.get() {
+            return Ok(*known);
+        }
+        let strictest = KernelBtfRules::strictest();
+        let is_clean = sent.is_unchanged(&strictest) && self.violation(&strictest)?.is_none();
+        Ok(*self.clean_by_strictest.get_or_init(|| is_clean))
     }
 
     /// Returns the first violation of the rules of a kernel: one that is left in the repaired BTF, if there is one.

@@ -15,6 +15,7 @@ use super::{
     used_map::UsedMap,
 };
 use crate::loaders::{Loader, LoaderRule};
+use crate::reach::AnalysisCache;
 use alloc::{borrow::Cow, collections::BTreeMap};
 use core_relo::{Name, Plan, Relocs};
 use core_relo_object::{
@@ -63,6 +64,8 @@ pub struct ObjectNeeds<'o, 'd> {
     pub programs: Vec<ProgramNeeds>,
     /// The object's BTF as a loader sends it.
     pub(crate) btf: ObjectBtf,
+    /// The analyses of the programs' instructions.
+    pub(crate) analyses: AnalysisCache,
     /// The data of data maps that user space sets before the load, in place of the object's.
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
@@ -160,6 +163,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         Ok(Self {
             object,
             btf: ObjectBtf::new(&linker, loader.btf_policy()),
+            analyses: AnalysisCache::default(),
             linker,
             maps,
             externs,
@@ -188,6 +192,8 @@ impl ObjectNeeds<'_, '_> {
     ///
     /// Each program is still judged alone, unless [`judge_as_load`](Self::judge_as_load) is called.
     pub fn apply_settings(&mut self, settings: &Settings, table: &mut NeedTable) {
+        // The settings change data that analyses read.
+        self.analyses = AnalysisCache::default();
         // The caller may set the type of the program, or leave out the map that refers to it.
         if matches!(self.contents_error, Some(LoadPlanError::Program { .. })) {
             let sets_type = settings.programs.values().any(ProgramSettings::has_type);

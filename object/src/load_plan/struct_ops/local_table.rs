@@ -143,6 +143,10 @@ impl ProgramLinker<'_, '_> {
     pub fn struct_ops_tables(&self) -> Result<Vec<(MapIndex, StructOpsTable<'_>)>, LoadPlanError> {
         let mut tables = Vec::new();
         let Some(btf) = self.object().btf() else { return Ok(tables) };
+        // Most objects have no such map, and are asked for their tables on each kernel.
+        if !self.maps().iter().any(|entry| matches!(entry.source, MapSource::StructOps(_))) {
+            return Ok(tables);
+        }
         let mut relocs = TableRelocs::new(self.object());
         let mut member_count = 0usize;
         for (map, entry) in MapIndex::enumerate(self.maps()) {
