@@ -3,7 +3,7 @@
 use crate::{
     decode::{Contexts, DeclTagValue, Entries, UnitContext, UnitDecoder, Wanted},
     elf::DebugSections,
-    error::{EncodeError, EntryProblem, Place},
+    error::{DwarfOffset, EncodeError, EntryProblem},
     finish::finish,
     graph::Records,
     intern::{ShardTypes, resolve_forwards},
@@ -288,7 +288,7 @@ impl<'a, 's> ShardConverter<'a, 's> {
 
     /// Decodes the entries of other units to which the entries refer, and those to which these refer.
     fn decode_foreign(&mut self, unit: &Unit<'s>, entries: &mut Entries) -> Result<(), EncodeError> {
-        let is_foreign = |place: Place| {
+        let is_foreign = |place: DwarfOffset| {
             let distance = place.offset().checked_sub(unit.start.offset());
             place.section() != unit.start.section()
                 || distance.is_none_or(|distance| distance >= unit.bytes())

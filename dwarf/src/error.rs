@@ -10,12 +10,12 @@ use thiserror::Error;
 
 /// The offset of an entry or unit in its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place(u64);
+pub struct DwarfOffset(u64);
 
 /// The bit that marks places in `.debug_types`. Sections are smaller than 2^63 bytes.
 const IN_TYPES: u64 = 1 << 63;
 
-impl Place {
+impl DwarfOffset {
     /// Returns a place in `.debug_info`.
     pub const fn info(offset: u64) -> Self {
         Self(offset & !IN_TYPES)
@@ -43,7 +43,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DwarfOffset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}+{:#x}", self.section(), self.offset())
     }
@@ -72,7 +72,7 @@ pub enum EncodeError {
     #[error("unit {unit}: its types are in a file or section .dwo, which is not read")]
     SplitUnit {
         /// The start of the unit.
-        unit: Place,
+        unit: DwarfOffset,
     },
     /// A section cannot be read.
     #[error("{section}: {problem}")]
@@ -86,7 +86,7 @@ pub enum EncodeError {
     #[error("unit {unit}: {problem}")]
     Unit {
         /// The start of the unit.
-        unit: Place,
+        unit: DwarfOffset,
         /// The reason.
         problem: DwarfProblem,
     },
@@ -94,9 +94,9 @@ pub enum EncodeError {
     #[error("unit {unit}, entry {entry}: {problem}")]
     Entry {
         /// The start of the unit.
-        unit: Place,
+        unit: DwarfOffset,
         /// The entry.
-        entry: Place,
+        entry: DwarfOffset,
         /// The reason.
         problem: EntryProblem,
     },
@@ -197,7 +197,7 @@ pub enum EntryProblem {
     #[error("refers to entry {target}, which does not exist")]
     NoEntry {
         /// The missing entry.
-        target: Place,
+        target: DwarfOffset,
     },
     /// The entry refers to a type unit that does not exist.
     #[error("refers to the type unit with signature {signature:#018x}, which does not exist")]
@@ -209,7 +209,7 @@ pub enum EntryProblem {
     #[error("refers to entry {target}, which is no type")]
     NoType {
         /// The other entry.
-        target: Place,
+        target: DwarfOffset,
     },
     /// The entry refers to the supplementary file of `dwz -m`.
     #[error("refers to a supplementary file, which is not read")]

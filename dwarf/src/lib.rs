@@ -49,5 +49,5 @@ mod parse_error;
 mod units;
 
 pub use encode::{EncodeSettings, Encoded, encode, encode_file};
-pub use error::{EncodeError, EntryProblem, Place, SectionProblem};
+pub use error::{DwarfOffset, EncodeError, EntryProblem, SectionProblem};
 pub use parse_error::{AttributeName, DwarfProblem, ElfProblem, TagName};

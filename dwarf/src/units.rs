@@ -2,7 +2,7 @@
 
 use crate::{
     elf::{DebugSections, Slice},
-    error::{EncodeError, EntryProblem, Place},
+    error::{DwarfOffset, EncodeError, EntryProblem},
     parse_error::DwarfProblem,
 };
 use alloc::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) struct Units<'s> {
     /// The units in the order of their places.
     pub(crate) list: Vec<Unit<'s>>,
     /// The place of the type in the type unit with a signature.
-    signatures: HashMap<u64, Place>,
+    signatures: HashMap<u64, DwarfOffset>,
     /// The offsets of all abbreviation tables, in order. A table ends at the next.
     tables: Vec<u64>,
     /// The parsed abbreviation tables that several units share.
@@ -29,7 +29,7 @@ pub(crate) struct Units<'s> {
 /// A unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit<'s> {
-    pub(crate) start: Place,
+    pub(crate) start: DwarfOffset,
     pub(crate) header: UnitHeader<Slice<'s>>,
 }
 
@@ -40,7 +40,7 @@ impl Unit<'_> {
     }
 
     /// Returns the place of an entry; `None` past the end of the address space.
-    pub(crate) fn place(&self, offset: UnitOffset) -> Option<Place> {
+    pub(crate) fn place(&self, offset: UnitOffset) -> Option<DwarfOffset> {
         self.start.plus(u64::try_from(offset.0).ok()?)
     }
 }
@@ -50,7 +50,7 @@ impl<'s> Units<'s> {
     pub(crate) fn read(sections: &'s DebugSections<'s>) -> Result<Self, EncodeError> {
         let mut list = Vec::new();
         let mut signatures = HashMap::new();
-        let mut add = |header: UnitHeader<Slice<'s>>, start: Place| {
+        let mut add = |header: UnitHeader<Slice<'s>>, start: DwarfOffset| {
             let unit = Unit { start, header };
             if let UnitType::Type { type_signature, type_offset } = header.type_()
                 && let Some(place) = unit.place(type_offset)
@@ -59,13 +59,13 @@ impl<'s> Units<'s> {
             }
             list.push(unit);
         };
-        let mut end = Place::info(0);
+        let mut end = DwarfOffset::info(0);
         let mut units = DebugInfo::from(sections.slice(&sections.info)).units();
         while let Some(header) = units.next().map_err(|e| bad_unit(end, e))? {
             add(header, end);
             end = next_unit(end, &header)?;
         }
-        let mut end = Place::types(0);
+        let mut end = DwarfOffset::types(0);
         let mut units = DebugTypes::from(sections.slice(&sections.types)).units();
         while let Some(header) = units.next().map_err(|e| bad_unit(end, e))? {
             add(header, end);
@@ -76,7 +76,7 @@ impl<'s> Units<'s> {
     }
 
     /// Returns the unit that contains a place.
-    pub(crate) fn containing(&self, place: Place) -> Option<&Unit<'s>> {
+    pub(crate) fn containing(&self, place: DwarfOffset) -> Option<&Unit<'s>> {
         let after = self.list.partition_point(|unit| unit.start <= place);
         let unit = self.list.get(after.checked_sub(1)?)?;
         let distance = place.offset().checked_sub(unit.start.offset())?;
@@ -84,7 +84,7 @@ impl<'s> Units<'s> {
     }
 
     /// Returns the place of the type with a signature.
-    pub(crate) fn signature(&self, signature: u64) -> Result<Place, EntryProblem> {
+    pub(crate) fn signature(&self, signature: u64) -> Result<DwarfOffset, EntryProblem> {
         self.signatures.get(&signature).copied().ok_or(EntryProblem::NoTypeUnit { signature })
     }
 
@@ -115,13 +115,13 @@ impl<'s> Units<'s> {
 }
 
 /// Returns the place after a unit.
-fn next_unit(start: Place, header: &UnitHeader<Slice<'_>>) -> Result<Place, EncodeError> {
+fn next_unit(start: DwarfOffset, header: &UnitHeader<Slice<'_>>) -> Result<DwarfOffset, EncodeError> {
     let bytes = u64::try_from(header.length_including_self()).ok();
     let next = bytes.and_then(|bytes| start.plus(bytes));
     next.ok_or_else(|| bad_unit(start, gimli::Error::UnsupportedOffset))
 }
 
-fn bad_unit(unit: Place, error: gimli::Error) -> EncodeError {
+fn bad_unit(unit: DwarfOffset, error: gimli::Error) -> EncodeError {
     EncodeError::Unit { unit, problem: DwarfProblem::new(error) }
 }
 

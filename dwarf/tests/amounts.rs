@@ -12,7 +12,9 @@
 mod common;
 
 use common::{Unit, Value};
-use core_relo_dwarf::{EncodeError, EncodeSettings, EntryProblem, Place, SectionProblem, encode, limits};
+use core_relo_dwarf::{
+    DwarfOffset, EncodeError, EncodeSettings, EntryProblem, SectionProblem, encode, limits,
+};
 use gimli::{DwAt, DwTag, constants::*};
 use object::{
     Architecture, BinaryFormat, Endianness, SectionFlags, SectionKind,
@@ -40,7 +42,11 @@ fn abbreviations_have_a_limited_number_of_attributes() {
             let own = unit.next();
             unit.die(tag, false, &vec![(DW_AT_external, Value::Flag); count]);
             let problem = EntryProblem::Attributes { count };
-            let error = EncodeError::Entry { unit: Place::info(0), entry: Place::info(own.into()), problem };
+            let error = EncodeError::Entry {
+                unit: DwarfOffset::info(0),
+                entry: DwarfOffset::info(own.into()),
+                problem,
+            };
             assert_eq!(convert(&unit.elf()).err(), (!is_valid).then_some(error), "{tag}");
         }
     }

@@ -16,7 +16,8 @@ mod common;
 use common::{Unit, Value};
 use core_relo::btf::{Btf, Kind, Type};
 use core_relo_dwarf::{
-    AttributeName, EncodeError, EncodeSettings, EntryProblem, Place, SectionProblem, TagName, encode, limits,
+    AttributeName, DwarfOffset, EncodeError, EncodeSettings, EntryProblem, SectionProblem, TagName, encode,
+    limits,
 };
 use gimli::{DwAt, DwTag, constants::*};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
@@ -28,7 +29,7 @@ fn convert(file: &[u8]) -> Result<Vec<u8>, EncodeError> {
 
 /// Returns the error of an entry at an offset of the first unit.
 fn at(offset: u32, problem: EntryProblem) -> EncodeError {
-    EncodeError::Entry { unit: Place::info(0), entry: Place::info(offset.into()), problem }
+    EncodeError::Entry { unit: DwarfOffset::info(0), entry: DwarfOffset::info(offset.into()), problem }
 }
 
 #[test]
@@ -81,14 +82,14 @@ fn references_to_nothing() {
     let mut unit = Unit::new();
     let own = unit.next();
     unit.die(DW_TAG_typedef, false, &[(DW_AT_name, Value::Text("t")), (DW_AT_type, Value::Ref(0x7000_0000))]);
-    let target = Place::info(0x7000_0000);
+    let target = DwarfOffset::info(0x7000_0000);
     assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::NoEntry { target })));
     let mut unit = Unit::new();
     let variable = unit.next();
     unit.die(DW_TAG_variable, false, &[(DW_AT_name, Value::Text("v"))]);
     let own = unit.next();
     unit.die(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Ref(variable))]);
-    let target = Place::info(variable.into());
+    let target = DwarfOffset::info(variable.into());
     assert_eq!(convert(&unit.elf()), Err(at(own, EntryProblem::NoType { target })));
     // A type unit that does not exist.
     let mut unit = Unit::new();
@@ -179,7 +180,7 @@ fn missing_abbreviations() {
     assert!(error.to_string().contains("127"), "{error}");
     assert_eq!(
         error.to_string().split(": ").next(),
-        Some(&*format!("unit .debug_info+0x0, entry {}", Place::info(own.into())))
+        Some(&*format!("unit .debug_info+0x0, entry {}", DwarfOffset::info(own.into())))
     );
 }
 
@@ -268,7 +269,11 @@ fn files_without_debug_information() {
 fn a_unit_whose_types_are_in_another_file() {
     for attribute in [DW_AT_dwo_name, DW_AT_GNU_dwo_name] {
         let unit = Unit::with_root(&[(attribute, Value::Text("a.dwo"))]);
-        assert_eq!(convert(&unit.elf()), Err(EncodeError::SplitUnit { unit: Place::info(0) }), "{attribute}");
+        assert_eq!(
+            convert(&unit.elf()),
+            Err(EncodeError::SplitUnit { unit: DwarfOffset::info(0) }),
+            "{attribute}"
+        );
     }
 }
 

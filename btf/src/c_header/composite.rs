@@ -2,7 +2,7 @@
 
 use super::{
     integer::bool_substitute,
-    layout::{Layout, Place},
+    layout::{Layout, MemberSpan},
     names,
     printer::Printer,
     tags::comment,
@@ -99,7 +99,7 @@ impl<'b> Printer<'_, 'b, '_> {
     }
 
     /// Writes one member, with the end of its line.
-    fn member(&mut self, ty: Type<'b>, member: &Member<'b>, place: Place, depth: u32) -> Result {
+    fn member(&mut self, ty: Type<'b>, member: &Member<'b>, place: MemberSpan, depth: u32) -> Result {
         let name = member.name.as_bytes();
         let mut renamed = None;
         if let (true, Some(composite)) = (name.is_empty(), anonymous_composite(self.header.btf, member.ty)) {
@@ -140,7 +140,7 @@ impl<'b> Printer<'_, 'b, '_> {
     ///
     /// A named struct is written as a struct without a name, because C has members without a name only of such structs. CO-RE finds the
     /// members in both.
-    fn anonymous(&mut self, id: TypeId, composite: Type<'b>, place: Place, depth: u32) -> Result {
+    fn anonymous(&mut self, id: TypeId, composite: Type<'b>, place: MemberSpan, depth: u32) -> Result {
         if depth >= COMPOSITE_DEPTH {
             let name = self.filler("__core_relo_anonymous");
             return self.bytes(composite, &name, u64::from(composite.size_or_type()));
@@ -157,7 +157,7 @@ impl<'b> Printer<'_, 'b, '_> {
     }
 
     /// Adds an assertion on the offset of a member, if the definition contains the member directly or in members without a name.
-    fn assert_offset(&mut self, identifier: &str, place: Place) {
+    fn assert_offset(&mut self, identifier: &str, place: MemberSpan) {
         if let (true, Some(offset)) = (self.header.has_assertions, self.scope.offset) {
             let bytes = offset.saturating_add(place.start).wrapping_div(8);
             self.offsets.push((String::from(identifier), bytes));

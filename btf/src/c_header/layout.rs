@@ -74,7 +74,7 @@ pub(super) struct Layout {
 
 /// The place of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct MemberSpan {
     /// The first bit, and the bit after the last.
     pub(super) start: u64,
     pub(super) end: u64,
@@ -141,7 +141,7 @@ impl Layouts {
     }
 
     /// Returns the place of a member.
-    pub(super) fn place(&self, btf: &Btf<'_>, member: &Member<'_>) -> Result<Place, LayoutError> {
+    pub(super) fn place(&self, btf: &Btf<'_>, member: &Member<'_>) -> Result<MemberSpan, LayoutError> {
         let index = member.index;
         let measure = self.measure(btf, member.ty).map_err(|error| match error {
             Unmeasured::NoSize => LayoutError::NoSize(index),
@@ -162,7 +162,7 @@ impl Layouts {
             return Err(LayoutError::Bitfield(index));
         }
         let end = start.checked_add(bits.unwrap_or(storage)).ok_or(LayoutError::Outside(index))?;
-        Ok(Place { start, end, measure, bitfield: bits })
+        Ok(MemberSpan { start, end, measure, bitfield: bits })
     }
 
     /// Returns the size and alignment of a type.
@@ -229,7 +229,7 @@ impl Layouts {
     }
 }
 
-impl Place {
+impl MemberSpan {
     /// Returns whether a member is a bitfield without a name. It takes space, but compilers differ in whether it aligns the composite.
     pub(super) fn is_padding(&self, member: &Member<'_>) -> bool {
         member.name.is_empty() && self.bitfield.is_some()

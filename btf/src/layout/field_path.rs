@@ -109,7 +109,7 @@ pub fn field_path_from<'p>(
     let syntax = || FieldPathError::Syntax { path: path.into() };
     let (_, mut rest) = split_root(path)?;
     let mut steps = Vec::new();
-    let mut place = Place { btf, root, ty: root, bit: 0, extent: None };
+    let mut place = ReachedField { btf, root, ty: root, bit: 0, extent: None };
     let mut step_start = 0;
     while !rest.is_empty() {
         let here = path.get(..path.len().saturating_sub(rest.len())).unwrap_or(path);
@@ -121,7 +121,7 @@ pub fn field_path_from<'p>(
             let step = path.get(step_start..here.len()).ok_or_else(syntax)?;
             steps.push(place.step(step).map_err(walk)?);
             step_start = path.len().saturating_sub(rest.trim_start_matches(['.']).len());
-            place = Place { btf, root: target, ty: target, bit: 0, extent: None };
+            place = ReachedField { btf, root: target, ty: target, bit: 0, extent: None };
         }
         match selector {
             Selector::Member(member) => place.enter_member(member, here)?,
@@ -164,7 +164,7 @@ fn next_selector<'p>(rest: &'p str, here: &str) -> Option<Result<(Selector<'p>, 
 
 /// A field that a path has reached.
 #[derive(Clone, Copy)]
-struct Place<'b> {
+struct ReachedField<'b> {
     btf: &'b Btf<'b>,
     root: TypeId,
     ty: TypeId,
@@ -174,7 +174,7 @@ struct Place<'b> {
     extent: Option<Extent>,
 }
 
-impl<'b> Place<'b> {
+impl<'b> ReachedField<'b> {
     fn stripped(&self) -> Result<Type<'b>, WalkError> {
         self.btf.strip(self.ty)
     }

@@ -55,7 +55,7 @@ pub struct DistilledBtf {
 
 /// The place of a base type after distillation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Destination {
     /// The split BTF does not need the type.
     Nowhere,
     /// The distilled base.
@@ -93,19 +93,19 @@ pub fn distil_base(btf: &Btf<'_>) -> Result<DistilledBtf, DistilError> {
     let mut new_ids = IdMap { ids: &mut ids };
     let mut base = Builder::new(btf.endian());
     let mut importer = Importer::new(btf);
-    for ty in placed(Place::Base) {
+    for ty in placed(Destination::Base) {
         let id = copy_distilled(&mut importer, &mut base, ty)?;
         new_ids.set(ty.id(), id);
     }
     let base = base.finish();
     let mut split = Builder::split_with_strings(&Btf::parse(base.as_slice()).map_err(DistilError::Base)?);
     let mut next = split.next_id();
-    for ty in btf.types().chain(placed(Place::Split)) {
+    for ty in btf.types().chain(placed(Destination::Split)) {
         new_ids.set(ty.id(), next);
         next = next.next();
     }
     let mut importer = Importer::new(btf);
-    for ty in btf.types().chain(placed(Place::Split)) {
+    for ty in btf.types().chain(placed(Destination::Split)) {
         importer.copy_type(&mut split, ty, |old| new_ids.get(old))?;
     }
     Ok(DistilledBtf { base, split: split.finish() })
@@ -130,19 +130,20 @@ impl IdMap<'_> {
 }
 
 /// Returns the place of each type of the base, by id (libbpf: `btf_add_distilled_type_ids`; a stack replaces its recursion).
-fn place_base_types(btf: &Btf<'_>) -> Result<Vec<Place>, DistilError> {
+fn place_base_types(btf: &Btf<'_>) -> Result<Vec<Destination>, DistilError> {
     let first_own = btf.first_id();
-    let mut places = alloc::vec![Place::Nowhere; first_own.index()];
+    let mut places = alloc::vec![Destination::Nowhere; first_own.index()];
     let mut pending: Vec<TypeId> = Vec::new();
     for own in btf.types() {
         own.for_each_reference(|id| pending.push(id));
         while let Some(id) = pending.pop() {
-            let Some(place) = places.get_mut(id.index()).filter(|place| **place == Place::Nowhere) else {
+            let Some(place) = places.get_mut(id.index()).filter(|place| **place == Destination::Nowhere)
+            else {
                 continue;
             };
             let Some(ty) = btf.ty(id).filter(|_| id != TypeId::VOID) else { continue };
             *place = place_of(ty)?;
-            if *place == Place::Split {
+            if *place == Destination::Split {
                 ty.for_each_reference(|id| pending.push(id));
             }
         }
@@ -151,12 +152,12 @@ fn place_base_types(btf: &Btf<'_>) -> Result<Vec<Place>, DistilError> {
 }
 
 /// Returns the place of a base type to which the split BTF refers.
-fn place_of(ty: Type<'_>) -> Result<Place, DistilError> {
+fn place_of(ty: Type<'_>) -> Result<Destination, DistilError> {
     let is_anonymous = ty.name().is_empty();
     match ty.kind() {
-        Kind::Int | Kind::Float | Kind::Fwd if !is_anonymous => Ok(Place::Base),
+        Kind::Int | Kind::Float | Kind::Fwd if !is_anonymous => Ok(Destination::Base),
         Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 => {
-            Ok(if is_anonymous { Place::Split } else { Place::Base })
+            Ok(if is_anonymous { Destination::Split } else { Destination::Base })
         }
         Kind::Ptr
         | Kind::Array
@@ -165,7 +166,7 @@ fn place_of(ty: Type<'_>) -> Result<Place, DistilError> {
         | Kind::Volatile
         | Kind::Restrict
         | Kind::FuncProto
-        | Kind::TypeTag => Ok(Place::Split),
+        | Kind::TypeTag => Ok(Destination::Split),
         kind => Err(DistilError::Kind { id: ty.id(), kind, is_anonymous }),
     }
 }

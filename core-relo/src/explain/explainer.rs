@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     TypeId, limits,
-    plan::{CandidateResult, Decision, Plan, PlannedReloc, Verdict},
+    plan::{CandidateResult, CheckedCandidate, Decision, Plan, PlannedReloc},
     resolve::{Candidate, StepBudget},
 };
 use alloc::{
@@ -137,7 +137,7 @@ impl<'p> Explainer<'p> {
             access,
             local,
             reason: record_reason(planned, results.first(), ReasonScope::OneTarget),
-            tried: results.iter().map(|result| tried_candidate(planned, result)).collect(),
+            tried: results.iter().map(|checked| tried_candidate(planned, checked)).collect(),
             help: help(planned, guard, &results, near),
             alternatives,
             near: near.iter().map(ToString::to_string).collect(),
@@ -150,11 +150,11 @@ impl<'p> Explainer<'p> {
     /// [`limits::MORE_LISTED_CANDIDATES`] others.
     pub fn tried(&mut self, planned: &PlannedReloc<'p>) -> Vec<TriedCandidate> {
         let results = self.candidate_results(planned);
-        results.iter().map(|result| tried_candidate(planned, result)).collect()
+        results.iter().map(|checked| tried_candidate(planned, checked)).collect()
     }
 
     /// Matches the listed candidates of a record again.
-    fn candidate_results(&mut self, planned: &PlannedReloc<'p>) -> Vec<CandidateResult<'p>> {
+    fn candidate_results(&mut self, planned: &PlannedReloc<'p>) -> Vec<CheckedCandidate<'p>> {
         let more = planned.candidate_count().saturating_sub(limits::LISTED_CANDIDATES);
         let more = more.min(self.more_candidates);
         self.more_candidates = self.more_candidates.abs_diff(more);
@@ -166,15 +166,15 @@ impl<'p> Explainer<'p> {
         &mut self,
         planned: &PlannedReloc<'p>,
         candidate: (Candidate, Option<usize>),
-    ) -> Option<CandidateResult<'p>> {
+    ) -> Option<CheckedCandidate<'p>> {
         if planned.decision().is_ok() {
             // The plan made the same comparison within the same limit.
             return planned.candidate_result(candidate, &mut StepBudget::new(limits::RECORD_STEPS));
         }
         let mut steps = self.steps.split_off(limits::RECORD_STEPS);
-        let result = planned.candidate_result(candidate, &mut steps);
+        let checked = planned.candidate_result(candidate, &mut steps);
         self.steps.merge(steps);
-        result
+        checked
     }
 
     /// Returns the steps of the search for similar names so far.
@@ -190,18 +190,18 @@ impl fmt::Debug for Explainer<'_> {
     }
 }
 
-fn tried_candidate(planned: &PlannedReloc<'_>, result: &CandidateResult<'_>) -> TriedCandidate {
-    let btf = &result.target_btf.btf;
-    let (what, spec) = match &result.verdict {
-        Verdict::Match(spec) => (text(spec.access_text(btf)), Some(text(spec.text(btf)))),
-        _ => (text(CType::new(btf, result.candidate.id)), None),
+fn tried_candidate(planned: &PlannedReloc<'_>, checked: &CheckedCandidate<'_>) -> TriedCandidate {
+    let btf = &checked.target_btf.btf;
+    let (what, spec) = match &checked.result {
+        CandidateResult::Match(spec) => (text(spec.access_text(btf)), Some(text(spec.text(btf)))),
+        _ => (text(CType::new(btf, checked.candidate.id)), None),
     };
     TriedCandidate {
-        btf: result.target_btf.name.clone(),
-        type_id: result.candidate.id,
+        btf: checked.target_btf.name.clone(),
+        type_id: checked.candidate.id,
         what,
         matched: spec.is_some(),
         spec,
-        verdict: verdict_text(planned, result),
+        verdict: verdict_text(planned, checked),
     }
 }

@@ -4,7 +4,7 @@ use super::{CType, near::NearMatch, text::text};
 use crate::{
     btf::limits,
     ext::RelocKind,
-    plan::{CandidateResult, Decision, InsnError, PlannedReloc, PoisonReason, RelocError, Verdict},
+    plan::{CandidateResult, CheckedCandidate, Decision, InsnError, PlannedReloc, PoisonReason, RelocError},
     relocs::Record,
     resolve::Mismatch,
 };
@@ -14,7 +14,7 @@ use alloc::{format, string::String, vec::Vec};
 pub(super) fn help(
     planned: &PlannedReloc<'_>,
     guard: Option<&Record<'_>>,
-    results: &[CandidateResult<'_>],
+    results: &[CheckedCandidate<'_>],
     near: &[NearMatch],
 ) -> Vec<String> {
     match planned.decision() {
@@ -35,7 +35,7 @@ pub(super) fn help(
 fn missing_help(
     planned: &PlannedReloc<'_>,
     guard: Option<&Record<'_>>,
-    results: &[CandidateResult<'_>],
+    results: &[CheckedCandidate<'_>],
     near: &[NearMatch],
 ) -> Vec<String> {
     let root = CType::new(planned.btf(), planned.record().relo.root);
@@ -63,9 +63,9 @@ fn missing_help(
 }
 
 /// Proposes a flavour that declares a similar member.
-fn flavour_help(results: &[CandidateResult<'_>], near: &[NearMatch]) -> Option<String> {
-    let ty = results.iter().find_map(|result| match result.verdict {
-        Verdict::Mismatch(Mismatch::NoMember { ty, .. }) => result.target_btf.btf.ty(ty),
+fn flavour_help(results: &[CheckedCandidate<'_>], near: &[NearMatch]) -> Option<String> {
+    let ty = results.iter().find_map(|checked| match checked.result {
+        CandidateResult::Mismatch(Mismatch::NoMember { ty, .. }) => checked.target_btf.btf.ty(ty),
         _ => None,
     })?;
     let declaration = near.iter().find_map(|near| near.declaration.as_deref())?;

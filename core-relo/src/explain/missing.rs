@@ -2,7 +2,7 @@
 
 use crate::{
     Name, TypeId,
-    plan::{CandidateResult, Decision, PlannedReloc, PoisonReason, Verdict},
+    plan::{CandidateResult, CheckedCandidate, Decision, PlannedReloc, PoisonReason},
     resolve::Mismatch,
 };
 
@@ -31,14 +31,14 @@ pub(super) fn is_missing(planned: &PlannedReloc<'_>) -> bool {
 /// Returns the missing item of a record for which [`is_missing`] holds.
 pub(super) fn missing_item<'p>(
     planned: &PlannedReloc<'p>,
-    results: &[CandidateResult<'p>],
+    results: &[CheckedCandidate<'p>],
 ) -> Option<MissingItem<'p>> {
     let spec = planned.local_spec()?;
     if results.is_empty() {
         return Some(MissingItem::Type(spec.root));
     }
-    let (btf_index, mismatch) = results.iter().find_map(|result| match result.verdict {
-        Verdict::Mismatch(mismatch) => Some((result.candidate.btf_index, mismatch)),
+    let (btf_index, mismatch) = results.iter().find_map(|checked| match checked.result {
+        CandidateResult::Mismatch(mismatch) => Some((checked.candidate.btf_index, mismatch)),
         _ => None,
     })?;
     let name = |step: usize| spec.accessors.get(step)?.name(planned.btf());

@@ -5,7 +5,7 @@ use crate::{
     Name,
     btf::{Kind, Type},
     ext::RelocKind,
-    plan::{CandidateResult, Decision, PlannedReloc, PoisonReason, SkipReason, Verdict},
+    plan::{CandidateResult, CheckedCandidate, Decision, PlannedReloc, PoisonReason, SkipReason},
     resolve::{BrokenInvariant, Mismatch},
 };
 use alloc::{
@@ -26,7 +26,7 @@ pub(super) enum ReasonScope {
 /// single candidate, `single` is the result of that candidate.
 pub(super) fn record_reason(
     planned: &PlannedReloc<'_>,
-    single: Option<&CandidateResult<'_>>,
+    single: Option<&CheckedCandidate<'_>>,
     scope: ReasonScope,
 ) -> String {
     match planned.decision() {
@@ -69,7 +69,7 @@ fn width_reason(local: u32, target: u32) -> String {
 /// Returns the reason for a missing type, or for a type that does not match.
 fn missing_reason(
     planned: &PlannedReloc<'_>,
-    single: Option<&CandidateResult<'_>>,
+    single: Option<&CheckedCandidate<'_>>,
     scope: ReasonScope,
 ) -> String {
     let target = &planned.target().vmlinux().name;
@@ -124,35 +124,35 @@ fn eliminated_text(planned: &PlannedReloc<'_>, by_record: usize) -> String {
 }
 
 /// Returns the text of a verdict.
-pub(super) fn verdict_text(planned: &PlannedReloc<'_>, result: &CandidateResult<'_>) -> String {
-    match &result.verdict {
-        Verdict::Match(spec) => {
-            let spec = text(spec.text(&result.target_btf.btf));
+pub(super) fn verdict_text(planned: &PlannedReloc<'_>, checked: &CheckedCandidate<'_>) -> String {
+    match &checked.result {
+        CandidateResult::Match(spec) => {
+            let spec = text(spec.text(&checked.target_btf.btf));
             match spec.rsplit_once(" (") {
                 Some((_, offsets)) => format!("match {}", offsets.trim_end_matches(')')),
                 None => "match".into(),
             }
         }
-        Verdict::Mismatch(mismatch) => {
+        CandidateResult::Mismatch(mismatch) => {
             // A mismatch comes from an accessor of the local spec and from types of this BTF.
-            let reason = mismatch_reason(planned, result, *mismatch);
+            let reason = mismatch_reason(planned, checked, *mismatch);
             reason.unwrap_or_else(|| BrokenInvariant::Accessor.to_string())
         }
-        Verdict::Error(error) => error.to_string(),
-        Verdict::Eliminated { by_record } => eliminated_text(planned, *by_record),
+        CandidateResult::Error(error) => error.to_string(),
+        CandidateResult::Eliminated { by_record } => eliminated_text(planned, *by_record),
     }
 }
 
 fn mismatch_reason(
     planned: &PlannedReloc<'_>,
-    result: &CandidateResult<'_>,
+    checked: &CheckedCandidate<'_>,
     mismatch: Mismatch,
 ) -> Option<String> {
-    let btf = &*result.target_btf.btf;
+    let btf = &*checked.target_btf.btf;
     let accessor = |step: usize| planned.local_spec()?.accessors.get(step);
     let name = |step: usize| Some(accessor(step)?.name(planned.btf())?.shortened());
     Some(match mismatch {
-        Mismatch::NoMember { step, ty } if ty == result.candidate.id => {
+        Mismatch::NoMember { step, ty } if ty == checked.candidate.id => {
             text(format_args!("no member `{}`", name(step)?))
         }
         Mismatch::NoMember { step, ty } => {

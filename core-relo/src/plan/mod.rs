@@ -26,7 +26,7 @@ pub use error::{InsnError, PlanError, RelocError};
 pub use objects::Objects;
 pub use options::Options;
 pub use patched::PatchedCode;
-pub use planned::{CandidateResult, PlannedReloc, Verdict};
+pub use planned::{CandidateResult, CheckedCandidate, PlannedReloc};
 pub use summary::Summary;
 
 #[cfg(test)]

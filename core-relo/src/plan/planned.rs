@@ -28,22 +28,22 @@ pub struct PlannedReloc<'p> {
     entry: &'p PlanEntry,
 }
 
-/// A candidate of a record with its verdict.
+/// A candidate of a record, with the result of its comparison.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct CandidateResult<'p> {
+pub struct CheckedCandidate<'p> {
     /// The candidate.
     pub candidate: Candidate,
     /// The BTF that contains the candidate.
     pub target_btf: &'p TargetBtf<'p>,
-    /// The verdict.
-    pub verdict: Verdict,
+    /// The result.
+    pub result: CandidateResult,
 }
 
-/// The verdict on a candidate.
+/// The result of the comparison of a record with a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum CandidateResult {
     /// The candidate matches; the spec is the access in the candidate.
     Match(Spec),
     /// The candidate does not match.
@@ -163,9 +163,9 @@ impl<'p> PlannedReloc<'p> {
     /// Returns the access in the first candidate that matches, and the BTF that contains the candidate.
     pub fn target_spec(&self) -> Option<(&'p TargetBtf<'p>, Spec)> {
         let mut steps = StepBudget::new(limits::RECORD_STEPS);
-        let result = self.match_again(self.entry.matched_candidate?, &mut steps)?;
-        match result.verdict {
-            Verdict::Match(spec) => Some((result.target_btf, spec)),
+        let checked = self.match_again(self.entry.matched_candidate?, &mut steps)?;
+        match checked.result {
+            CandidateResult::Match(spec) => Some((checked.target_btf, spec)),
             _ => None,
         }
     }
@@ -191,7 +191,7 @@ impl<'p> PlannedReloc<'p> {
     /// Returns every candidate of the root type with its verdict, in order.
     ///
     /// The call matches the candidates again, because a plan stores only the first candidate that matches.
-    pub fn candidate_results(&self) -> impl Iterator<Item = CandidateResult<'p>> {
+    pub fn candidate_results(&self) -> impl Iterator<Item = CheckedCandidate<'p>> {
         let this = *self;
         let steps = || StepBudget::new(limits::RECORD_STEPS);
         this.candidates().filter_map(move |candidate| this.candidate_result(candidate, &mut steps()))
@@ -213,11 +213,15 @@ impl<'p> PlannedReloc<'p> {
         &self,
         (candidate, eliminated_by): (Candidate, Option<usize>),
         steps: &mut StepBudget,
-    ) -> Option<CandidateResult<'p>> {
+    ) -> Option<CheckedCandidate<'p>> {
         match eliminated_by.filter(|by_record| *by_record < self.record_index) {
             Some(by_record) => {
                 let target_btf = self.target().btf(candidate.btf_index)?;
-                Some(CandidateResult { candidate, target_btf, verdict: Verdict::Eliminated { by_record } })
+                Some(CheckedCandidate {
+                    candidate,
+                    target_btf,
+                    result: CandidateResult::Eliminated { by_record },
+                })
             }
             None => self.match_again(candidate, steps),
         }
@@ -232,20 +236,20 @@ impl<'p> PlannedReloc<'p> {
         });
         let mut eliminated = eliminated.take(limits::LISTED_CANDIDATES);
         eliminated.find(|(candidate, _)| {
-            let result = self.match_again(*candidate, &mut steps);
-            result.is_some_and(|result| matches!(result.verdict, Verdict::Match(_)))
+            let checked = self.match_again(*candidate, &mut steps);
+            checked.is_some_and(|checked| matches!(checked.result, CandidateResult::Match(_)))
         })
     }
 
-    fn match_again(&self, candidate: Candidate, steps: &mut StepBudget) -> Option<CandidateResult<'p>> {
+    fn match_again(&self, candidate: Candidate, steps: &mut StepBudget) -> Option<CheckedCandidate<'p>> {
         let target_btf = self.target().btf(candidate.btf_index)?;
         let spec = self.local_spec()?;
-        let verdict = match match_candidate(self.btf(), spec, &target_btf.btf, candidate.id, steps) {
-            Ok(MatchOutcome::Match(spec)) => Verdict::Match(spec),
-            Ok(MatchOutcome::Mismatch(mismatch)) => Verdict::Mismatch(mismatch),
-            Err(error) => Verdict::Error(error),
+        let result = match match_candidate(self.btf(), spec, &target_btf.btf, candidate.id, steps) {
+            Ok(MatchOutcome::Match(spec)) => CandidateResult::Match(spec),
+            Ok(MatchOutcome::Mismatch(mismatch)) => CandidateResult::Mismatch(mismatch),
+            Err(error) => CandidateResult::Error(error),
         };
-        Some(CandidateResult { candidate, target_btf, verdict })
+        Some(CheckedCandidate { candidate, target_btf, result })
     }
 }
 

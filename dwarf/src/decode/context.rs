@@ -3,7 +3,7 @@
 use super::attributes::Attributes;
 use crate::{
     elf::Slice,
-    error::{EncodeError, Place},
+    error::{DwarfOffset, EncodeError},
     parse_error::DwarfProblem,
     units::{Unit, Units},
 };
@@ -92,7 +92,7 @@ fn offset(value: Option<AttributeValue<Slice<'_>>>) -> Option<usize> {
 /// The contexts of the units whose entries other units use.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts<'s> {
-    contexts: HashMap<Place, Arc<UnitContext<'s>>>,
+    contexts: HashMap<DwarfOffset, Arc<UnitContext<'s>>>,
 }
 
 impl<'s> Contexts<'s> {

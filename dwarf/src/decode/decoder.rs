@@ -6,7 +6,7 @@ use super::{
     entry::{Entries, Entry, Shape},
 };
 use crate::{
-    error::{EntryProblem, Place},
+    error::{DwarfOffset, EntryProblem},
     names::{NameId, Names},
     parse_error::ParserResult as _,
     units::Units,
@@ -57,8 +57,8 @@ impl<'s> UnitDecoder<'_, 's> {
         &mut self,
         offset: UnitOffset,
         name: NameId,
-        target: Option<Place>,
-        annotation: Option<Place>,
+        target: Option<DwarfOffset>,
+        annotation: Option<DwarfOffset>,
         shape: Shape,
     ) -> Result<u32, EntryProblem> {
         let unit = self.context.unit.start;

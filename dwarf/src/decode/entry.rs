@@ -1,7 +1,7 @@
 //! Decoded entries.
 
 use crate::{
-    error::{EntryProblem, Place},
+    error::{DwarfOffset, EntryProblem},
     limits,
     names::NameId,
 };
@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 pub(crate) struct Entries {
     pub(crate) list: Vec<Entry>,
     /// The index of the entry at a place.
-    pub(crate) by_place: HashMap<Place, u32>,
+    pub(crate) by_place: HashMap<DwarfOffset, u32>,
     /// Declaration tags, whose declarations are entries of the list.
     pub(crate) decl_tags: Vec<DeclTag>,
     /// The number of entries and of parts of them.
@@ -47,13 +47,13 @@ impl Entries {
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// The start of the entry's unit.
-    pub(crate) unit: Place,
-    pub(crate) place: Place,
+    pub(crate) unit: DwarfOffset,
+    pub(crate) place: DwarfOffset,
     pub(crate) name: NameId,
     /// The type to which the entry refers; `None` for `void`.
-    pub(crate) target: Option<Place>,
+    pub(crate) target: Option<DwarfOffset>,
     /// The first annotation of GCC (`DW_AT_GNU_annotation`).
-    pub(crate) annotation: Option<Place>,
+    pub(crate) annotation: Option<DwarfOffset>,
     pub(crate) shape: Shape,
 }
 
@@ -95,7 +95,7 @@ pub(crate) type Tags = Vec<NameId>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) name: NameId,
-    pub(crate) target: Option<Place>,
+    pub(crate) target: Option<DwarfOffset>,
     /// The offset in bytes (`DW_AT_data_member_location`).
     pub(crate) offset: u64,
     /// The width in bits of a bitfield (`DW_AT_bit_size`).
@@ -125,7 +125,7 @@ pub(crate) struct Dimension(pub(crate) u64);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Param {
     pub(crate) name: NameId,
-    pub(crate) target: Option<Place>,
+    pub(crate) target: Option<DwarfOffset>,
 }
 
 /// A declaration tag.
@@ -144,5 +144,5 @@ pub(crate) enum DeclTagValue {
     /// The text of an annotation of clang.
     Name(NameId),
     /// The first annotation of GCC.
-    Annotation(Place),
+    Annotation(DwarfOffset),
 }

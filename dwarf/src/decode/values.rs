@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     elf::Slice,
-    error::{EntryProblem, Place},
+    error::{DwarfOffset, EntryProblem},
     limits,
     names::{NameId, StringSection},
     parse_error::{AttributeName, ParserResult as _, TagName},
@@ -19,15 +19,15 @@ impl<'s> UnitDecoder<'_, 's> {
         &self,
         value: Option<AttributeValue<Slice<'s>>>,
         attribute: DwAt,
-    ) -> Result<Option<Place>, EntryProblem> {
+    ) -> Result<Option<DwarfOffset>, EntryProblem> {
         let Some(value) = value else { return Ok(None) };
         let place = match value {
             AttributeValue::UnitRef(offset) => {
                 self.context.unit.place(offset).ok_or(gimli::Error::UnsupportedOffset).parsed()?
             }
-            AttributeValue::DebugInfoRef(offset) => {
-                Place::info(u64::try_from(offset.0).ok().ok_or(gimli::Error::UnsupportedOffset).parsed()?)
-            }
+            AttributeValue::DebugInfoRef(offset) => DwarfOffset::info(
+                u64::try_from(offset.0).ok().ok_or(gimli::Error::UnsupportedOffset).parsed()?,
+            ),
             AttributeValue::DebugTypesRef(signature) => self.units.signature(signature.0)?,
             AttributeValue::DebugInfoRefSup(_) => return Err(EntryProblem::Supplementary),
             _ => return Err(form(attribute)),

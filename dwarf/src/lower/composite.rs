@@ -3,7 +3,7 @@
 use super::{Lowering, scalar};
 use crate::{
     decode::{Member, Shape},
-    error::{EntryProblem, Place},
+    error::{DwarfOffset, EntryProblem},
     graph::info,
     limits,
     names::NameId,
@@ -73,7 +73,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the size of a scalar type in bytes, through typedefs and modifiers.
-    fn size(&self, mut place: Option<Place>) -> Option<u64> {
+    fn size(&self, mut place: Option<DwarfOffset>) -> Option<u64> {
         for _ in 0..limits::SIZE_HOPS {
             let index = self.entries.by_place.get(&place?)?;
             let entry = self.entries.list.get(usize::try_from(*index).ok()?)?;

@@ -7,7 +7,7 @@ mod scalar;
 
 use crate::{
     decode::{Entries, Entry, Param, Shape},
-    error::{EncodeError, EntryProblem, Place},
+    error::{DwarfOffset, EncodeError, EntryProblem},
     graph::{Records, TypeRef, info},
     limits,
     names::{NameId, Names},
@@ -29,7 +29,7 @@ const VAR_GLOBAL: u32 = 1;
 pub(crate) struct Lowered {
     pub(crate) records: Records,
     /// For each record, the unit and place of its entry.
-    pub(crate) places: Vec<(Place, Place)>,
+    pub(crate) places: Vec<(DwarfOffset, DwarfOffset)>,
     /// The addresses of the VAR records, in their order.
     pub(crate) addresses: Vec<u64>,
 }
@@ -63,7 +63,8 @@ pub(crate) fn lower(
     };
     let mut lowering = Lowering { entries, references, array_index, endian, out };
     if let ArrayIndex::Own(name) = index {
-        let place = entries.list.first().map_or((Place::info(0), Place::info(0)), |e| (e.unit, e.place));
+        let place =
+            entries.list.first().map_or((DwarfOffset::info(0), DwarfOffset::info(0)), |e| (e.unit, e.place));
         let words = [name.0, info(Kind::Int, 0, false), 4, 32];
         lowering.out.records.add(words).ok_or(EncodeError::TooManyTypes)?;
         lowering.out.places.push(place);
@@ -214,7 +215,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the reference to the type at a place; `void` for no place.
-    fn resolve(&self, place: Option<Place>) -> Result<TypeRef, EntryProblem> {
+    fn resolve(&self, place: Option<DwarfOffset>) -> Result<TypeRef, EntryProblem> {
         let Some(target) = place else { return Ok(0) };
         match self.references.get(target) {
             Some(Resolved::Type(reference)) => Ok(reference),

@@ -3,7 +3,7 @@
 use super::entry_error;
 use crate::{
     decode::{DeclTag, Entries, Entry, Param, Shape},
-    error::{EncodeError, EntryProblem, Place},
+    error::{DwarfOffset, EncodeError, EntryProblem},
     graph::TypeRef,
     limits,
 };
@@ -59,7 +59,7 @@ impl<'a> References<'a> {
     }
 
     /// Returns the type at a place.
-    pub(super) fn get(&self, place: Place) -> Option<Resolved> {
+    pub(super) fn get(&self, place: DwarfOffset) -> Option<Resolved> {
         self.resolved.get(self.index(place)?).copied()
     }
 
@@ -75,7 +75,7 @@ impl<'a> References<'a> {
     }
 
     /// Returns the annotations of GCC from a place on, in order.
-    pub(super) fn annotations(&self, first: Option<Place>) -> Result<Vec<&'a Entry>, EntryProblem> {
+    pub(super) fn annotations(&self, first: Option<DwarfOffset>) -> Result<Vec<&'a Entry>, EntryProblem> {
         let mut chain = Vec::new();
         let mut next = first;
         while let Some(place) = next {
@@ -101,7 +101,7 @@ impl<'a> References<'a> {
         u32::try_from(count).ok().ok_or(EntryProblem::Annotations)
     }
 
-    fn index(&self, place: Place) -> Option<usize> {
+    fn index(&self, place: DwarfOffset) -> Option<usize> {
         usize::try_from(*self.entries.by_place.get(&place)?).ok()
     }
 
@@ -167,8 +167,12 @@ fn has_names(params: &[Param]) -> bool {
 }
 
 /// Calls `visit` with the places in other units to which an entry refers.
-pub(crate) fn foreign_references(entry: &Entry, is_foreign: impl Fn(Place) -> bool, found: &mut Vec<Place>) {
-    let mut visit = |place: Option<Place>| found.extend(place.filter(|place| is_foreign(*place)));
+pub(crate) fn foreign_references(
+    entry: &Entry,
+    is_foreign: impl Fn(DwarfOffset) -> bool,
+    found: &mut Vec<DwarfOffset>,
+) {
+    let mut visit = |place: Option<DwarfOffset>| found.extend(place.filter(|place| is_foreign(*place)));
     visit(entry.target);
     visit(entry.annotation);
     match &entry.shape {

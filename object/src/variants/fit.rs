@@ -1,11 +1,11 @@
 //! A variant table that fits an object.
 
 use super::{
+    entry_lines::EntryName,
     error::VariantError,
     initial_contents::collect_initial_programs,
     object_variants::{ObjectVariants, VariantGlobal},
     part::{Part, PartKind},
-    place::EntryName,
     table::{Indicator, KernelConstant, VariantGroup, VariantTable},
 };
 use crate::{
@@ -35,7 +35,7 @@ impl VariantTable {
             let entry = || format!("group `{}`", group.name);
             for program in group.alternatives.iter().flat_map(|alternative| &alternative.0) {
                 let checked = names.check(&entry, PartKind::Program, program);
-                checked.map_err(|e| self.places.locate(&EntryName::Group(group.name.clone()), e))?;
+                checked.map_err(|e| self.lines.locate(&EntryName::Group(group.name.clone()), e))?;
             }
         }
         let (maps_of, data_maps_of) = collect_maps(object, &linker);
@@ -57,7 +57,7 @@ impl VariantTable {
         let mut optional_constants = HashSet::new();
         for part in self.optional_parts() {
             let resolved = names.resolve(&|| "optional".to_owned(), part, &OPTIONAL_KINDS);
-            match resolved.map_err(|e| self.places.locate(&EntryName::Optional(part.clone()), e))? {
+            match resolved.map_err(|e| self.lines.locate(&EntryName::Optional(part.clone()), e))? {
                 (PartKind::Map, name) => drop(fit.optional_maps.insert(name)),
                 (PartKind::Group, name) => fit.make_group_optional(fit.group_index(&name)),
                 // An optional alternative makes its group optional.
@@ -68,7 +68,7 @@ impl VariantTable {
                 (PartKind::Constant, name) => drop(optional_constants.insert(name)),
             }
         }
-        let locate = |global: &str, e| self.places.locate(&EntryName::Global(global.to_owned()), e);
+        let locate = |global: &str, e| self.lines.locate(&EntryName::Global(global.to_owned()), e);
         for Indicator { global: name, part } in self.indicators() {
             let global = VariantGlobal::find(object, &values, name).map_err(|e| locate(name, e))?;
             let entry = || format!("global `{name}`");

@@ -1,10 +1,10 @@
 //! The contents of maps that follow the choice of alternatives.
 
 use super::{
+    entry_lines::EntryName,
     error::VariantError,
     initial_program::{InitialProgram, MapPosition},
     object_variants::ObjectVariants,
-    place::EntryName,
     selection::Selection,
 };
 use crate::{
@@ -68,7 +68,7 @@ impl InitialProgram {
                     group: text(group.name.as_bytes()),
                     other: text(other.to_string().as_bytes()),
                 };
-                Err(variants.table().places.locate(&EntryName::Group(group.name.clone()), error))
+                Err(variants.table().lines.locate(&EntryName::Group(group.name.clone()), error))
             }
         }
     }

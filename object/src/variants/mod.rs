@@ -20,6 +20,7 @@
 //! | `named_types` | the types and enumerators that a set of values names |
 
 mod apply;
+mod entry_lines;
 mod error;
 mod fit;
 mod initial_contents;
@@ -29,7 +30,6 @@ mod named_types;
 mod object_variants;
 mod part;
 mod path;
-mod place;
 mod selection;
 mod table;
 mod tags;

@@ -1,11 +1,11 @@
 //! A variant table that fits an object, and the constants that a load sets.
 
 use super::{
+    entry_lines::EntryName,
     error::{KernelValueError, VariantError},
     initial_program::InitialProgram,
     kernel_value::KernelValue,
     part::Part,
-    place::EntryName,
     table::VariantTable,
 };
 use crate::{
@@ -147,7 +147,7 @@ impl ObjectVariants {
                     let name = &global.global.name;
                     let cause = value.add_similar_names(kernel, cause);
                     let error = VariantError::Value { global: text(name.as_bytes()), cause };
-                    Err(self.table.places.locate(&EntryName::Global(name.clone()), error))
+                    Err(self.table.lines.locate(&EntryName::Global(name.clone()), error))
                 }
                 found => Ok(found),
             }

@@ -1,10 +1,10 @@
 //! The table of an object's variants.
 
 use super::{
+    entry_lines::{EntryLines, EntryName},
     error::VariantError,
     kernel_value::KernelValue,
     part::{Part, PartKind},
-    place::{EntryName, EntryPlaces},
 };
 use crate::{elf::text, limits};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ pub struct VariantTable {
     indicators: Vec<Indicator>,
     constants: Vec<KernelConstant>,
     names: Names,
-    pub(super) places: EntryPlaces,
+    pub(super) lines: EntryLines,
 }
 
 /// Tables are equal if their entries are, wherever they were written.
@@ -177,29 +177,29 @@ impl VariantTable {
     /// Names the table for errors, such as by its file. Errors of entries from a [text](Self::parse) begin with the name and the line.
     #[must_use]
     pub fn named(mut self, source: &str) -> Self {
-        self.places.set_source(&text(source.as_bytes()));
+        self.lines.set_source(&text(source.as_bytes()));
         self
     }
 
     /// Adds the entries of another table, such as those of a file to those of the object's declaration tags.
     pub fn merge(mut self, other: Self) -> Result<Self, VariantError> {
-        let places = &other.places;
+        let lines = &other.lines;
         for group in other.groups {
             let entry = EntryName::Group(group.name.clone());
-            self.add_group(group).map_err(|cause| places.locate(&entry, cause))?;
+            self.add_group(group).map_err(|cause| lines.locate(&entry, cause))?;
         }
         for part in other.optional {
             let _is_new = self.add_optional(part);
         }
         for Indicator { global, part } in other.indicators {
             let added = self.add_indicator(&global, part);
-            added.map_err(|cause| places.locate(&EntryName::Global(global), cause))?;
+            added.map_err(|cause| lines.locate(&EntryName::Global(global), cause))?;
         }
         for KernelConstant { global, value } in other.constants {
             let added = self.add_constant(&global, value);
-            added.map_err(|cause| places.locate(&EntryName::Global(global), cause))?;
+            added.map_err(|cause| lines.locate(&EntryName::Global(global), cause))?;
         }
-        self.places.extend(other.places);
+        self.lines.extend(other.lines);
         Ok(self)
     }
 }

@@ -14,9 +14,9 @@
 //! ```
 
 use super::{
+    entry_lines::EntryName,
     error::VariantError,
     part::Part,
-    place::EntryName,
     table::{Alternative, VariantGroup, VariantTable},
     tags::kernel_value,
 };
@@ -78,7 +78,7 @@ impl Line<'_> {
             }
         };
         added.map_err(|cause| self.entry_error(cause))?;
-        table.places.insert(entry, self.number);
+        table.lines.insert(entry, self.number);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     KernelVersion,
+    age::KernelAge,
     answer::{Answer, Evidence, EvidenceSource},
     changes::RELEASES,
     conditional::ALWAYS_COMPILED,
@@ -10,7 +11,6 @@ use super::{
     kernel_number::KernelNumber,
     kernel_types::{KernelTypes, VmlinuxNames},
     mark::{Change, Mark, MarkPresence},
-    place::Place,
     query::{CONTEXTS, ENUMS, NameQuery},
     symbol::KernelSymbol,
 };
@@ -46,8 +46,8 @@ pub struct KernelFacts<'k> {
     pub(super) contexts: Option<Type<'k>>,
     /// The answers to [`instruction_set`](Self::instruction_set), by feature.
     pub(super) instruction_sets: OnceLock<Vec<Answer>>,
-    /// The place among the observed kernels.
-    pub(super) place: OnceLock<Place>,
+    /// The age among the observed kernels.
+    pub(super) age: OnceLock<KernelAge>,
     /// Whether the kernel hides the addresses of its symbols.
     pub(super) hides_addresses: OnceLock<bool>,
     /// The newest release of which the kernel's BTF has a mark.
@@ -89,7 +89,7 @@ impl<'k> KernelFacts<'k> {
             link_types,
             contexts,
             instruction_sets: OnceLock::new(),
-            place: OnceLock::new(),
+            age: OnceLock::new(),
             hides_addresses: OnceLock::new(),
             marked_release: OnceLock::new(),
             kconfig: OnceLock::new(),

@@ -29,6 +29,7 @@
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
 //! fall back on the version, and only if the BTF lacks the verifier's types.
 
+mod age;
 mod answer;
 mod attachments;
 mod btf_rules;
@@ -65,7 +66,6 @@ mod mark;
 mod names;
 mod observed;
 mod observed_kernels;
-mod place;
 mod program_features;
 mod query;
 mod report;

@@ -2,11 +2,11 @@
 
 use super::{
     KernelVersion,
+    age::KernelAge,
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
     mark::{Mark, MarkPresence},
     observed_kernels::{OBSERVED_KERNELS, ObservedKernel},
-    place::Place,
 };
 use core::cmp::Ordering;
 
@@ -62,16 +62,16 @@ impl Observations {
         self.kernels.get(kernel..)?.iter().find_map(|permits| *permits)
     }
 
-    /// Returns what a kernel at a place does. `None` if the observations do not tell.
+    /// Returns what a kernel of an age does. `None` if the observations do not tell.
     ///
     /// A kernel may have parts that the observed kernel of its age lacks. Then its neighbours tell.
-    fn permits(self, place: Place) -> Option<bool> {
-        let (before, after) = match place {
-            Place::At(kernel) => match self.kernels.get(kernel).copied().flatten() {
+    fn permits(self, age: KernelAge) -> Option<bool> {
+        let (before, after) = match age {
+            KernelAge::At(kernel) => match self.kernels.get(kernel).copied().flatten() {
                 None => (self.last_of(kernel), self.first_from(kernel)),
                 known => (known, known),
             },
-            Place::After(kernel) => {
+            KernelAge::After(kernel) => {
                 let next = kernel.checked_add(1)?;
                 let before = self.last_of(next);
                 if next == OBSERVED_KERNELS.len() {
@@ -80,13 +80,13 @@ impl Observations {
                 }
                 (before, self.first_from(next))
             }
-            Place::BeforeLate(kernel) | Place::AtLate(kernel) => {
+            KernelAge::BeforeLate(kernel) | KernelAge::AtLate(kernel) => {
                 let next = kernel.checked_add(1)?;
-                let is_late = matches!(place, Place::AtLate(_));
+                let is_late = matches!(age, KernelAge::AtLate(_));
                 let before = self.late.filter(|_| is_late).or(self.last_of(next));
                 (before, self.late.or(self.first_from(next)))
             }
-            Place::Unknown => return self.is_same(),
+            KernelAge::Unknown => return self.is_same(),
         };
         match (before, after) {
             (Some(before), Some(after)) => (before == after).then_some(after),
@@ -107,69 +107,67 @@ impl KernelFacts<'_> {
         if observations.known().next().is_none() {
             return exists;
         }
-        let place = *self.place.get_or_init(|| self.place_among_observed());
-        match observations.permits(place) {
+        let age = *self.age.get_or_init(|| self.age_among_observed());
+        match observations.permits(age) {
             Some(true) => exists,
             Some(false) => Answer::Absent(Evidence {
                 source: EvidenceSource::Version,
-                text: match place {
-                    Place::At(kernel) => format!("kernels like {} do not {what}", Release(kernel)),
+                text: match age {
+                    KernelAge::At(kernel) => format!("kernels like {} do not {what}", Release(kernel)),
                     _ => format!("kernels like this one do not {what}"),
                 },
             }),
-            None => {
-                Answer::Unknown(format!("only some kernels {what}, and this one is {}", PlaceText(place)))
-            }
+            None => Answer::Unknown(format!("only some kernels {what}, and this one is {}", AgeText(age))),
         }
     }
 
-    /// Returns the place of the kernel among the observed ones.
-    fn place_among_observed(&self) -> Place {
-        let place = self.place_by_marks();
+    /// Returns the age of the kernel among the observed ones.
+    fn age_among_observed(&self) -> KernelAge {
+        let age = self.age_by_marks();
         let version = self.inputs.version.map(|version| KernelVersion::release(version.major, version.minor));
-        let Place::After(kernel) = place else { return place };
-        let (Some(version), Some(before)) = (version, OBSERVED_KERNELS.get(kernel)) else { return place };
+        let KernelAge::After(kernel) = age else { return age };
+        let (Some(version), Some(before)) = (version, OBSERVED_KERNELS.get(kernel)) else { return age };
         let is_before_newest = kernel.checked_add(2) == Some(OBSERVED_KERNELS.len());
         // An older version with newer BTF is that of a distribution, which takes changes from any later release.
         if !is_before_newest || version <= before.release {
-            return place;
+            return age;
         }
         match version.cmp(&LATE_RELEASE) {
-            Ordering::Less => Place::BeforeLate(kernel),
-            Ordering::Equal => Place::AtLate(kernel),
-            Ordering::Greater => place,
+            Ordering::Less => KernelAge::BeforeLate(kernel),
+            Ordering::Equal => KernelAge::AtLate(kernel),
+            Ordering::Greater => age,
         }
     }
 
-    /// Returns the place of the kernel by its BTF, and where BTF does not tell, by its version.
-    fn place_by_marks(&self) -> Place {
+    /// Returns the age of the kernel by its BTF, and where BTF does not tell, by its version.
+    fn age_by_marks(&self) -> KernelAge {
         let finds = |marks: &[Mark]| marks.iter().any(|mark| self.find_mark(*mark) == MarkPresence::Found);
         let is_since = |kernel: &ObservedKernel| finds(kernel.since) || finds(&[kernel.later]);
         let newest = OBSERVED_KERNELS.iter().rposition(is_since);
         let version = self.inputs.version.map(|version| KernelVersion::release(version.major, version.minor));
         let reached = version.and_then(|version| OBSERVED_KERNELS.iter().rposition(|k| k.release <= version));
         let by_version = |at: usize| match OBSERVED_KERNELS.get(at) {
-            Some(kernel) if version > Some(kernel.release) => Place::After(at),
-            _ => Place::At(at),
+            Some(kernel) if version > Some(kernel.release) => KernelAge::After(at),
+            _ => KernelAge::At(at),
         };
         let Some(at) = newest else {
             let is_older = OBSERVED_KERNELS.first().is_some_and(|oldest| {
                 oldest.since.iter().any(|mark| self.find_mark(*mark) == MarkPresence::Missing)
             });
             return match (is_older, version, reached) {
-                (true, ..) | (false, Some(_), None) => Place::At(0),
+                (true, ..) | (false, Some(_), None) => KernelAge::At(0),
                 (false, _, Some(reached)) => by_version(reached),
-                (false, None, None) => Place::Unknown,
+                (false, None, None) => KernelAge::Unknown,
             };
         };
-        let Some(kernel) = OBSERVED_KERNELS.get(at) else { return Place::Unknown };
+        let Some(kernel) = OBSERVED_KERNELS.get(at) else { return KernelAge::Unknown };
         match self.find_mark(kernel.later) {
             MarkPresence::Found => match reached.filter(|reached| *reached > at) {
                 Some(reached) => by_version(reached),
-                None => Place::After(at),
+                None => KernelAge::After(at),
             },
-            MarkPresence::Missing => Place::At(at),
-            MarkPresence::NotDecided => Place::Unknown,
+            MarkPresence::Missing => KernelAge::At(at),
+            MarkPresence::NotDecided => KernelAge::Unknown,
         }
     }
 }
@@ -183,20 +181,20 @@ impl core::fmt::Display for Release {
     }
 }
 
-/// A place as text: "between 6.1 and 6.12".
-struct PlaceText(Place);
+/// An age as text: "between 6.1 and 6.12".
+struct AgeText(KernelAge);
 
-impl core::fmt::Display for PlaceText {
+impl core::fmt::Display for AgeText {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.0 {
-            Place::At(kernel) => write!(f, "like {}", Release(kernel)),
-            Place::After(kernel) | Place::BeforeLate(kernel) | Place::AtLate(kernel) => {
+            KernelAge::At(kernel) => write!(f, "like {}", Release(kernel)),
+            KernelAge::After(kernel) | KernelAge::BeforeLate(kernel) | KernelAge::AtLate(kernel) => {
                 match kernel.checked_add(1).filter(|next| *next < OBSERVED_KERNELS.len()) {
                     Some(next) => write!(f, "between {} and {}", Release(kernel), Release(next)),
                     None => write!(f, "newer than {}", Release(kernel)),
                 }
             }
-            Place::Unknown => f.write_str("of unknown age"),
+            KernelAge::Unknown => f.write_str("of unknown age"),
         }
     }
 }
@@ -232,24 +230,24 @@ pub(super) mod tests {
 
     #[test]
     fn a_kernel_does_what_its_neighbours_do() {
-        let permits = |kernels, place| Observations { kernels, late: None }.permits(place);
-        assert_eq!(permits([NONE, YES, NO, NO], Place::At(1)), YES);
-        assert_eq!(permits([NONE, YES, NO, NO], Place::At(3)), NO, "a later no counts");
-        assert_eq!(permits([NONE, YES, NO, NO], Place::After(1)), NONE);
-        assert_eq!(permits([NONE, YES, NO, NO], Place::After(2)), NO);
-        assert_eq!(permits([NONE, NONE, YES, YES], Place::At(0)), YES, "a backport");
-        assert_eq!(permits([NONE, NONE, YES, YES], Place::At(1)), YES);
-        assert_eq!(permits([NONE, NO, NO, YES], Place::After(2)), NONE);
-        assert_eq!(permits([NO, NO, NO, NO], Place::After(3)), NONE, "a newer kernel may permit more");
-        assert_eq!(permits([NO, NO, NO, YES], Place::After(3)), YES);
-        assert_eq!(permits([NO, NO, NO, NO], Place::Unknown), NO);
-        assert_eq!(permits([NO, YES, YES, YES], Place::Unknown), NONE);
+        let permits = |kernels, age| Observations { kernels, late: None }.permits(age);
+        assert_eq!(permits([NONE, YES, NO, NO], KernelAge::At(1)), YES);
+        assert_eq!(permits([NONE, YES, NO, NO], KernelAge::At(3)), NO, "a later no counts");
+        assert_eq!(permits([NONE, YES, NO, NO], KernelAge::After(1)), NONE);
+        assert_eq!(permits([NONE, YES, NO, NO], KernelAge::After(2)), NO);
+        assert_eq!(permits([NONE, NONE, YES, YES], KernelAge::At(0)), YES, "a backport");
+        assert_eq!(permits([NONE, NONE, YES, YES], KernelAge::At(1)), YES);
+        assert_eq!(permits([NONE, NO, NO, YES], KernelAge::After(2)), NONE);
+        assert_eq!(permits([NO, NO, NO, NO], KernelAge::After(3)), NONE, "a newer kernel may permit more");
+        assert_eq!(permits([NO, NO, NO, YES], KernelAge::After(3)), YES);
+        assert_eq!(permits([NO, NO, NO, NO], KernelAge::Unknown), NO);
+        assert_eq!(permits([NO, YES, YES, YES], KernelAge::Unknown), NONE);
         let late = |late| Observations { kernels: [NO, NO, NO, YES], late };
-        assert_eq!(late(NO).permits(Place::BeforeLate(2)), NO);
-        assert_eq!(late(YES).permits(Place::BeforeLate(2)), NONE);
-        assert_eq!(late(YES).permits(Place::AtLate(2)), YES);
-        assert_eq!(late(NONE).permits(Place::BeforeLate(2)), NONE, "not observed");
-        assert_eq!(late(NONE).permits(Place::AtLate(2)), NONE, "not observed");
-        assert_eq!(late(NO).permits(Place::After(2)), NONE);
+        assert_eq!(late(NO).permits(KernelAge::BeforeLate(2)), NO);
+        assert_eq!(late(YES).permits(KernelAge::BeforeLate(2)), NONE);
+        assert_eq!(late(YES).permits(KernelAge::AtLate(2)), YES);
+        assert_eq!(late(NONE).permits(KernelAge::BeforeLate(2)), NONE, "not observed");
+        assert_eq!(late(NONE).permits(KernelAge::AtLate(2)), NONE, "not observed");
+        assert_eq!(late(NO).permits(KernelAge::After(2)), NONE);
     }
 }

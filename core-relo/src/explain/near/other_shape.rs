@@ -8,7 +8,7 @@ use crate::{
     Name, TypeId,
     btf::{Btf, Kind, Member, Type},
     explain::similar::{BareName, NamePattern},
-    plan::{CandidateResult, PlannedReloc, Verdict},
+    plan::{CandidateResult, CheckedCandidate, PlannedReloc},
     resolve::{Mismatch, OutOfSteps, StepBudget},
 };
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ enum Part<'o> {
 /// Returns the alternatives to an access with several parts, the most similar first. Returns none for an access to a member alone.
 pub(in crate::explain) fn find_other_shapes<'p>(
     planned: &PlannedReloc<'p>,
-    results: &[CandidateResult<'p>],
+    results: &[CheckedCandidate<'p>],
     steps: &mut StepBudget,
 ) -> Result<Vec<AlternativeMember>, OutOfSteps> {
     let Some(spec) = planned.local_spec() else { return Ok(Vec::new()) };
@@ -37,17 +37,17 @@ pub(in crate::explain) fn find_other_shapes<'p>(
         None => Part::Element(accessor.index),
     };
     let parts: Vec<_> = spec.accessors.iter().skip(1).map(part).collect();
-    let failed = results.iter().find_map(|result| match result.verdict {
-        Verdict::Mismatch(mismatch) => Some((result, failed_step(mismatch)?)),
+    let failed = results.iter().find_map(|checked| match checked.result {
+        CandidateResult::Mismatch(mismatch) => Some((checked, failed_step(mismatch)?)),
         _ => None,
     });
-    let Some((result, step)) = failed.filter(|_| parts.len() > 1) else { return Ok(Vec::new()) };
+    let Some((checked, step)) = failed.filter(|_| parts.len() > 1) else { return Ok(Vec::new()) };
     // The first accessor is the index of the root.
     let mut members = parts.iter().take(step).enumerate().filter(|(_, part)| matches!(part, Part::Member(_)));
     let Some((first, _)) = members.next_back() else { return Ok(Vec::new()) };
-    let mut search = ShapeSearch { btf: &result.target_btf.btf, steps };
+    let mut search = ShapeSearch { btf: &checked.target_btf.btf, steps };
     let (before, rest) = parts.split_at(first);
-    search.find(result.candidate.id, before, rest)
+    search.find(checked.candidate.id, before, rest)
 }
 
 /// Returns the index of the accessor that the target does not have.

@@ -1,8 +1,8 @@
-//! The places of kernels among the observed ones.
+//! The ages of kernels, relative to the observed ones.
 
-/// The place of a kernel among the observed ones. Numbers are indices in [`OBSERVED_KERNELS`](super::observed_kernels::OBSERVED_KERNELS).
+/// The age of a kernel, relative to the observed ones. Numbers are indices in [`OBSERVED_KERNELS`](super::observed_kernels::OBSERVED_KERNELS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum KernelAge {
     /// Like this observed kernel. A kernel older than all counts as the oldest.
     At(usize),
     /// Newer than this observed kernel, and older than the next.

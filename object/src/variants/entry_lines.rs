@@ -17,7 +17,7 @@ pub(super) enum EntryName {
 
 /// A line of a text table.
 #[derive(Clone, Debug)]
-struct Place {
+struct TableLine {
     /// The name of the table, such as its file.
     source: Option<Text>,
     /// The line, from 1.
@@ -26,18 +26,18 @@ struct Place {
 
 /// The lines of the entries that come from text tables.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EntryPlaces(BTreeMap<EntryName, Place>);
+pub(super) struct EntryLines(BTreeMap<EntryName, TableLine>);
 
-impl EntryPlaces {
+impl EntryLines {
     /// Notes the line of an entry.
     pub(super) fn insert(&mut self, entry: EntryName, line: usize) {
-        self.0.insert(entry, Place { source: None, line });
+        self.0.insert(entry, TableLine { source: None, line });
     }
 
     /// Names the table of all entries that have no name yet.
     pub(super) fn set_source(&mut self, source: &Text) {
-        self.0.values_mut().filter(|place| place.source.is_none()).for_each(|place| {
-            place.source = Some(source.clone());
+        self.0.values_mut().filter(|line| line.source.is_none()).for_each(|line| {
+            line.source = Some(source.clone());
         });
     }
 
@@ -49,7 +49,7 @@ impl EntryPlaces {
     /// Adds the line of an entry to its error. The error of an entry that comes from no text table stays as it is.
     pub(super) fn locate(&self, entry: &EntryName, cause: VariantError) -> VariantError {
         match self.0.get(entry) {
-            Some(Place { source, line }) => {
+            Some(TableLine { source, line }) => {
                 VariantError::Entry { source_name: source.clone(), line: *line, cause: Box::new(cause) }
             }
             None => cause,
