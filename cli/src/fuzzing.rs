@@ -26,7 +26,7 @@ pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     let mut found: Vec<_> =
         selection.errors.iter().map(|error| Err(BadInput::from(error).to_string())).collect();
     for source in &selection.sources {
-        let wanted = WantedFacts { version_and_kconfig: true, symbols: true };
+        let wanted = WantedFacts { version_and_kconfig: true, symbols: true, ..WantedFacts::default() };
         let _note: Option<Note> = selection.visit_images(source, &|_| true, &mut |_, image| {
             let kernel = image.and_then(|image| image.parse_with_facts(wanted));
             let size = kernel.map(|kernel| kernel.target.vmlinux().btf.as_bytes().len());

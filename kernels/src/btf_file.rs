@@ -11,11 +11,12 @@ use crate::{
     error::{Defect, InputError},
     file::{self, InputFile},
     file_kind::{btf_endian, is_archive_name, is_elf, is_raw_or_elf, is_tar, max_bytes},
-    image_facts::{ImageFacts, WantedFacts},
+    image_facts::ImageFacts,
     limits::{Limits, MAX_SEARCHED_BYTES},
 };
 use core_relo::Data;
 use core_relo_loader::target::{self, BtfFile, ExtractError, TargetError, find_btf_in_image};
+use core_relo_verdict::kernel::WantedFacts;
 use std::{io, path::Path};
 
 /// The size of the longest known header of raw BTF, in bytes.

@@ -11,7 +11,7 @@
 //! for error in &selection.errors {
 //!     eprintln!("{error}");
 //! }
-//! let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+//! let wanted = WantedFacts { version_and_kconfig: true, ..WantedFacts::default() };
 //! selection.visit_kernels(wanted, &mut |id, kernel| {
 //!     match kernel {
 //!         Ok(kernel) => println!("{}: {:?}", kernel.name, kernel.release()),
@@ -53,9 +53,11 @@ pub use compression::{
     budget::{Exceeded, Scope},
     format::Compression,
 };
+/// The facts to find in an image, from `core_relo_verdict::kernel`.
+pub use core_relo_verdict::kernel::WantedFacts;
 pub use error::{Defect, InputError, IoFailure};
 pub use file_id::{FileId, Inode};
-pub use image_facts::{Fact, ImageFacts, WantedFacts};
+pub use image_facts::{Fact, ImageFacts};
 pub use kernel::{
     id::{InvalidKernelId, KernelId},
     image::KernelImage,

@@ -1,5 +1,6 @@
 //! Worker threads: as many as requested, or as many as the system can create.
 
+use core_relo_verdict::fleet::Workers;
 use std::{
     num::NonZeroUsize,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -40,15 +41,6 @@ impl Threads {
         self.map_in_chunks(items, CHUNKS_PER_THREAD, |chunk| chunk.iter().map(&work).collect())
     }
 
-    /// Maps chunks of the items, as many chunks as there may be threads. The results have the order of the items.
-    pub fn map_chunks<'i, I: Sync, R: Send>(
-        &self,
-        items: &'i [I],
-        work: impl Fn(&'i [I]) -> Vec<R> + Sync,
-    ) -> Vec<R> {
-        self.map_in_chunks(items, 1, work)
-    }
-
     fn map_in_chunks<'i, I: Sync, R: Send>(
         &self,
         items: &'i [I],
@@ -76,6 +68,16 @@ impl Threads {
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_unstable_by_key(|(index, _)| *index);
         done.into_iter().flat_map(|(_, results)| results).collect()
+    }
+}
+
+impl Workers for Threads {
+    fn map_chunks<'i, I: Sync, R: Send>(
+        &self,
+        items: &'i [I],
+        work: impl Fn(&'i [I]) -> Vec<R> + Sync,
+    ) -> Vec<R> {
+        self.map_in_chunks(items, 1, work)
     }
 }
 

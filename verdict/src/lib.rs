@@ -9,6 +9,7 @@
 //! | [`reach`] | which instructions the verifier reaches, by abstract interpretation |
 //! | [`limits`] | the limits of the analysis |
 //! | [`judge`] | the verdict on each program: requirements against the kernel, where instructions are reachable |
+//! | [`fleet`] | verdicts on many objects and kernels; [`check`] for one of each |
 //! | [`advice`] | what to write so that the verdict changes |
 //! | [`mismatch`] | differences between the declarations of an object and a kernel that no load reports |
 //! | [`btf_diff`] | the differences between the BTFs of two kernels |
@@ -22,6 +23,7 @@ extern crate alloc;
 
 pub mod advice;
 pub mod btf_diff;
+pub mod fleet;
 pub mod judge;
 pub mod kernel;
 pub mod limits;
@@ -36,4 +38,5 @@ mod source_line;
 #[doc(hidden)]
 pub mod test_support;
 
+pub use fleet::check;
 pub use source_line::SourceLine;

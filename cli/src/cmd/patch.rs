@@ -4,7 +4,7 @@ use crate::{
     args::relocate::PatchArgs,
     cmd::{
         kernel_visits::report_selection,
-        verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
+        verdicts::objects::{LoadSelection, plan_by_load},
     },
     console::{Console, ExitStatus},
     describe,
@@ -23,6 +23,7 @@ use core_relo_loader::{
     load_plan::Settings,
     object::{CoreRecords, Object},
 };
+use core_relo_verdict::fleet::relocation_options;
 use serde::Serialize;
 use std::{io, iter};
 

@@ -2,7 +2,7 @@
 
 use super::kernel_visits::{report_selection, visit_kernels};
 use crate::{
-    cmd::verdicts::objects::{LoadSelection, plan_by_load, relocation_options},
+    cmd::verdicts::objects::{LoadSelection, plan_by_load},
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult},
@@ -20,6 +20,7 @@ use core_relo::{
 };
 use core_relo_kernels::{Kernel, KernelImage, KernelSelection};
 use core_relo_loader::object::Object;
+use core_relo_verdict::fleet::relocation_options;
 use core_relo_verdict::loaders::Loader;
 use std::{iter, path::PathBuf};
 

@@ -25,18 +25,9 @@ use crate::{
 };
 use banner::{find_banner, parse_banner};
 use core_relo_loader::target::archive::build_id;
-use core_relo_verdict::kernel::KernelVersion;
+use core_relo_verdict::kernel::{KernelVersion, WantedFacts};
 pub use fact::Fact;
 use std::{path::Path, sync::Arc};
-
-/// The facts to find in an image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WantedFacts {
-    /// Whether to find the version and the configuration.
-    pub version_and_kconfig: bool,
-    /// Whether to find the symbols.
-    pub symbols: bool,
-}
 
 /// The facts that an image and the files beside it contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +66,7 @@ impl ImageFacts {
 
     /// Finds the facts in an image that is not compressed: an ELF, or an image without sections.
     pub(crate) fn from_image(image: &[u8], budget: &Budget, wanted: WantedFacts) -> Self {
-        if wanted == WantedFacts::default() {
+        if !wanted.version_and_kconfig && !wanted.symbols {
             return Self::default();
         }
         match Sections::read(&image) {
@@ -94,7 +85,7 @@ impl ImageFacts {
 
     /// Finds the facts in the sections of an ELF file, without reading the rest of the file.
     pub(crate) fn from_elf_file(input: &InputFile<'_>, budget: &Budget, wanted: WantedFacts) -> Self {
-        if wanted == WantedFacts::default() {
+        if !wanted.version_and_kconfig && !wanted.symbols {
             return Self::default();
         }
         let sections = Sections::read_file(input);

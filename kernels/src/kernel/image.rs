@@ -6,11 +6,12 @@ use crate::{
     error::{Defect, InputError},
     file::OpenFile,
     file_id::FileId,
-    image_facts::{self, WantedFacts},
+    image_facts,
     kernel::{parsed::Kernel, source::KernelSource},
     limits::Limits,
 };
 use core_relo::Data;
+use core_relo_verdict::kernel::WantedFacts;
 use std::path::{Path, PathBuf};
 
 /// A kernel that has been opened and not parsed, with the modules to add to it.

@@ -4,7 +4,7 @@ use crate::{
     btf_file,
     error::{Defect, InputError, escape_path},
     file::bad_btf,
-    image_facts::{Fact, ImageFacts, WantedFacts},
+    image_facts::{Fact, ImageFacts},
     kernel::{
         module::{find_base, is_split_without_base, missing_base, module_name, parse_split, read_module},
         source::running_release,
@@ -21,7 +21,8 @@ use core_relo_loader::{
     running_kernel,
     target::{self, BtfFile, KernelBtf, TargetError},
 };
-use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope};
+use core_relo_verdict::fleet::JudgedKernel;
+use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope, WantedFacts};
 use std::{
     io::Read as _,
     path::{Path, PathBuf},
@@ -121,20 +122,15 @@ impl Kernel {
         self.is_running || self.facts.kconfig.is_some()
     }
 
-    /// Returns whether this is the running kernel, without its modules.
-    pub const fn can_add_modules(&self) -> bool {
-        self.can_add_modules
-    }
-
     /// Returns the running kernel with the modules that may have types that the plans need and vmlinux lacks. Returns `None` if the
     /// plans need no modules, or if the kernel has none.
     pub fn with_needed_modules<'p>(&self, plans: impl Iterator<Item = &'p Plan<'p>> + Clone) -> Option<Self> {
         let needs_modules = plans.clone().any(Plan::needs_modules);
-        needs_modules.then(|| self.with_modules_for(plans.flat_map(Plan::names_for_modules)))?
+        needs_modules.then(|| self.with_modules_named(plans.flat_map(Plan::names_for_modules)))?
     }
 
     /// Returns the running kernel with the modules that may have types of these names. Returns `None` if the kernel has no modules.
-    pub fn with_modules_for<'n>(&self, names: impl Iterator<Item = Name<'n>>) -> Option<Self> {
+    fn with_modules_named<'n>(&self, names: impl Iterator<Item = Name<'n>>) -> Option<Self> {
         if !self.can_add_modules {
             return None;
         }
@@ -164,42 +160,6 @@ impl Kernel {
         Some(Self { target, can_add_modules: false, ..self.clone() })
     }
 
-    /// Returns what is known about the kernel besides its BTF: what the user gives, and what the kernel's image contains or the running
-    /// kernel shows. Of the running kernel, only the wanted facts are read.
-    pub fn inputs(&self, given: &KernelInputs, wanted: WantedFacts) -> KernelInputs {
-        let mut inputs = given.clone();
-        if let (None, Some(Fact { value, origin })) = (inputs.version, self.version()) {
-            (inputs.version, inputs.origins.version) = (Some(value), Some(origin));
-        }
-        if let (None, Some(Fact { value, origin })) = (&inputs.kconfig, &self.facts.kconfig) {
-            inputs.kconfig = Some(Arc::clone(value));
-            inputs.origins.kconfig = Some(Arc::clone(origin));
-        }
-        if let (None, Some(Fact { value, origin })) = (&inputs.kallsyms, &self.facts.symbols) {
-            inputs.kallsyms = Some(Arc::clone(value));
-            inputs.origins.kallsyms = Some(Arc::clone(origin));
-            inputs.symbol_scope = SymbolScope::Linked;
-        }
-        if !self.is_running {
-            return inputs;
-        }
-        inputs.perf_event_max_stack = inputs.perf_event_max_stack.or_else(read_perf_event_max_stack);
-        if let Some(system) = running_kernel().system {
-            inputs.lockdown = system.lockdown();
-            inputs.memory_nodes = system.memory_nodes();
-            if inputs.kconfig.is_none() && wanted.version_and_kconfig {
-                match system.read_kconfig() {
-                    Ok(kconfig) => inputs.kconfig = Some(kconfig),
-                    Err(e) => inputs.kconfig_error = Some(e.to_string().into()),
-                }
-            }
-            if inputs.kallsyms.is_none() && wanted.symbols {
-                inputs.kallsyms = read_symbols(&*system);
-            }
-        }
-        inputs
-    }
-
     /// Returns the version in the kernel's image, or that of the running kernel.
     fn version(&self) -> Option<Fact<KernelVersion>> {
         if !self.is_running {
@@ -224,20 +184,6 @@ impl Kernel {
         if self.is_running { Some(running_release()) } else { self.facts.release.clone() }
     }
 
-    /// Returns contradictions between the version that the user gives and other evidence, and facts that cannot be read. `facts` are
-    /// those with the given version.
-    pub fn warnings(&self, given: &KernelInputs, facts: &KernelFacts<'_>) -> Vec<String> {
-        let mut warnings = self.facts.warnings.clone();
-        if self.minimal().is_some() {
-            warnings
-                .push("minimal BTF, whose verdicts hold for the objects for which it was written".to_owned());
-        }
-        let Some(given) = given.version else { return warnings };
-        warnings.extend(self.version_warning(given));
-        warnings.extend(facts.contradictions());
-        warnings
-    }
-
     /// Returns the contradiction between the version that the user gives and that of the kernel, if there is one.
     pub fn version_warning(&self, given: KernelVersion) -> Option<String> {
         let Fact { value, origin } = self.version()?;
@@ -249,7 +195,7 @@ impl Kernel {
     /// if they are known. A version that the user gives takes precedence.
     pub fn plan_target(&self, given: Option<KernelVersion>) -> TargetKernel {
         let given = KernelInputs { version: given, ..KernelInputs::default() };
-        let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+        let wanted = WantedFacts { version_and_kconfig: true, ..WantedFacts::default() };
         let facts = self.inputs(&given, wanted);
         let btf = KernelBtf::from_btf(Arc::clone(&self.target.vmlinux().btf), []);
         let mut target = TargetKernel::offline(Arc::new(btf));
@@ -283,6 +229,73 @@ impl Kernel {
             return Ok(());
         }
         Err(InputError::new(&self.name, Defect::ByteOrder { kernel: own, object }))
+    }
+}
+
+impl JudgedKernel for Kernel {
+    fn target(&self) -> &Target<'static> {
+        &self.target
+    }
+
+    fn inputs(&self, given: &KernelInputs, wanted: WantedFacts) -> KernelInputs {
+        let mut inputs = given.clone();
+        if let (None, Some(Fact { value, origin })) = (inputs.version, self.version()) {
+            (inputs.version, inputs.origins.version) = (Some(value), Some(origin));
+        }
+        if let (None, Some(Fact { value, origin })) = (&inputs.kconfig, &self.facts.kconfig) {
+            inputs.kconfig = Some(Arc::clone(value));
+            inputs.origins.kconfig = Some(Arc::clone(origin));
+        }
+        if let (None, Some(Fact { value, origin })) = (&inputs.kallsyms, &self.facts.symbols) {
+            inputs.kallsyms = Some(Arc::clone(value));
+            inputs.origins.kallsyms = Some(Arc::clone(origin));
+            inputs.symbol_scope = SymbolScope::Linked;
+        }
+        if !self.is_running {
+            return inputs;
+        }
+        inputs.perf_event_max_stack = inputs.perf_event_max_stack.or_else(read_perf_event_max_stack);
+        if let Some(system) = running_kernel().system {
+            inputs.lockdown = system.lockdown();
+            inputs.memory_nodes = system.memory_nodes();
+            if wanted.refused_attach_types {
+                inputs.refused_attach_types = system.refused_attach_types();
+            }
+            if inputs.kconfig.is_none() && wanted.version_and_kconfig {
+                match system.read_kconfig() {
+                    Ok(kconfig) => inputs.kconfig = Some(kconfig),
+                    Err(e) => inputs.kconfig_error = Some(e.to_string().into()),
+                }
+            }
+            if inputs.kallsyms.is_none() && wanted.symbols {
+                inputs.kallsyms = read_symbols(&*system);
+            }
+        }
+        inputs
+    }
+
+    fn is_running(&self) -> bool {
+        self.is_running
+    }
+
+    fn can_add_modules(&self) -> bool {
+        self.can_add_modules
+    }
+
+    fn with_modules_for(&self, names: &mut dyn Iterator<Item = Name<'_>>) -> Option<Self> {
+        self.with_modules_named(names)
+    }
+
+    fn warnings(&self, given: &KernelInputs, facts: &KernelFacts<'_>) -> Vec<String> {
+        let mut warnings = self.facts.warnings.clone();
+        if self.minimal().is_some() {
+            warnings
+                .push("minimal BTF, whose verdicts hold for the objects for which it was written".to_owned());
+        }
+        let Some(given) = given.version else { return warnings };
+        warnings.extend(self.version_warning(given));
+        warnings.extend(facts.contradictions());
+        warnings
     }
 }
 

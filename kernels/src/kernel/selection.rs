@@ -5,12 +5,12 @@ use crate::{
     directory::{self, DirectoryKernels},
     error::{Defect, InputError},
     file_id::Inode,
-    image_facts::WantedFacts,
     kernel::{id::KernelId, image::KernelImage, module::owner_by_path, parsed::Kernel, source::KernelSource},
     limits::Limits,
     note::{Note, SkippedFiles},
     threads::Threads,
 };
+use core_relo_verdict::kernel::WantedFacts;
 use std::{
     collections::{HashMap, HashSet},
     fmt,

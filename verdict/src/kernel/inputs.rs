@@ -36,6 +36,31 @@ pub struct KernelInputs {
     pub memory_nodes: Option<MemoryNodes>,
 }
 
+impl KernelInputs {
+    /// Adds facts of `other` where `self` has none.
+    #[must_use]
+    pub(crate) fn or_else(self, other: &Self) -> Self {
+        let symbols = if self.kallsyms.is_some() { &self } else { other };
+        let (symbol_scope, kallsyms) = (symbols.symbol_scope, symbols.kallsyms.clone());
+        let origins = InputOrigins {
+            version: self.origins.version.or_else(|| other.origins.version.clone()),
+            kconfig: self.origins.kconfig.or_else(|| other.origins.kconfig.clone()),
+            kallsyms: self.origins.kallsyms.or_else(|| other.origins.kallsyms.clone()),
+        };
+        Self {
+            version: self.version.or(other.version),
+            kconfig: self.kconfig.or_else(|| other.kconfig.clone()),
+            kconfig_error: self.kconfig_error.or_else(|| other.kconfig_error.clone()),
+            kconfig_overrides: self.kconfig_overrides.or_else(|| other.kconfig_overrides.clone()),
+            perf_event_max_stack: self.perf_event_max_stack.or(other.perf_event_max_stack),
+            kallsyms,
+            symbol_scope,
+            origins,
+            ..other.clone()
+        }
+    }
+}
+
 /// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`, or the file that the user gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
@@ -56,6 +81,18 @@ impl InputOrigins {
             None => text,
         }
     }
+}
+
+/// The facts to find in the image of a kernel, or to read of the running kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "callers build it")]
+pub struct WantedFacts {
+    /// Whether to find the version and the configuration.
+    pub version_and_kconfig: bool,
+    /// Whether to find the symbols.
+    pub symbols: bool,
+    /// Whether to find the attach types whose programs the machine refuses. Only the running kernel has them.
+    pub refused_attach_types: bool,
 }
 
 /// The symbols that a list contains.

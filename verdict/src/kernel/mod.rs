@@ -89,7 +89,7 @@ pub use function_rules::FunctionRule;
 pub(crate) use helper_call::needs_device;
 pub use helper_call::{HelperCall, KfuncCall, SleepableCode, answer_helper_call, answer_kfunc_call};
 pub use helper_types::helper_program_types;
-pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope};
+pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope, WantedFacts};
 pub(crate) use insn_rules::PROGRAM_FUNCTIONS;
 pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;

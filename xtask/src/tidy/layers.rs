@@ -66,7 +66,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "requirements test_support",
             "btf_diff mismatch",
             "judge",
-            "advice",
+            "advice fleet",
         ],
     ),
     (

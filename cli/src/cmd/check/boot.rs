@@ -77,10 +77,10 @@ fn object_programs<'o>(
     let programs = object.object.programs().iter().filter(|program| !program.is_subprogram && fits_kernel);
     let each_options = if settings.stats { vec!["--stats".into()] } else { Vec::new() };
     ObjectPrograms {
-        path: &object.file.name,
-        bytes: object.file.bytes(),
+        path: &object.data.file.name,
+        bytes: object.data.file.bytes(),
         programs: programs.map(ObjectProgram::new).collect(),
-        options: object.user.options.clone(),
+        options: object.data.user.options.clone(),
         each_options,
     }
 }
@@ -103,10 +103,10 @@ pub(crate) fn boot_kernels(
     let files = ObjectFiles::read(console, objects, &no_threads, REPORT_BAD)?;
     let loader = settings.loader;
     with_judged_objects(console, &files, loader, user, &no_threads, |console, checked| {
-        if checked.objects.is_empty() {
+        if checked.fleet.objects().is_empty() {
             return Ok(());
         }
-        let names: Vec<&str> = checked.objects.iter().map(|object| &*object.file.name).collect();
+        let names: Vec<&str> = checked.fleet.objects().iter().map(|object| &*object.data.file.name).collect();
         let options = OutputOptions {
             json: console.format == Format::Json,
             text: false,

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     cmd::verdicts::{
-        kernel_judge::{KernelCase, KernelJudge},
+        kernel_judge::{KernelCase, KernelJudge, bad_plan},
         objects::{JudgedObject, JudgedObjects},
         reasons::reason_lines,
         variants::{VariantChoice, VariantTables},
@@ -41,7 +41,7 @@ impl<'c> Checker<'c> {
         options: OutputOptions,
     ) -> Self {
         Self {
-            judge: KernelJudge::new(objects, inputs, threads),
+            judge: KernelJudge::with_workers(&objects.fleet, inputs, threads),
             allow_list,
             options,
             variants: VariantTables::default(),
@@ -74,7 +74,8 @@ impl<'c> Checker<'c> {
                 if let Some(bad) = report.mismatch().filter(|_| is_listed) {
                     return Ok(KernelOutput::skipped(&name, bad));
                 }
-                let objects: Vec<_> = self.judge.objects().iter().map(|object| &*object.file.name).collect();
+                let objects: Vec<_> =
+                    self.judge.objects().iter().map(|object| &*object.data.file.name).collect();
                 KernelOutput::new(
                     (&name, id),
                     &report,
@@ -110,13 +111,14 @@ impl<'c> Checker<'c> {
     /// Judges the objects on a kernel. `is_adaptive` is unset for kernels that boot, where each program is loaded by itself.
     pub(super) fn check_kernel(&self, kernel: &Kernel, is_adaptive: bool) -> KernelReport {
         self.judge.with_kernel(kernel, None, |case| {
-            let plans: Vec<_> = case.plans.iter().enumerate().collect();
-            let objects = self.judge.threads().map(&plans, |(index, planned)| match planned {
-                Ok((object, plan)) => {
+            let plans: Vec<_> = case.objects.iter().enumerate().collect();
+            let objects = self.judge.workers().map(&plans, |(index, planned)| match &planned.plan {
+                Ok(plan) => {
                     let table = self.variants.get(*index).filter(|_| is_adaptive);
-                    self.object_report((object, table), plan, case).unwrap_or_else(ObjectReport::Mismatch)
+                    self.object_report((planned.object, table), plan, case)
+                        .unwrap_or_else(ObjectReport::Mismatch)
                 }
-                Err(bad) => ObjectReport::Mismatch(bad.clone()),
+                Err(error) => ObjectReport::Mismatch(bad_plan(error, case.kernel, planned.object)),
             });
             KernelReport { objects, warnings: case.warnings.clone(), release: case.kernel.release() }
         })
@@ -136,7 +138,7 @@ impl<'c> Checker<'c> {
         let verdict =
             choice.as_ref().map_or_else(|| case.judge(object, plan), |choice| choice.verdict.clone());
         let unresolved =
-            plan.plan().iter().zip(&object.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
+            plan.plan().iter().zip(&object.data.records).filter(|(reloc, _)| describe::is_unresolved(reloc));
         let unresolved = unresolved.map(|(reloc, record)| Unresolved::with_cached_record(&reloc, record));
         // Text output prints only the reasons of the verdict.
         let unresolved = if self.options.json { unresolved.collect() } else { Vec::new() };

@@ -78,15 +78,16 @@ fn check_selection(
     settings: &CheckSettings<'_>,
     state: CheckState,
 ) -> CommandResult {
-    check_single_object(settings.variants.as_ref(), &objects.objects)?;
+    check_single_object(settings.variants.as_ref(), objects.fleet.objects())?;
     let open_results = |path: &OutputPath| {
-        let objects = objects.objects.iter().map(|object| (&*object.file.name, object.file.bytes()));
+        let objects =
+            objects.fleet.objects().iter().map(|object| (&*object.data.file.name, object.data.file.bytes()));
         let header = ResultsHeader::new(objects).with_allow(settings.allow_list.patterns());
         let header = header.with_settings(settings.deciding_options());
         ResultsFile::open(path, &header)
     };
     // Without objects there are no results. The header would only stand in the way of the next run.
-    let results_path = args.resume.as_ref().filter(|_| !objects.objects.is_empty());
+    let results_path = args.resume.as_ref().filter(|_| !objects.fleet.objects().is_empty());
     let resumed = match results_path.map(open_results).transpose() {
         Ok(resumed) => resumed,
         Err(bad) => return Ok(console.report_error_on_stderr(&bad)?),
@@ -100,7 +101,7 @@ fn check_selection(
     // The directories are listed after the results file was created, which may be in one of them.
     let results_file = resumed.as_ref().map(|(results, _)| results.inode());
     let has_kernels = args.boot.is_empty() || !args.kernels.btf.is_empty();
-    let selection = match has_kernels && !objects.objects.is_empty() {
+    let selection = match has_kernels && !objects.fleet.objects().is_empty() {
         true => {
             // The results file may be in a directory of kernels.
             let is_included = |path: &Path| args.shard.is_none_or(|shard| shard.includes(path));
@@ -194,7 +195,7 @@ fn check_kernels(
     let to_judge = selection.sources.iter().filter(|source| !previous.has_source(source));
     let mut units: Vec<_> = to_judge.map(|source| Unit { source, selection, boot: None }).collect();
     if let Some((selection, boot)) = &settings.boot
-        && !objects.objects.is_empty()
+        && !objects.fleet.objects().is_empty()
     {
         let boot = Some(boot);
         units.extend(selection.sources.iter().map(|source| Unit { source, selection, boot }));
@@ -215,7 +216,7 @@ fn check_kernels(
         report_bad_object(console, bad)?;
         bad_objects.push(bad.clone());
     }
-    let names: Vec<&str> = objects.objects.iter().map(|object| &*object.file.name).collect();
+    let names: Vec<&str> = objects.fleet.objects().iter().map(|object| &*object.data.file.name).collect();
     let mut progress = Progress::new("kernels", units.len(), PROGRESS_KERNELS);
     let mut writer = CheckWriter::new(console, results, &settings.reports);
     writer.add_unread(bad_objects);

@@ -49,8 +49,8 @@ impl Availability {
                 extend(&mut self.needs, need, kernel, &self.kernels);
             }
         }
-        for (object, planned) in case.plans.iter().enumerate() {
-            let Ok((_, plan)) = planned else { continue };
+        for (object, planned) in case.objects.iter().enumerate() {
+            let Ok(plan) = &planned.plan else { continue };
             for reloc in plan.plan().iter() {
                 if matches!(reloc.decision(), Ok(Decision::Keep { .. } | Decision::Patch { .. })) {
                     extend(&mut self.records, (object, reloc.record_index()), kernel, &self.kernels);

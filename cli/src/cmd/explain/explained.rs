@@ -92,7 +92,7 @@ impl ExplainedObject {
         let plan = by_load.plan();
         let mut explained = Self {
             index,
-            object: object.file.name.clone(),
+            object: object.data.file.name.clone(),
             summary: plan.summary(),
             has_variants: choice.is_some_and(VariantChoice::is_chosen),
             variants: choice.map_or_else(Vec::new, |choice| choice.lines(None)),
@@ -111,7 +111,7 @@ impl ExplainedObject {
         };
         for planned in plan.iter().filter(|planned| options.is_json && describe::is_unresolved(planned)) {
             if in_program(&planned) {
-                let (object, kernel) = (&object.file.name, &case.kernel.name);
+                let (object, kernel) = (&object.data.file.name, &case.kernel.name);
                 explained.relocations.push(&ExplainedRelocationJson::new(
                     object,
                     kernel,

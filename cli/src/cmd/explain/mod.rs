@@ -14,7 +14,7 @@ use crate::{
         kernel_visits::visit_kernels,
         verdicts::{
             exit_status, kernel_inputs,
-            kernel_judge::{KernelCase, KernelJudge},
+            kernel_judge::{KernelCase, KernelJudge, bad_plan},
             objects::{JudgedObject, JudgedObjects, ObjectFiles, REPORT_BAD, with_judged_objects},
             variants::{VariantChoice, VariantTables, check_single_object},
         },
@@ -45,14 +45,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResul
     let threads = Threads::none();
     let files = ObjectFiles::read(console, slice::from_ref(&args.object), &threads, REPORT_BAD)?;
     with_judged_objects(console, &files, loader, &user, &threads, |console, objects| {
-        if objects.objects.is_empty() {
+        if objects.fleet.objects().is_empty() {
             return Ok(());
         }
-        check_single_object(given.as_ref(), &objects.objects)?;
+        check_single_object(given.as_ref(), objects.fleet.objects())?;
         // One program is judged as if it were loaded alone.
         let variants = match args.program {
             Some(_) => VariantTables::default(),
-            None => VariantTables::new(&objects.objects, given.as_ref()),
+            None => VariantTables::new(objects.fleet.objects(), given.as_ref()),
         };
         let selection = KernelSelection::new(&args.kernels.paths());
         let options = ExplainOptions {
@@ -74,7 +74,7 @@ pub(crate) fn explain(
     let files = ObjectFiles::new(files, REPORT_BAD);
     with_judged_objects(console, &files, loader, &user, &Threads::none(), |console, objects| {
         let is_json = console.format == Format::Json;
-        let variants = &VariantTables::new(&objects.objects, None);
+        let variants = &VariantTables::new(objects.fleet.objects(), None);
         let options = ExplainOptions { is_json, program: None, variants };
         Ok(explain_on(console, objects, selection, KernelInputs::default(), options)?)
     })
@@ -99,13 +99,14 @@ fn explain_on(
     selection.errors.iter().try_for_each(|error| console.report_error(&error.into()))?;
     if let Some(program) = options.program {
         objects
-            .objects
+            .fleet
+            .objects()
             .iter()
             .flat_map(|object| &object.needs)
             .for_each(|needs| needs.relocate_alone(program));
     }
     let threads = Threads::none();
-    let judge = KernelJudge::new(objects, inputs, &threads);
+    let judge = KernelJudge::with_workers(&objects.fleet, inputs, &threads);
     let has_several = !matches!(&*selection.sources, [KernelSource::Running | KernelSource::File { .. }]);
     let (mut availability, mut explained) = (Availability::default(), Vec::new());
     let (mut has_skipped, mut has_kernel) = (false, false);
@@ -144,13 +145,13 @@ fn explain_kernel(
         case.warnings.iter().try_for_each(|warning| console.warn(&format!("{name}: {warning}")))?;
         let index = availability.add(&name, case);
         let mut objects = Vec::new();
-        for (index, planned) in case.plans.iter().enumerate() {
-            match planned {
-                Ok((object, plan)) => match explain_object(console, index, (object, plan), case, options) {
+        for (index, planned) in case.objects.iter().enumerate() {
+            match &planned.plan {
+                Ok(plan) => match explain_object(console, index, (planned.object, plan), case, options) {
                     Ok(explained) => objects.extend(explained),
                     Err(error) => console.report(error)?,
                 },
-                Err(bad) => console.report_error(bad)?,
+                Err(error) => console.report_error(&bad_plan(error, case.kernel, planned.object))?,
             }
         }
         Ok(ExplainedKernel { name, index, objects })
@@ -169,7 +170,7 @@ fn explain_object(
         let programs = object.object.programs().iter();
         let mut named = programs.filter(|program| program.name() == name.as_bytes());
         if named.next().ok_or_else(|| no_program(object, name))?.is_subprogram {
-            relocations::explain_function(console, object.file, case.kernel, plan.plan(), name)?;
+            relocations::explain_function(console, object.data.file, case.kernel, plan.plan(), name)?;
             return Ok(None);
         }
     }
@@ -187,7 +188,7 @@ fn explain_object(
 fn no_program(object: &JudgedObject<'_>, name: &str) -> BadInput {
     let names: Vec<_> =
         object.object.programs().iter().map(|program| describe::name(program.name())).collect();
-    let bad = BadInput::new(&*object.file.name, format_args!("no program `{name}`"));
+    let bad = BadInput::new(&*object.data.file.name, format_args!("no program `{name}`"));
     bad.help(format!("it has {}", names.join(", ")))
 }
 

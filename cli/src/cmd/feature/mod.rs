@@ -32,6 +32,7 @@ use catalog::{Entry, entries};
 use core_relo::Target;
 use core_relo_kernels::{Kernel, KernelSelection, KernelSource, WantedFacts, running_release};
 use core_relo_loader::{features::Prober, object::ProgramType};
+use core_relo_verdict::fleet::JudgedKernel as _;
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, NameQuery, known_kfuncs};
 use model::{AnsweredFeature, KernelFeatures, Method};
 pub(crate) use names::feature_names;
@@ -42,7 +43,8 @@ use source::AnswerSource;
 const TOKEN_VARIABLE: &str = "LIBBPF_BPF_TOKEN_PATH";
 
 /// The facts that answers need of a kernel besides its BTF.
-const WANTED: WantedFacts = WantedFacts { version_and_kconfig: true, symbols: true };
+const WANTED: WantedFacts =
+    WantedFacts { version_and_kconfig: true, symbols: true, refused_attach_types: false };
 
 pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResult {
     let wanted_features = FeatureQuery::new(args)?;
@@ -160,7 +162,7 @@ impl FeatureQuery {
     ) -> KernelFeatures {
         let wants = |section| self.entries.iter().any(|entry: &Entry| entry.section == section);
         // Reading the symbols takes longer than all probes.
-        let wanted = WantedFacts { version_and_kconfig: wants(Section::Config), symbols: false };
+        let wanted = WantedFacts { version_and_kconfig: wants(Section::Config), ..WantedFacts::default() };
         let inputs = kernel.inputs(given, wanted);
         let target: &Target<'_> = &kernel.target;
         let facts = KernelFacts::new(target, &self.query, &inputs);

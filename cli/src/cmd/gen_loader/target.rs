@@ -79,7 +79,7 @@ impl LoaderTarget {
 
 /// Reads a kernel from a file, with the version and the configuration in the file.
 fn read_kernel(path: &Path) -> Result<Kernel, BadInput> {
-    let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+    let wanted = WantedFacts { version_and_kconfig: true, ..WantedFacts::default() };
     let source = KernelSource::File { path: path.to_path_buf(), base: None, is_listed: false };
     Ok(KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?)
 }

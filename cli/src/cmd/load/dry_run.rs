@@ -3,8 +3,8 @@
 use crate::{
     args::load::LoadArgs,
     cmd::verdicts::{
-        kernel_judge::{KernelCase, KernelJudge},
-        objects::{JudgedObject, JudgedObjects},
+        kernel_judge::{KernelCase, KernelJudge, bad_plan},
+        objects::{JudgedObject, ObjectContext},
     },
     error::{BadInput, escape_path},
     input::object::ObjectFile,
@@ -17,10 +17,10 @@ use core_relo_loader::{
     object::Object,
 };
 use core_relo_verdict::{
+    fleet::Fleet,
     judge::{KernelFeature, ObjectVerdict},
     kernel::KernelInputs,
     loaders::Loader,
-    requirements::NeedTable,
 };
 use std::{path::Path, sync::Arc};
 
@@ -37,7 +37,8 @@ impl DryRunKernel {
         let kernel = match &args.btf {
             Some(path) => {
                 let source = file_source(path);
-                let wanted = WantedFacts { version_and_kconfig: true, symbols: true };
+                let wanted =
+                    WantedFacts { version_and_kconfig: true, symbols: true, ..WantedFacts::default() };
                 KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?
             }
             None => Kernel::read(&KernelSource::Running, &[], Limits::default())?,
@@ -97,28 +98,21 @@ impl DryRunKernel {
         settings: &Settings,
         use_case: impl FnOnce(&KernelCase<'_, '_>, &JudgedObject<'_>, &PlanByLoad<'_, '_>) -> T,
     ) -> Result<T, BadInput> {
-        let mut table = NeedTable::default();
-        let mut judged =
-            JudgedObject::new(Loader::CoreRelo, file, object, file.relocs_or_none(object)?, &mut table);
-        if let Ok(needs) = &mut judged.needs {
-            needs.apply_settings(settings, &mut table);
-            needs.judge_as_load();
-        }
-        let names = table.names();
-        let objects = JudgedObjects {
-            objects: vec![judged],
-            bad: Vec::new(),
-            needs: table,
-            names,
-            options: settings.core_options,
-        };
+        let relocs = file.relocs_or_none(object)?;
+        let context = ObjectContext::new(file, &relocs);
+        let mut fleet = Fleet::new(Loader::CoreRelo).with_options(settings.core_options);
+        fleet.add_with_relocs(object, relocs, context);
+        fleet.apply_settings(|_| Some(settings));
+        fleet.judge_as_load();
         let threads = Threads::none();
-        let judge = KernelJudge::new(&objects, self.inputs.clone(), &threads);
-        judge.with_kernel(&self.kernel, self.relocated_against.as_ref(), |case| match case.plans.first() {
-            Some(Ok((object, plan))) => Ok(use_case(case, object, plan)),
-            Some(Err(bad)) => Err(bad.clone()),
-            None => {
-                Err(BadInput::new(&*file.name, "no plan on the kernel, expected one plan for one object"))
+        let judge = KernelJudge::with_workers(&fleet, self.inputs.clone(), &threads);
+        judge.with_kernel(&self.kernel, self.relocated_against.as_ref(), |case| {
+            let planned = case.objects.first().ok_or_else(|| {
+                BadInput::new(&*file.name, "no plan on the kernel, expected one plan for one object")
+            })?;
+            match &planned.plan {
+                Ok(plan) => Ok(use_case(case, planned.object, plan)),
+                Err(error) => Err(bad_plan(error, case.kernel, planned.object)),
             }
         })
     }

@@ -10,19 +10,15 @@ use crate::{
     json::check::RecordFacts,
     settings::{AppliedSettings, ObjectNames, UserSettings},
 };
-use core_relo::{
-    Endian, Plan, Relocs,
-    plan::{Objects, Options},
-};
+use core_relo::{Plan, Relocs};
 use core_relo_kernels::threads::Threads;
 use core_relo_loader::{
     InternalError,
-    link::LinkError,
     load_plan::{PlanByLoad, Settings},
     object::Object,
 };
 use core_relo_verdict::{
-    kernel::NameQuery,
+    fleet::{Fleet, FleetObject},
     loaders::Loader,
     requirements::{NeedTable, ObjectNeeds},
 };
@@ -33,64 +29,31 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The objects to judge, with the table of what they need.
+/// The objects to judge.
 pub(crate) struct JudgedObjects<'o> {
-    pub(crate) objects: Vec<JudgedObject<'o>>,
+    pub(crate) fleet: Fleet<'o, ObjectContext<'o>>,
     /// The errors of the objects that cannot be read or parsed. They have been reported.
     pub(crate) bad: Vec<BadInput>,
-    pub(crate) needs: NeedTable,
-    /// The names that the needs look up in each kernel.
-    pub(crate) names: NameQuery,
-    /// The options of the objects' plans, which are those of their loader.
-    pub(crate) options: Options,
 }
 
-/// An object to judge.
-pub(crate) struct JudgedObject<'o> {
+/// What the command knows of an object to judge.
+pub(crate) struct ObjectContext<'o> {
     pub(crate) file: &'o ObjectFile,
-    pub(crate) object: &'o Object<'o>,
-    pub(crate) relocs: Relocs<'o>,
     /// The facts of each relocation record. They are computed for the first kernel on which the record does not resolve.
     pub(crate) records: Vec<OnceLock<Arc<RecordFacts>>>,
-    /// The loader that opens the object.
-    pub(crate) loader: Loader,
-    /// What the object needs of a kernel, or the reason why no loader opens the object.
-    pub(crate) needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
-    /// The settings of user space, which `needs` have.
+    /// The settings of user space, which the needs of the object have.
     pub(crate) user: AppliedSettings,
 }
 
-impl<'o> JudgedObject<'o> {
-    /// Collects what an object needs if a loader loads it, and adds it to `table`.
-    pub(crate) fn new(
-        loader: Loader,
-        file: &'o ObjectFile,
-        object: &'o Object<'o>,
-        relocs: Relocs<'o>,
-        table: &mut NeedTable,
-    ) -> Self {
+impl<'o> ObjectContext<'o> {
+    pub(crate) fn new(file: &'o ObjectFile, relocs: &Relocs<'_>) -> Self {
         let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
-        let needs = ObjectNeeds::collect_for(loader, object, &relocs, table);
-        Self { file, object, relocs, records, loader, needs, user: AppliedSettings::default() }
-    }
-
-    /// Applies settings of user space, and adds what the object needs with them to `table`.
-    fn apply_settings(&mut self, user: AppliedSettings, table: &mut NeedTable) {
-        if let Ok(needs) = &mut self.needs {
-            needs.apply_settings(&user.settings, table);
-        }
-        self.user = user;
-    }
-
-    /// Returns the plan of the default load, and of each other program by itself.
-    pub(crate) fn plan_by_load<'p>(&self, plan: Plan<'p>) -> Result<PlanByLoad<'p, 'p>, BadInput> {
-        match &self.needs {
-            Ok(needs) => needs.plan_by_load(Cow::Owned(plan)).map_err(|e| BadInput::new(&*self.file.name, e)),
-            // Without needs, no load is possible.
-            Err(_) => Ok(PlanByLoad::undivided(Cow::Owned(plan))),
-        }
+        Self { file, records, user: AppliedSettings::default() }
     }
 }
+
+/// An object to judge.
+pub(crate) type JudgedObject<'o> = FleetObject<'o, ObjectContext<'o>>;
 
 /// The programs that a load selects.
 #[derive(Clone, Copy)]
@@ -219,11 +182,14 @@ fn judge_objects(
             }
         }
     }
-    let (mut objects, mut table) = (Vec::new(), NeedTable::default());
+    let mut fleet = Fleet::new(loader);
     let relocs = threads.map(&parsed, |(file, object)| file.relocs_or_none(object));
     for ((file, object), relocs) in parsed.iter().zip(relocs) {
         match relocs {
-            Ok(relocs) => objects.push(JudgedObject::new(loader, file, object, relocs, &mut table)),
+            Ok(relocs) => {
+                let context = ObjectContext::new(file, &relocs);
+                fleet.add_with_relocs(object, relocs, context);
+            }
             Err(bad) => {
                 report_bad(console, &bad)?;
                 bad_objects.push(bad);
@@ -231,57 +197,28 @@ fn judge_objects(
         }
     }
     if !settings.is_empty() {
-        let warnings = apply_settings(&mut objects, settings, &mut table)?;
+        let warnings = apply_settings(&mut fleet, settings)?;
         warnings.iter().try_for_each(|warning| console.warn(warning))?;
     }
-    let names = table.names();
-    let options = relocation_options(loader, false);
-    use_objects(console, &JudgedObjects { objects, bad: bad_objects, needs: table, names, options })
-}
-
-/// Returns how a loader relocates enumerators, unless the caller wants them zero-extended.
-pub(crate) fn relocation_options(loader: Loader, zero_extends_enums: bool) -> Options {
-    let zero_extends = zero_extends_enums || matches!(loader, Loader::Cilium | Loader::Aya);
-    Options::default().zero_extend_unsigned_enums(zero_extends)
+    use_objects(console, &JudgedObjects { fleet, bad: bad_objects })
 }
 
 /// Applies settings of user space to the objects that have their names. Returns warnings about settings that change nothing.
 fn apply_settings(
-    objects: &mut [JudgedObject<'_>],
+    fleet: &mut Fleet<'_, ObjectContext<'_>>,
     settings: &UserSettings,
-    table: &mut NeedTable,
 ) -> Result<Vec<String>, BadInput> {
+    let objects = fleet.objects().iter();
     let names: Vec<_> =
-        objects.iter().map(|object| (&*object.file.name, ObjectNames::new(object.object))).collect();
+        objects.map(|object| (&*object.data.file.name, ObjectNames::new(object.object))).collect();
     settings.check_names(&names.iter().map(|(file, names)| (*file, names)).collect::<Vec<_>>())?;
     let mut warnings = Vec::new();
-    for (judged, (file, names)) in objects.iter_mut().zip(&names) {
-        let user = settings.applied(file, names)?;
+    let applied = names.iter().map(|(file, names)| settings.applied(file, names));
+    let applied = applied.collect::<Result<Vec<_>, _>>()?;
+    for (judged, user) in fleet.objects_mut().iter_mut().zip(applied) {
         warnings.extend_from_slice(&user.warnings);
-        judged.apply_settings(user, table);
+        judged.data.user = user;
     }
+    fleet.apply_settings(|context| Some(&context.user.settings));
     Ok(warnings)
-}
-
-/// The objects of each byte order, prepared for all kernels of that order.
-pub(crate) struct ObjectsByOrder<'o> {
-    pub(crate) all: &'o [JudgedObject<'o>],
-    little: OnceLock<Objects<'o>>,
-    big: OnceLock<Objects<'o>>,
-    options: Options,
-}
-
-impl<'o> ObjectsByOrder<'o> {
-    pub(crate) fn new(all: &'o [JudgedObject<'o>], options: Options) -> Self {
-        Self { all, little: OnceLock::new(), big: OnceLock::new(), options }
-    }
-
-    /// Returns the objects of a byte order.
-    pub(crate) fn with_order(&self, order: Endian) -> &Objects<'o> {
-        let prepared = if order == Endian::Little { &self.little } else { &self.big };
-        prepared.get_or_init(|| {
-            let with_order = self.all.iter().filter(|object| object.object.endian() == order);
-            Objects::new(with_order.map(|object| &object.relocs)).with_options(self.options)
-        })
-    }
 }

@@ -58,11 +58,11 @@ fn fitting_table(
     object: &JudgedObject<'_>,
     given: Option<&VariantTable>,
 ) -> Result<Option<VariantTable>, BadInput> {
-    let table = object_variants(object.file, object.object, given)?;
+    let table = object_variants(object.data.file, object.object, given)?;
     if table.is_empty() {
         return Ok(None);
     }
-    table.fit(object.object).map_err(|error| BadInput::new(&*object.file.name, error))?;
+    table.fit(object.object).map_err(|error| BadInput::new(&*object.data.file.name, error))?;
     Ok(Some(table))
 }
 
@@ -83,14 +83,14 @@ impl VariantChoice {
         plan: &PlanByLoad<'_, '_>,
         case: &KernelCase<'_, '_>,
     ) -> Result<Self, BadInput> {
-        let bad = |error: &dyn std::fmt::Display| BadInput::new(&*object.file.name, error);
+        let bad = |error: &dyn std::fmt::Display| BadInput::new(&*object.data.file.name, error);
         let types = &case.kernel.target;
         let modules = types.modules().iter().map(|module| (module.name.to_string(), Arc::clone(&module.btf)));
         let btf = KernelBtf::from_btf(Arc::clone(&types.vmlinux().btf), modules);
         let kernel = TargetKernel::offline(Arc::new(btf));
         let mut loader =
-            Loader::for_kernel(object.object, kernel).name(object_name(Path::new(&object.file.name)));
-        let mut settings = object.user.settings.clone();
+            Loader::for_kernel(object.object, kernel).name(object_name(Path::new(&object.data.file.name)));
+        let mut settings = object.data.user.settings.clone();
         settings.name.clone_from(&loader.settings().name);
         *loader.settings_mut() = settings;
         let mut default_load = loader.settings_mut().clone();

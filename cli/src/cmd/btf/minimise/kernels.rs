@@ -4,7 +4,7 @@ use crate::{
     args::btf::BtfMinArgs,
     cmd::{
         kernel_visits::{report_selection, visit_kernels},
-        verdicts::objects::{JudgedObjects, ObjectsByOrder},
+        verdicts::{kernel_judge::KernelJudge, objects::JudgedObjects},
     },
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
@@ -15,8 +15,14 @@ use core_relo::{
     btf::Kind,
     minimise::{Detail, MinimalBtf, MinimiseError, Needs},
 };
-use core_relo_kernels::{Kernel, KernelRelease, KernelSelection, KernelSource, WantedFacts};
+use core_relo_kernels::{
+    Kernel, KernelRelease, KernelSelection, KernelSource, WantedFacts, threads::Threads,
+};
 use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
+use core_relo_verdict::{
+    fleet::JudgedKernel as _,
+    kernel::{KernelInputs, NameQuery},
+};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -60,18 +66,19 @@ pub(super) fn minimise_kernels(
     let selection = KernelSelection::new(&args.kernels.paths());
     report_selection(console, &selection)?;
     refuse_inputs(args, &selection)?;
-    let by_order = ObjectsByOrder::new(&objects.objects, objects.options);
+    let threads = Threads::none();
+    let judge = KernelJudge::with_workers(&objects.fleet, KernelInputs::default(), &threads);
     let mut kernels: Vec<MinimalKernel> = Vec::new();
     let mut positions: HashMap<String, usize> = HashMap::new();
-    let wanted = WantedFacts { version_and_kconfig: true, symbols: false };
+    let wanted = WantedFacts { version_and_kconfig: true, ..WantedFacts::default() };
     visit_kernels(console, &selection, &mut |console, source, image| {
         let kernel = image.and_then(|image| image.parse_with_facts(wanted))?;
-        match check_byte_order(objects, &kernel) {
+        match check_byte_order(&judge, &kernel) {
             // The user did not name the kernel.
             Err(bad) if source.is_listed() => return Ok(console.note(&format!("{bad}; skipped"))?),
             order => order?,
         }
-        let minimal = minimise_kernel(args, (objects, &by_order), source, &kernel)?;
+        let minimal = minimise_kernel(args, &judge, source, &kernel)?;
         add_kernel(console, (&mut kernels, &mut positions), minimal)
     })?;
     if kernels.is_empty() && console.exit == ExitStatus::Success {
@@ -116,10 +123,10 @@ fn add_kernel(
 }
 
 /// Returns an error if no object has the kernel's byte order.
-fn check_byte_order(objects: &JudgedObjects<'_>, kernel: &Kernel) -> Result<(), BadInput> {
+fn check_byte_order(judge: &KernelJudge<'_>, kernel: &Kernel) -> Result<(), BadInput> {
     let order = kernel.target.vmlinux().btf.endian();
-    match objects.objects.first() {
-        Some(first) if objects.objects.iter().all(|object| object.object.endian() != order) => {
+    match judge.objects().first() {
+        Some(first) if judge.objects().iter().all(|object| object.object.endian() != order) => {
             Ok(kernel.check_byte_order(first.object.endian())?)
         }
         _ => Ok(()),
@@ -128,23 +135,22 @@ fn check_byte_order(objects: &JudgedObjects<'_>, kernel: &Kernel) -> Result<(), 
 
 fn minimise_kernel(
     args: &BtfMinArgs,
-    (objects, by_order): (&JudgedObjects<'_>, &ObjectsByOrder<'_>),
+    judge: &KernelJudge<'_>,
     source: &KernelSource,
     kernel: &Kernel,
 ) -> Result<MinimalKernel, BadInput> {
-    let with_modules = with_modules_of_running_kernel(args, (objects, by_order), kernel);
+    let with_modules = with_modules_of_running_kernel(args, judge, kernel);
     let kernel = with_modules.as_ref().unwrap_or(kernel);
     let btf = &kernel.target.vmlinux().btf;
-    let order = btf.endian();
     let bad = |error: MinimiseError| BadInput::new(&*kernel.name, error);
     let mut needs = Needs::new(&kernel.target);
     if args.keep_ids {
         needs.keep_ids();
     }
-    for plan in by_order.with_order(order).plans(&kernel.target) {
+    for plan in judge.relocation_plans(&kernel.target) {
         needs.add_plan(&plan).map_err(bad)?;
     }
-    add_declarations(args, objects, &mut needs);
+    add_declarations(args, judge.names(), &mut needs);
     let minimal = needs.minimise().map_err(bad)?;
     let needed_modules = minimal.modules().iter().filter(|module| module.type_count() > 0);
     let mut modules = Vec::new();
@@ -176,23 +182,23 @@ fn minimise_kernel(
 /// is another one, or needs no modules.
 fn with_modules_of_running_kernel(
     args: &BtfMinArgs,
-    (objects, by_order): (&JudgedObjects<'_>, &ObjectsByOrder<'_>),
+    judge: &KernelJudge<'_>,
     kernel: &Kernel,
 ) -> Option<Kernel> {
     if !kernel.can_add_modules() {
         return None;
     }
     let btf = &kernel.target.vmlinux().btf;
-    let plans = by_order.with_order(btf.endian()).plans(&kernel.target);
-    let declarations = wanted_declarations(args, objects);
+    let plans = judge.relocation_plans(&kernel.target);
+    let declarations = wanted_declarations(args, judge.names());
     let missing = declarations.iter().filter(|(name, kind, _)| btf.find(name, *kind).is_none());
     let names = missing.map(|(name, ..)| Name::new(name));
-    kernel.with_modules_for(plans.iter().flat_map(Plan::names_for_modules).chain(names))
+    kernel.with_modules_for(&mut plans.iter().flat_map(Plan::names_for_modules).chain(names))
 }
 
 /// Adds the declarations that the objects need, and with `--verdicts` all that `check` reads.
-fn add_declarations(args: &BtfMinArgs, objects: &JudgedObjects<'_>, needs: &mut Needs<'_>) {
-    needs.add_all(wanted_declarations(args, objects));
+fn add_declarations(args: &BtfMinArgs, names: &NameQuery, needs: &mut Needs<'_>) {
+    needs.add_all(wanted_declarations(args, names));
     if args.verdicts {
         needs.add_tags(KFUNC_TAG);
         needs.add_first_members();
@@ -201,11 +207,7 @@ fn add_declarations(args: &BtfMinArgs, objects: &JudgedObjects<'_>, needs: &mut 
 }
 
 /// Returns the declarations that the objects need; with `--verdicts`, all that `check` reads.
-fn wanted_declarations<'o>(
-    args: &BtfMinArgs,
-    objects: &'o JudgedObjects<'_>,
-) -> Vec<(&'o [u8], Kind, Detail)> {
-    let names = &objects.names;
+fn wanted_declarations<'o>(args: &BtfMinArgs, names: &'o NameQuery) -> Vec<(&'o [u8], Kind, Detail)> {
     let needed: Vec<_> = match args.verdicts {
         true => names.all_declarations().collect(),
         false => names.needed_declarations().collect(),

@@ -29,18 +29,18 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> CommandResult
 }
 
 fn minimise(console: &mut Console<'_>, args: &BtfMinArgs, objects: &JudgedObjects<'_>) -> CommandResult {
-    for object in &objects.objects {
+    for object in objects.fleet.objects() {
         if let Err(error) = &object.needs {
-            console.report_error(&BadInput::new(&*object.file.name, error))?;
+            console.report_error(&BadInput::new(&*object.data.file.name, error))?;
         }
     }
-    let mut without = objects.objects.iter().filter(|object| object.relocs.records().is_empty());
+    let mut without = objects.fleet.objects().iter().filter(|object| object.relocs.records().is_empty());
     if let Some(first) = without.next() {
-        let (count, name) = (without.count() + 1, &first.file.name);
+        let (count, name) = (without.count() + 1, &first.data.file.name);
         console.note(&format!("objects without CO-RE relocations: {count} ({name}, …)"))?;
     }
     // Objects that cannot be read have been reported.
-    if objects.objects.is_empty() || console.exit == ExitStatus::Error {
+    if objects.fleet.objects().is_empty() || console.exit == ExitStatus::Error {
         return Ok(());
     }
     let kernels = minimise_kernels(console, args, objects)?;
