@@ -122,8 +122,8 @@ fn dedup_with(btf: &Btf<'_>, mut builder: Builder, limits: StepLimits) -> Result
 /// The error for an id without a mapping.
 const UNMAPPED: DedupError = DedupError::Internal { invariant: "every type of the BTF has a mapping" };
 
-/// The steps for each type before all types are divided into classes. Ordinary BTF needs fewer.
-const STEPS_BEFORE_CLASSES: u64 = 200;
+/// The steps for each type before all types are divided into classes. The BTF of most kernels needs 70 to 105 steps.
+const STEPS_BEFORE_CLASSES: u64 = 120;
 
 /// The mapping of a type that is not resolved yet.
 const UNRESOLVED: u32 = u32::MAX;
