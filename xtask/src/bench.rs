@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::agents;
 use crate::aya;
 use crate::cases;
 use crate::install;
@@ -19,6 +20,8 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
                    symbols and so on), from 1,000 to 100,000; writes target/bench-growth.json
   --ring           instead, as root, measure readers of ring buffers and perf buffers beside libbpf's and aya's: throughput, CPU time and
                    latency; writes target/bench-ring.json
+  --agent          instead, build a small agent with each of core-relo, libbpf-rs and aya from nothing: processor time of the build,
+                   size of the executable, number of crates
   --parts          instead, measure the parts of a job and of a verdict: parse, scan, index, plan, patch, reachability and so on
   --btf FILE       the target (default: the running kernel's)
   --objects DIR    directory of objects, *.bpf.o (default: bpf-progs/prebuilt)
@@ -30,6 +33,7 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
 /// The parsed arguments.
 #[derive(Default)]
 struct Options {
+    agent: bool,
     instructions: bool,
     growth: bool,
     parts: bool,
@@ -42,6 +46,9 @@ struct Options {
 
 pub fn run(args: &[String]) -> Outcome {
     let options = parse(args)?;
+    if options.agent {
+        return agents::run(!options.no_install);
+    }
     let built = build(!options.no_install);
     let btf = options.btf.clone().unwrap_or_else(|| "/sys/kernel/btf/vmlinux".into());
     if !btf.is_file() {
@@ -95,6 +102,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
         let path = |value: String| std::path::absolute(&value).map_err(|error| format!("{value}: {error}"));
         match word.as_str() {
             "--instructions" => options.instructions = true,
+            "--agent" => options.agent = true,
             "--growth" => options.growth = true,
             "--parts" => options.parts = true,
             "--ring" => options.ring = true,
@@ -105,8 +113,10 @@ fn parse(args: &[String]) -> Outcome<Options> {
             other => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
         }
     }
-    if [options.growth, options.parts, options.ring].iter().filter(|is_set| **is_set).count() > 1 {
-        return Err(Failure::Usage("--growth, --parts or --ring, one of them".to_owned()));
+    if [options.agent, options.growth, options.parts, options.ring].iter().filter(|is_set| **is_set).count()
+        > 1
+    {
+        return Err(Failure::Usage("--agent, --growth, --parts or --ring, one of them".to_owned()));
     }
     Ok(options)
 }
@@ -154,7 +164,13 @@ mod tests {
 
     #[test]
     fn an_unknown_argument_and_a_missing_value_are_refused() {
-        for words in [&["--fast"][..], &["--btf"], &["--growth", "--parts"], &["--ring", "--parts"]] {
+        for words in [
+            &["--fast"][..],
+            &["--btf"],
+            &["--growth", "--parts"],
+            &["--ring", "--parts"],
+            &["--agent", "--ring"],
+        ] {
             let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
             assert!(matches!(parse(&words), Err(Failure::Usage(_))), "{words:?}");
         }

@@ -2,6 +2,7 @@
 //!
 //! The package has few dependencies, so it builds quickly, on a machine with only cargo.
 
+mod agents;
 mod aya;
 mod bench;
 mod cases;
