@@ -130,7 +130,7 @@ impl<'s> CLine<'s> {
     /// longer access, and not guarded.
     pub(super) fn member_reads(&self, path: &str) -> impl Iterator<Item = MemberAccess<'s>> {
         self.member_accesses(path).filter(move |access| {
-            let (before, after) = self.around(&access.range);
+            let Some((before, after)) = self.around(&access.range) else { return false };
             let is_address = before.ends_with('&') && !before.ends_with("&&");
             let is_assigned = (after.starts_with('=') && !after.starts_with("=="))
                 || after.starts_with("++")
@@ -177,7 +177,7 @@ impl<'s> CLine<'s> {
     /// Finds the address of a path of members: `&task->rss_stat[0].count`. The range includes the operator.
     pub(super) fn find_member_address(&self, path: &str) -> Option<MemberAccess<'s>> {
         let addresses = self.member_accesses(path).filter_map(|access| {
-            let (before, _) = self.around(&access.range);
+            let (before, _) = self.around(&access.range)?;
             let before = before.strip_suffix('&').filter(|before| !before.ends_with('&'))?;
             Some(MemberAccess { range: before.len()..access.range.end, base: access.base })
         });
@@ -186,12 +186,12 @@ impl<'s> CLine<'s> {
 
     /// Finds the accesses to a path of members by pointer that are not parts of longer accesses.
     fn member_accesses(&self, path: &str) -> impl Iterator<Item = MemberAccess<'s>> {
-        let first = path.split(['.', '[']).next().unwrap_or_default();
+        let first = path.split_once(['.', '[']).map_or(path, |(first, _)| first);
         self.identifiers(first).filter_map(move |start| {
             let end = start.checked_add(path_end(self.0.get(start..)?, path)?)?;
             let before = self.0.get(..start)?.trim_end().strip_suffix("->")?.trim_end();
             let base_start = postfix_start(before)?;
-            let (_, after) = self.around(&(base_start..end));
+            let (_, after) = self.around(&(base_start..end))?;
             let is_longer = after.starts_with(['[', '(', '.']) || after.starts_with("->");
             (!is_longer).then_some(MemberAccess { range: base_start..end, base: before.get(base_start..)? })
         })
@@ -199,7 +199,7 @@ impl<'s> CLine<'s> {
 
     /// Returns whether a part is guarded as fixes guard it: `bpf_core_field_exists(struct task_struct, comm) ? task->comm : 0`.
     pub(super) fn is_guarded(&self, part: &Range<usize>, path: &str) -> bool {
-        let (before, _) = self.around(part);
+        let Some((before, _)) = self.around(part) else { return false };
         let condition = before.strip_suffix('?').and_then(|before| before.trim_end().strip_suffix(')'));
         condition.is_some_and(|condition| {
             let is_type = || condition.rsplit_once('(').is_some_and(|(name, _)| name.ends_with(TYPE_EXISTS));
@@ -212,10 +212,9 @@ impl<'s> CLine<'s> {
         self.0.contains(condition)
     }
 
-    /// Returns the text before and after a part, without the white space around the part.
-    fn around(&self, range: &Range<usize>) -> (&'s str, &'s str) {
-        let before = self.0.get(..range.start).unwrap_or_default();
-        (before.trim_end(), self.0.get(range.end..).unwrap_or_default().trim_start())
+    /// Returns the text before and after a part, without the white space around the part; `None` if the range is no part of the line.
+    fn around(&self, range: &Range<usize>) -> Option<(&'s str, &'s str)> {
+        Some((self.0.get(..range.start)?.trim_end(), self.0.get(range.end..)?.trim_start()))
     }
 
     /// Returns the range of the statement around a part of the line, if an `if` can guard it.
@@ -264,8 +263,8 @@ impl<'s> CLine<'s> {
     /// as it is, which may be without a value.
     pub(super) fn as_zeroing(&self) -> Option<String> {
         let is_whole = |call: &Call<'_>| {
-            let (before, after) = self.around(&call.range);
-            (before.is_empty() || before == "(void)") && after == ";"
+            let around = self.around(&call.range);
+            around.is_some_and(|(before, after)| matches!(before, "" | "(void)") && after == ";")
         };
         let find = |names: &[&str]| names.iter().flat_map(|name| self.calls(name)).find(is_whole);
         if let Some(call) = find(&FILLS) {

@@ -60,9 +60,8 @@ impl Advisor<'_, '_> {
         match reason.requirement {
             Some(Requirement::MapNeed { map, need }) => maps::need_fixes(self, map, need),
             Some(Requirement::StructOpsMember { map, need, member }) => {
-                let mut fixes = maps::member_fixes(self, map, member);
-                fixes.extend(maps::need_fixes(self, map, need));
-                fixes
+                let fixes = maps::member_fixes(self, map, member).into_iter().flatten();
+                fixes.chain(maps::need_fixes(self, map, need)).collect()
             }
             Some(Requirement::MapInput { map, input }) => maps::input_fixes(self, map, input),
             // The judge knows what to do about some reasons without a requirement.

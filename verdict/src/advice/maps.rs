@@ -50,11 +50,9 @@ pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) ->
 }
 
 /// Returns the fixes of a member of a struct_ops map that the kernel's struct does not have: the member is cleared.
-pub(super) fn member_fixes(advisor: &Advisor<'_, '_>, map: usize, member: u32) -> Vec<Fix> {
-    find_member(advisor, map, member).unwrap_or_default()
-}
-
-fn find_member(advisor: &Advisor<'_, '_>, map: usize, member: u32) -> Option<Vec<Fix>> {
+///
+/// Returns `None` for a member that C and Rust cannot name.
+pub(super) fn member_fixes(advisor: &Advisor<'_, '_>, map: usize, member: u32) -> Option<Vec<Fix>> {
     let need = advisor.needs.maps.get(map)?;
     let MapSource::StructOps(table) = advisor.needs.linker.maps().get(need.struct_ops?.0)?.source else {
         return None;

@@ -10,7 +10,7 @@ impl ObjectVerdict {
     /// Creates the verdict on an object whose maps and externs are no reason for another verdict than that of the programs.
     pub fn new(programs: Vec<ProgramVerdict>) -> Self {
         let default_load = programs.iter().filter(|program| program.autoload);
-        let verdict = default_load.map(|program| program.verdict).max().unwrap_or_default();
+        let verdict = default_load.map(|program| program.verdict).max().unwrap_or(Verdict::Loads);
         Self { verdict, programs, ..Self::default() }
     }
 
@@ -38,7 +38,7 @@ impl ProgramVerdict {
     /// Creates the verdict on a program. Sorts the reasons, worst first.
     pub fn new(name: impl Into<String>, autoload: bool, mut reasons: Vec<Reason>) -> Self {
         reasons.sort_by_key(|reason| core::cmp::Reverse(reason.verdict));
-        let verdict = reasons.first().map(|reason| reason.verdict).unwrap_or_default();
+        let verdict = reasons.first().map_or(Verdict::Loads, |reason| reason.verdict);
         Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
     }
 

@@ -222,10 +222,12 @@ fn find_difference<'k>(
         }
         _ => {
             let local = btf.ty(local).filter(|_| kind == Kind::Func);
-            let both = local.and_then(|local| declare_both(local, ty, name));
-            let declarations = both.map(|both| format!(": {both}"));
             let problem = format!("its {what} in {owner} {differ} from the declaration");
-            Some(Difference::Incompatible { problem, details: declarations.unwrap_or_default() })
+            let details = match local.and_then(|local| declare_both(local, ty, name)) {
+                Some(both) => format!(": {both}"),
+                None => String::new(),
+            };
+            Some(Difference::Incompatible { problem, details })
         }
     }
 }

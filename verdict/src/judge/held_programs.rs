@@ -71,8 +71,8 @@ impl<'n> HeldPrograms<'n> {
             self.known.insert(arrays, Rc::clone(&held));
             held
         };
-        let mine = own.get(&program.index).map(Vec::as_slice).unwrap_or_default();
-        let mine: HashSet<_> = mine.iter().map(|reason| &*reason.text).collect();
+        let mine = own.get(&program.index).into_iter().flatten();
+        let mine: HashSet<_> = mine.map(|reason| &*reason.text).collect();
         let others = held.reasons.iter().filter(|(text, _)| !mine.contains(&**text));
         let mut reasons: Vec<_> = others.map(|(_, reason)| reason.clone()).collect();
         for map in self.needs.owned_maps.maps_of(program.index) {

@@ -27,6 +27,7 @@ impl ObjectContext<'_, '_> {
             return reasons;
         }
         let facts = &self.answers.facts;
+        #[expect(clippy::disallowed_methods, reason = "a program without violations is not in the table")]
         let find = |rules: &KernelBtfRules| {
             self.needs
                 .btf

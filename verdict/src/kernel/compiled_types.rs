@@ -52,11 +52,8 @@ impl KernelFacts<'_> {
             return Answer::from_btf(true, format!("FUNC {function}"));
         }
         if self.has_all(neighbours) {
-            let name = self.helpers.enumerator(helper.0).unwrap_or_default();
-            return Answer::from_btf(
-                false,
-                format!("{} is not compiled: no FUNC {function}", name.shortened()),
-            );
+            let name = self.number_text(KernelNumber::Helper(helper.0));
+            return Answer::from_btf(false, format!("{name} is not compiled: no FUNC {function}"));
         }
         option.map_or(in_enum, |option| self.answer_option(option))
     }
@@ -91,9 +88,8 @@ impl KernelFacts<'_> {
         }
         if self.describes_bpf_functions() {
             let functions = row.functions.join(" or ");
-            let name = self.map_types.enumerator(row.map_type.number()).unwrap_or_default();
-            let text = format!("{} is not compiled: no FUNC {functions}", name.shortened());
-            return Answer::from_btf(false, text);
+            let name = self.number_text(KernelNumber::MapType(row.map_type.number()));
+            return Answer::from_btf(false, format!("{name} is not compiled: no FUNC {functions}"));
         }
         self.answer_option(row.option)
     }

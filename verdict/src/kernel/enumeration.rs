@@ -13,8 +13,8 @@ pub(super) struct Enumeration<'k> {
     ty: Option<Type<'k>>,
     /// The values and the indices of their first enumerators, in order of value.
     by_value: Vec<(u32, u32)>,
-    /// The name of the highest value.
-    last: Name<'k>,
+    /// The name of the highest value; `None` if the BTF lacks the enum.
+    last: Option<Name<'k>>,
 }
 
 /// The values from here on are flags, such as `BPF_COMMON_ATTRS` in `enum bpf_cmd`.
@@ -30,8 +30,7 @@ impl<'k> Enumeration<'k> {
         by_value.sort_unstable();
         by_value.dedup_by_key(|(value, _)| *value);
         let last = by_value.last().and_then(|(_, index)| ty?.enumerator(*index));
-        let last = last.map(|enumerator| enumerator.name).unwrap_or_default();
-        Self { name, ty, by_value, last }
+        Self { name, ty, by_value, last: last.map(|enumerator| enumerator.name) }
     }
 
     /// Returns the enumerator of a value.
@@ -47,7 +46,7 @@ impl<'k> Enumeration<'k> {
 
     /// Returns whether the BTF lacks the enum.
     pub(super) fn is_empty(&self) -> bool {
-        self.by_value.is_empty()
+        self.last.is_none()
     }
 
     /// Returns the number of values.
@@ -57,10 +56,10 @@ impl<'k> Enumeration<'k> {
 
     /// Answers whether the enum has a value. `known_name` is the value's name in newer kernels.
     pub(super) fn answer(&self, value: u32, known_name: Option<&str>) -> Answer {
-        let Self { name, last, .. } = self;
-        if self.is_empty() {
+        let name = self.name;
+        let Some(last) = self.last else {
             return Answer::Unknown(format!("the kernel's BTF has no enum {name}"));
-        }
+        };
         if let Some(enumerator) = self.enumerator(value) {
             return Answer::from_btf(true, format!("enum {name} has {}", enumerator.shortened()));
         }

@@ -18,8 +18,15 @@ impl<'k> KernelFacts<'k> {
         let Some((version, first)) = since.filter(|(version, first)| version >= first) else {
             return enumeration.answer(value, name.as_deref());
         };
-        let subject = name.unwrap_or_else(|| format!("number {value} of enum {}", enumeration.name()));
+        let subject = self.number_text(number);
         Answer::Present(self.version_evidence(format!("Linux {version}; Linux {first} has {subject}")))
+    }
+
+    /// Returns the name of a number in the kernel's enum, or in newer kernels.
+    pub(super) fn number_text(&self, number: KernelNumber) -> String {
+        let (enumeration, value, known) = self.look_up(number);
+        let own = enumeration.enumerator(value).map(|name| name.shortened().to_string());
+        own.or(known).unwrap_or_else(|| format!("number {value} of enum {}", enumeration.name()))
     }
 
     /// Returns the enum of a number, the number and its name.

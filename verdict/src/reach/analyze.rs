@@ -115,9 +115,8 @@ impl<'a, 'p> Conclusions<'a, 'p> {
         let started = &self.started;
         let first = started.partition_point(|(other, _)| *other < call);
         let starts: Vec<u32> = started
-            .get(first..)
-            .unwrap_or_default()
             .iter()
+            .skip(first)
             .take_while(|(other, _)| *other == call)
             .map(|(_, start)| *start)
             .collect();

@@ -156,8 +156,8 @@ impl Flow {
             }
         }
         for function in &mut self.functions {
-            let range = index(function.insns.start)..index(function.insns.end);
-            for join in self.joins.get_mut(range).unwrap_or_default().iter_mut().flatten() {
+            let joins = self.joins.iter_mut().skip(index(function.insns.start)).take(function.insns.len());
+            for join in joins.flatten() {
                 *join = function.join_count;
                 function.join_count = function.join_count.saturating_add(1);
             }

@@ -87,8 +87,8 @@ fn read_slot(endian: Endian, slots: &[Slot], frame: u8, offset: i32, bytes: u8) 
     let width = u32::from(bytes);
     let end = offset.saturating_add(i32::from(bytes));
     let first = slots.partition_point(|slot| (slot.frame, slot.end()) <= (frame, offset));
-    let overlapping = slots.get(first..).unwrap_or_default();
-    let mut overlapping = overlapping.iter().take_while(|slot| slot.frame == frame && slot.offset < end);
+    let overlapping = slots.iter().skip(first);
+    let mut overlapping = overlapping.take_while(|slot| slot.frame == frame && slot.offset < end);
     let Some(slot) = overlapping.next() else { return Value::Scalar(Scalar::unbounded(width)) };
     if slot.offset == offset && slot.bytes == bytes {
         return slot.value;

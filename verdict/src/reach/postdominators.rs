@@ -179,13 +179,15 @@ fn reverse_order(successors: &[Successors]) -> Vec<u32> {
         }
     }
     let part = |block: u32| {
-        let start = starts.get(index(block)).copied().unwrap_or(0);
-        let end = starts.get(index(block).saturating_add(1)).copied().unwrap_or(0);
-        predecessors.get(index(start)..index(end)).unwrap_or_default()
+        let start = index(*starts.get(index(block))?);
+        let end = index(*starts.get(index(block).checked_add(1)?)?);
+        predecessors.get(start..end)
     };
+    // A block outside of the graph has no predecessors.
+    let part = |block: u32| part(block).into_iter().flatten();
     let mut is_seen = vec![false; successors.len()];
     let mut order = Vec::with_capacity(successors.len());
-    let mut stack = vec![(END, part(END).iter())];
+    let mut stack = vec![(END, part(END))];
     if let Some(end) = is_seen.first_mut() {
         *end = true;
     }
@@ -198,7 +200,7 @@ fn reverse_order(successors: &[Successors]) -> Vec<u32> {
         if let Some(is_seen) = is_seen.get_mut(index(predecessor))
             && !core::mem::replace(is_seen, true)
         {
-            stack.push((predecessor, part(predecessor).iter()));
+            stack.push((predecessor, part(predecessor)));
         }
     }
     order.reverse();

@@ -126,8 +126,9 @@ impl State {
         state
     }
 
+    /// Returns the value of a register. Instructions may name registers that do not exist.
     pub(super) fn get(&self, register: u8) -> Value {
-        self.registers.get(usize::from(register)).copied().unwrap_or_default()
+        self.registers.get(usize::from(register)).copied().unwrap_or(Value::Unknown)
     }
 
     pub(super) fn set(&mut self, register: u8, value: Value) {

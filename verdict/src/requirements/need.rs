@@ -139,11 +139,12 @@ impl Need {
             Self::AttachType(attach_type) => format!("attach type {attach_type}"),
             Self::AttachTarget { kind, module, name: target } => {
                 let full = name(kind.kernel_name(target).as_bytes());
-                let module = module.as_deref().map(|module| match module {
-                    "vmlinux" => " in vmlinux".to_owned(),
-                    _ => format!(" in module {}", name(module.as_bytes())),
-                });
-                format!("{} `{full}`{}", kind.noun(), module.unwrap_or_default())
+                let target = format!("{} `{full}`", kind.noun());
+                match module.as_deref() {
+                    None => target,
+                    Some("vmlinux") => format!("{target} in vmlinux"),
+                    Some(module) => format!("{target} in module {}", name(module.as_bytes())),
+                }
             }
             Self::Tracepoint(tracepoint) => format!("tracepoint `{}`", name(tracepoint.as_bytes())),
             Self::ProbedFunction(function) => format!("function `{}`", name(function.as_bytes())),

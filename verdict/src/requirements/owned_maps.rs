@@ -47,6 +47,10 @@ impl OwnedMaps {
     }
 
     /// Returns the cgroup storage of a program that refers to a map with an owner.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a program that refers to no cgroup storage is not in the table"
+    )]
     pub(crate) fn storages(&self, program: ProgramIndex) -> CgroupStorages {
         self.storages.get(&program).copied().unwrap_or_default()
     }

@@ -1,9 +1,6 @@
 //! The stack of a program.
 
-use crate::{
-    limits::CALL_FRAMES,
-    linked_code::{function_addresses, usize_of},
-};
+use crate::{limits::CALL_FRAMES, linked_code::function_addresses};
 use core_relo::insn::{Class, Insn};
 use core_relo_object::link::LinkedProgram;
 
@@ -20,11 +17,16 @@ const ADD_CONSTANT: u8 = 0x07;
 pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
     let starts: Vec<_> = code.functions.iter().map(|copy| copy.start).collect();
     let function_of = |insn: u32| starts.partition_point(|start| *start <= insn).checked_sub(1);
-    let ends = starts.iter().skip(1).map(|end| usize_of(*end)).chain([code.insns.len()]);
-    let frames: Vec<_> = starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| frame_bytes(code.insns.get(usize_of(*start)..end).unwrap_or_default()))
+    // The last function ends with the program.
+    let ends = starts.iter().skip(1).map(|end| Some(*end)).chain([None]);
+    let mut insns = (0u32..).zip(&code.insns).peekable();
+    let frames: Vec<_> = ends
+        .take(starts.len())
+        .map(|end| {
+            let is_in_function = |(at, _): &(u32, &Insn)| end.is_none_or(|end| *at < end);
+            let own = core::iter::from_fn(|| insns.next_if(is_in_function));
+            frame_bytes(own.map(|(_, insn)| insn))
+        })
         .collect();
     let calls = (0u32..).zip(&code.insns).filter_map(|(at, insn)| {
         let is_call = insn.code == CALL && insn.src == PSEUDO_CALL;
@@ -54,7 +56,7 @@ pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
 }
 
 /// Returns the size of a function's frame: the lowest address on the stack that an instruction uses or computes.
-fn frame_bytes(insns: &[Insn]) -> u32 {
+fn frame_bytes<'i>(insns: impl IntoIterator<Item = &'i Insn>) -> u32 {
     let (mut lowest, mut offsets) = (0i32, [None; 11]);
     let mut is_second_half = false;
     for insn in insns {

@@ -108,7 +108,7 @@ fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
         let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
         let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
         let verdict = judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap();
-        let text = verdict.reasons.first().map(|reason| reason.text.clone()).unwrap_or_default();
+        let text = verdict.reasons.first().map(|reason| reason.text.clone());
         (verdict.verdict, verdict.programs[0].for_core_relo(), text)
     };
     for chosen in ["0xffffffff82000000", "_text+0x1000000"] {
@@ -116,6 +116,7 @@ fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
         assert_eq!(verdict, Verdict::Loads, "{chosen}");
         let (verdict, own, text) = judged(Loader::Libbpf, chosen, Some(symbols));
         assert_eq!((verdict, own), (Verdict::Refused, Verdict::Loads), "{chosen}");
+        let text = text.unwrap();
         assert!(
             text.ends_with("init_once=SYMBOL+OFFSET, which only core-relo does (--loader core-relo)"),
             "{text}"
@@ -123,11 +124,13 @@ fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
     }
     let (verdict, _, text) = judged(Loader::CoreRelo, "0xffffffff83000000", Some(symbols));
     assert_eq!(verdict, Verdict::Refused);
+    let text = text.unwrap();
     assert!(
         text.contains("init_once: the chosen address 0xffffffff83000000 is that of no symbol of this name"),
         "{text}"
     );
     let (verdict, _, text) = judged(Loader::CoreRelo, "_text+0x10", None);
+    let text = text.unwrap();
     assert_eq!(
         (verdict, text.ends_with("give the kernel's symbols (--kallsyms)")),
         (Verdict::Unknown, true),

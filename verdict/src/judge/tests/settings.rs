@@ -88,13 +88,13 @@ fn the_settings_of_the_inner_map_are_its_definition() {
         set(&mut settings);
         let verdict = judge_with_settings(&bytes, add_kernel, &KernelInputs::default(), Some(&settings));
         let reason = verdict.programs[0].reasons.first().cloned();
-        (verdict.verdict, reason.map(|reason| (reason.text, reason.fix.unwrap_or_default())))
+        (verdict.verdict, reason.map(|reason| (reason.text, reason.fix)))
     };
     let (verdict, reason) = judged(&|_| {});
     assert_eq!(verdict, Verdict::NeedsInput);
     let (text, fix) = reason.unwrap();
     assert_eq!(text, "map outer: no definition of its inner maps, which user space must set");
-    assert!(fix.starts_with("--inner-map outer=TYPE:KEY:VALUE:ENTRIES, or "), "{fix}");
+    assert!(fix.is_some_and(|fix| fix.starts_with("--inner-map outer=TYPE:KEY:VALUE:ENTRIES, or ")));
     // Sizes alone make no definition.
     assert_eq!(judged(&|settings| settings.map_mut(&inner).key_size = Some(4)).0, Verdict::NeedsInput);
     let hash = |settings: &mut Settings| {
@@ -106,7 +106,7 @@ fn the_settings_of_the_inner_map_are_its_definition() {
     assert_eq!(verdict, Verdict::NeedsInput);
     let (text, fix) = reason.unwrap();
     assert_eq!(text, "map outer: inner map: max_entries is 0, which user space must set");
-    assert!(fix.starts_with("--max-entries outer.inner=N, or "), "{fix}");
+    assert!(fix.is_some_and(|fix| fix.starts_with("--max-entries outer.inner=N, or ")));
     let complete = judged(&|settings| {
         hash(settings);
         settings.map_mut(&inner).max_entries = Some(1);
