@@ -35,8 +35,8 @@ impl Hierarchy {
 #[must_use]
 pub fn memory_shortage() -> String {
     // Without /proc or /sys/fs/cgroup the reason stays general.
-    let cgroups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    match lowest_limit(&cgroups) {
+    let cgroups = fs::read_to_string("/proc/self/cgroup").ok();
+    match cgroups.and_then(|cgroups| lowest_limit(&cgroups)) {
         Some((bytes, file)) => format!(
             "the memory limit of this cgroup is probably reached: {} is {bytes} bytes: raise it, or make the maps smaller",
             file.display()

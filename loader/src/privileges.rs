@@ -11,15 +11,14 @@ pub(crate) const BPF: u64 = 1 << 39;
 /// Returns whether this thread has a capability, or for BPF and PERFMON the older SYS_ADMIN. Returns `None` if `/proc` does not tell.
 #[cfg(feature = "adaptive")]
 pub(crate) fn holds(capability: u64) -> Option<bool> {
-    let held = effective_capabilities(&fs::read_to_string("/proc/thread-self/status").ok()?)?;
+    let held = thread_capabilities()?;
     let stands_for = if capability == NET_ADMIN { 0 } else { SYS_ADMIN };
     Some(held & (capability | stands_for) != 0)
 }
 
 /// Returns whether this process is in a user namespace, where capabilities count only with a BPF token.
-#[cfg(feature = "adaptive")]
 pub(crate) fn is_in_user_namespace() -> bool {
-    is_mapped(&fs::read_to_string("/proc/self/uid_map").unwrap_or_default())
+    fs::read_to_string("/proc/self/uid_map").is_ok_and(|uid_map| is_mapped(&uid_map))
 }
 
 /// The likely reason why bpf(2) failed with `EPERM` in a process that lacks no capability.
@@ -34,8 +33,7 @@ pub(crate) fn missing_privilege() -> &'static str {
 /// Returns the likely reason why bpf(2) failed with `EPERM`, although a BPF token delegates the request. The capabilities that count are
 /// those in the user namespace of the token.
 pub(crate) fn missing_privilege_with_token() -> &'static str {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    effective_capabilities(&status).and_then(missing_capabilities).unwrap_or(POLICY)
+    thread_capabilities().and_then(missing_capabilities).unwrap_or(POLICY)
 }
 
 /// Returns whether this thread has all capabilities for BPF, so that an `EPERM` of bpf(2) has another cause.
@@ -45,11 +43,9 @@ pub(crate) fn has_all_privileges() -> bool {
 
 /// Returns the likely reason why a system call failed with `EPERM`, or `otherwise` if this thread lacks no capability.
 pub(crate) fn missing_privilege_or(otherwise: &'static str) -> &'static str {
-    // Each thread has its own capabilities. Without `/proc` the reason stays general.
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    match effective_capabilities(&status) {
-        Some(_) if is_mapped(&uid_map) => {
+    // Without `/proc` the reason stays general.
+    match thread_capabilities() {
+        Some(_) if is_in_user_namespace() => {
             "this process is in a user namespace, where capabilities do not count for BPF: it needs a BPF token, \
              from a bpffs mounted with `delegate_…` options"
         }
@@ -72,6 +68,11 @@ fn missing_capabilities(caps: u64) -> Option<&'static str> {
         (true, true, false) => "this process lacks CAP_NET_ADMIN, for networking",
         (true, true, true) => return None,
     })
+}
+
+/// Returns the capabilities of this thread: each thread has its own. Returns `None` if `/proc` does not tell.
+fn thread_capabilities() -> Option<u64> {
+    effective_capabilities(&fs::read_to_string("/proc/thread-self/status").ok()?)
 }
 
 fn effective_capabilities(status: &str) -> Option<u64> {

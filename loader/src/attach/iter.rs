@@ -293,7 +293,7 @@ mod tests {
         IterReader::new(&all).unwrap().read_to_string(&mut text).unwrap();
         assert!(text.len() >= 4 && text.starts_with("x\nx\n"), "{text}");
         // A link can be read several times.
-        assert_eq!(IterReader::new(&all).unwrap().read(&mut [0; 64]).unwrap_or_default() % 2, 0);
+        assert_eq!(IterReader::new(&all).unwrap().read(&mut [0; 64]).unwrap() % 2, 0);
         let target = IterTarget::Task(TaskRef::Process(std::process::id()));
         match iter(prog.fd(), &IterOptions { target }) {
             Ok(own) => {

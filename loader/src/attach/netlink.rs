@@ -175,8 +175,13 @@ impl<'a> Message<'a> {
             (None, NLMSG_ERROR) => Errno(libc::EBADMSG),
             _ => return MessageOutcome::Done,
         };
-        let ext_ack = if self.flags & ACK_TLVS == 0 { None } else { self.ext_ack() };
-        MessageOutcome::Error(NetlinkError { errno, ext_ack: ext_ack.unwrap_or_default() })
+        let mut error = NetlinkError::from(errno);
+        if self.flags & ACK_TLVS != 0
+            && let Some(ext_ack) = self.ext_ack()
+        {
+            error.ext_ack = ext_ack;
+        }
+        MessageOutcome::Error(error)
     }
 
     /// Returns the kernel's explanation, which follows the repeated part of the request.
@@ -224,7 +229,7 @@ fn message(data: &[u8]) -> Option<(Message<'_>, &[u8])> {
         body: data.get(HEADER..len)?,
     };
     // The last message may lack its padding.
-    Some((message, data.get(len.checked_next_multiple_of(ALIGN)?..).unwrap_or_default()))
+    Some((message, data.get(len.checked_next_multiple_of(ALIGN)?..).unwrap_or(&[])))
 }
 
 /// Iterates over attributes, up to the first attribute with an impossible length.
@@ -235,7 +240,7 @@ pub(super) fn attributes(mut data: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
         let kind = e.u16(data, 2)? & TYPE_MASK;
         let value = data.get(4..len)?;
         // The last attribute may lack its padding.
-        data = data.get(len.checked_next_multiple_of(ALIGN)?..).unwrap_or_default();
+        data = data.get(len.checked_next_multiple_of(ALIGN)?..).unwrap_or(&[]);
         Some((kind, value))
     })
 }

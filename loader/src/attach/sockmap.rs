@@ -128,9 +128,9 @@ mod tests {
                         .unwrap();
                     assert_eq!(&got, b"hi");
                     link.detach().unwrap();
-                    let attached =
-                        || query(QueryTarget::Sockmap(map_fd), attach_type).unwrap_or_default().prog_ids;
-                    assert!(eventually(|| attached().is_empty()));
+                    // Older kernels do not list the programs.
+                    let attached = || query(QueryTarget::Sockmap(map_fd), attach_type);
+                    assert!(eventually(|| attached().map_or(true, |found| found.prog_ids.is_empty())));
                 }
             }
         });

@@ -28,8 +28,8 @@ pub(super) fn root() -> Result<PathBuf, AttachError> {
         return Ok(root);
     }
     // Without `/proc`, only the usual mount points are found.
-    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    find_tracefs(&mounts).ok_or_else(|| {
+    let mounts = fs::read_to_string("/proc/mounts").ok();
+    mounts.and_then(|mounts| find_tracefs(&mounts)).ok_or_else(|| {
         let problem =
             "not found, or not readable by this user; as root: `mount -t tracefs nodev /sys/kernel/tracing`";
         AttachError::target("tracefs", problem)

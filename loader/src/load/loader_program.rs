@@ -328,6 +328,7 @@ impl LoaderRun<'_> {
             StepKind::LoadProgram => {
                 let section = self.file.programs().iter().find(|program| program.name == step.name);
                 let section = section.map_or("", |program| &*program.section);
+                #[expect(clippy::disallowed_methods, reason = "the verifier wrote no log")]
                 let log = log.filter(|log| !log.starts_with(BTF_LOG)).unwrap_or_default();
                 let refused = RefusedProgram::from_log(&step.name, section, errno, log);
                 LoadError::Program {
@@ -337,8 +338,8 @@ impl LoaderRun<'_> {
                 }
             }
             StepKind::LoadBtf => {
-                let log = log.unwrap_or_default();
-                let last_line = log.lines().rfind(|line| !line.trim().is_empty());
+                let mut lines = log.iter().flat_map(|log| log.lines().rev());
+                let last_line = lines.find(|line| !line.trim().is_empty());
                 self.error(format!("BTF ({})", last_line.unwrap_or("the kernel does not say why")), errno)
             }
             StepKind::CreateMap | StepKind::CreateInnerMap | StepKind::FillMap | StepKind::FreezeMap => {

@@ -128,7 +128,7 @@ impl<K: Kernel> Loading<'_, K> {
         let mut sizes = LOG_BYTES.into_iter();
         let mut next_log = || sizes.next().and_then(empty_log);
         let first_log = if load.log_level == 0 { None } else { next_log() };
-        // An empty log requests no log.
+        #[expect(clippy::disallowed_methods, reason = "an empty log requests no log")]
         let mut log = first_log.unwrap_or_default();
         let mut truncated_log: Option<String> = None;
         loop {

@@ -79,7 +79,7 @@ impl Rejection {
         let mut reason = refused.errno.to_string();
         match &refused.poison {
             Some(Poison::CoreRelo { reason: cause, .. }) => {
-                let cause = cause.lines().next().unwrap_or_default();
+                let cause = cause.split_once('\n').map_or(&**cause, |(first_line, _)| first_line);
                 reason =
                     format!("{reason}: it reaches an access that this kernel's types do not have: {cause}");
             }

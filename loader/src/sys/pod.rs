@@ -237,7 +237,7 @@ mod tests {
             (Element::Unsigned, 2)
         );
         assert!(<[u8; 4]>::SHAPE.is_bytes() && !u8::SHAPE.is_bytes() && !<[u16; 4]>::SHAPE.is_bytes());
-        let members = Pair::SHAPE.members.unwrap_or_default();
+        let members = Pair::SHAPE.members.unwrap();
         assert_eq!(
             members.iter().map(|m| (m.name, m.offset, m.size)).collect::<Vec<_>>(),
             [("a", 0, 4), ("b", 4, 4)]

@@ -69,13 +69,20 @@ fn parse_modules(text: &str) -> BTreeSet<String> {
 pub fn running_identity() -> Result<KernelIdentity, TargetError> {
     let mut identity = KernelIdentity::new(release()?, "");
     // The file exists since Linux 6.1. `uname` names the architecture of the process for processes with the personality `linux32`.
-    identity.architecture =
-        read_line("/proc/sys/kernel/arch").or_else(|| sys::machine().ok()).unwrap_or_default();
-    identity.version = read_line("/proc/sys/kernel/version").unwrap_or_default();
+    if let Some(architecture) = read_line("/proc/sys/kernel/arch").or_else(|| sys::machine().ok()) {
+        identity.architecture = architecture;
+    }
+    if let Some(version) = read_line("/proc/sys/kernel/version") {
+        identity.version = version;
+    }
     let os_release = ["/etc/os-release", "/usr/lib/os-release"].iter().find_map(|path| read_regular(path));
-    identity.distribution = os_release.map(|bytes| parse_os_release(&bytes)).unwrap_or_default();
+    if let Some(os_release) = os_release {
+        identity.distribution = parse_os_release(&os_release);
+    }
     let notes = read_kernel_file("/sys/kernel/notes");
-    identity.build_id = notes.and_then(|notes| build_id(&notes, Endian::native())).unwrap_or_default();
+    if let Some(build_id) = notes.and_then(|notes| build_id(&notes, Endian::native())) {
+        identity.build_id = build_id;
+    }
     Ok(identity)
 }
 
@@ -100,12 +107,12 @@ fn read_line(path: &str) -> Option<String> {
     Some(text.lines().next()?.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-/// Parses `ID` and `VERSION_ID` of `/etc/os-release`.
+/// Parses `ID` and `VERSION_ID` of `/etc/os-release`. A missing value is empty.
 fn parse_os_release(bytes: &[u8]) -> Distribution {
     let text = String::from_utf8_lossy(bytes);
     let value = |name: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-        value.unwrap_or_default().trim().trim_matches(['"', '\'']).to_owned()
+        value.unwrap_or("").trim().trim_matches(['"', '\'']).to_owned()
     };
     Distribution::new(value("ID"), value("VERSION_ID"))
 }

@@ -106,9 +106,10 @@ impl<'t> GoTable<'t> {
     /// Returns the offset of a table in other data. Linkers align tables to 4 bytes at least.
     pub(super) fn find(data: &'t [u8], endian: Endian) -> Option<usize> {
         let is_header = |at: &usize| {
-            let rest = data.get(*at..).unwrap_or_default();
-            endian.u32(rest, 0).is_some_and(|magic| Layout::of_magic(magic).is_some())
-                && matches!(rest, [_, _, _, _, 0, 0, 1 | 2 | 4, 4 | 8, ..])
+            data.get(*at..).is_some_and(|rest| {
+                endian.u32(rest, 0).is_some_and(|magic| Layout::of_magic(magic).is_some())
+                    && matches!(rest, [_, _, _, _, 0, 0, 1 | 2 | 4, 4 | 8, ..])
+            })
         };
         let is_table = |at: &usize| {
             let table = data.get(*at..).map(|rest| Self::parse(rest, endian, |_position| Some(0)));

@@ -327,7 +327,7 @@ fn parse_filter(message: &Message<'_>) -> Option<TcFilter> {
     }
     let options = attribute(attributes, TCA_OPTIONS)?;
     // Classifiers attached by other tools may have no name.
-    let name = attribute(options, TCA_BPF_NAME).unwrap_or_default();
+    let name = attribute(options, TCA_BPF_NAME).unwrap_or(&[]);
     Some(TcFilter {
         handle: e.u32(fixed, 8)?,
         priority: u16::try_from(e.u32(fixed, 16)? >> 16).ok()?,

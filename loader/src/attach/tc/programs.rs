@@ -178,7 +178,7 @@ fn parse_programs(message: &Message<'_>, parent: &Parent, found: &mut Vec<TcProg
     };
     let kind = kind.strip_suffix(b"\0").unwrap_or(kind);
     if let (b"bpf", Some(prog_id)) = (kind, attribute_u32(options, TCA_BPF_ID)) {
-        let name = attribute(options, TCA_BPF_NAME).map(text).unwrap_or_default();
+        let name = name_text(attribute(options, TCA_BPF_NAME));
         found.push(TcProgram { prog_id, name, ..program.clone() });
     }
     let Some((_, actions)) = ACTIONS.iter().find(|(known, _)| *known == kind) else { return };
@@ -189,10 +189,16 @@ fn parse_programs(message: &Message<'_>, parent: &Parent, found: &mut Vec<TcProg
         let Some(options) = attribute(action, TCA_ACT_OPTIONS) else { continue };
         // Classic BPF programs have no id.
         if let Some(prog_id) = attribute_u32(options, TCA_ACT_BPF_ID) {
-            let name = attribute(options, TCA_ACT_BPF_NAME).map(text).unwrap_or_default();
+            let name = name_text(attribute(options, TCA_ACT_BPF_NAME));
             found.push(TcProgram { prog_id, name, is_action: true, ..program.clone() });
         }
     }
+}
+
+/// Decodes the name of a program.
+#[expect(clippy::disallowed_methods, reason = "programs attached by other tools may have no name")]
+fn name_text(attribute: Option<&[u8]>) -> String {
+    attribute.map(text).unwrap_or_default()
 }
 
 /// Decodes a text with its terminating NUL.

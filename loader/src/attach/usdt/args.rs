@@ -101,9 +101,9 @@ pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Args, String> {
         }
         let arg = cursor.arg(arch).unwrap_or_else(|| {
             let number = args.list.len();
-            let text = Cursor(here).take_arg();
+            let (text, rest) = Cursor(here).split_arg();
             args.first_unreadable.get_or_insert_with(|| format!("{number}, `{}`,", excerpt(text)));
-            cursor = Cursor(here.get(text.len()..).unwrap_or_default());
+            cursor = Cursor(rest);
             Arg::UNREADABLE
         });
         args.list.push(arg);
@@ -276,8 +276,8 @@ impl<'t> Cursor<'t> {
         self.eat(byte).then_some(())
     }
 
-    /// Returns an argument of any syntax: the text up to a space that is not in brackets.
-    fn take_arg(&self) -> &'t [u8] {
+    /// Returns an argument of any syntax, the text up to a space that is not in brackets, and the rest.
+    fn split_arg(&self) -> (&'t [u8], &'t [u8]) {
         let mut is_inside = false;
         let is_part = |byte: &&u8| {
             match byte {
@@ -288,7 +288,7 @@ impl<'t> Cursor<'t> {
             is_inside || !byte.is_ascii_whitespace()
         };
         let len = self.0.iter().take_while(is_part).count();
-        self.0.get(..len).unwrap_or(self.0)
+        self.0.split_at_checked(len).unwrap_or((self.0, &[]))
     }
 
     fn skip_space(&mut self) {

@@ -213,7 +213,7 @@ pub fn xdp_query<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<XdpProgra
 /// Parses the XDP programs in the attributes of an interface.
 pub(super) fn parse_interface_attributes(attributes: &[u8]) -> XdpPrograms {
     // An interface without XDP programs may lack the attribute.
-    attribute(attributes, IFLA_XDP).map(parse_xdp_attribute).unwrap_or_default()
+    attribute(attributes, IFLA_XDP).map_or(XdpPrograms::default(), parse_xdp_attribute)
 }
 
 fn parse_xdp_attribute(xdp: &[u8]) -> XdpPrograms {
