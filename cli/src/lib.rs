@@ -39,7 +39,7 @@ mod value_parser;
 mod words;
 
 use console::ExitStatus;
-use core_relo_loader::sys;
+use core_relo_loader::standard_streams;
 use error::BadInput;
 use process::signals;
 use rustix::io::Errno;
@@ -91,7 +91,7 @@ fn print_message(error: &clap::Error) -> io::Result<()> {
 fn print_usage(error: &clap::Error) -> ExitCode {
     match print_message(error) {
         // The standard library's stream ignores that it is closed.
-        Ok(()) if !error.use_stderr() && sys::is_stdout_closed_at_start() => {
+        Ok(()) if !error.use_stderr() && standard_streams::is_stdout_closed_at_start() => {
             diagnostics::report(&BadInput::new("stdout", io::Error::from(Errno::BADF)));
             ExitStatus::Error.into()
         }

@@ -5,7 +5,11 @@
 mod common;
 
 use common::{demo, has_own_bpffs, may_load, prebuilt, text};
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Errno,
+    inventory::{MapInfo, ObjectKind},
+    load::{Kernel as _, RunningKernel},
+};
 use core_relo_test_support::skip;
 use std::{
     fs,
@@ -140,10 +144,10 @@ fn the_next_load_understands_what_a_killed_load_left() {
 /// Returns whether the kernel has a map whose name begins with a text.
 fn has_map(prefix: &str) -> bool {
     let mut id = 0;
-    while let Some(next) = sys::next_map_id(id).unwrap() {
+    while let Some(next) = ObjectKind::Map.next_id(id).unwrap() {
         id = next;
         // The map may be gone meanwhile.
-        let info = sys::map_fd_by_id(id).and_then(|map| sys::map_info(&map));
+        let info = ObjectKind::Map.open(id).and_then(|map| MapInfo::query(&map));
         if info.is_ok_and(|info| info.name().starts_with(prefix)) {
             return true;
         }
@@ -210,7 +214,7 @@ fn nothing_stays_of_attached_programs_whose_process_was_killed() {
     let program = report.lines().find(|line| line.contains("  program ")).unwrap();
     let id = program.split(" id ").nth(1).unwrap().split(',').next().unwrap();
     let id: u32 = id.trim().parse().unwrap();
-    let open = || sys::prog_fd_by_id(id).map(drop);
+    let open = || ObjectKind::Program.open(id).map(drop);
     assert_eq!(open(), Ok(()));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -240,7 +244,7 @@ fn one_of_two_loads_into_one_directory_succeeds() {
             let (status, out, err) = texts(&child.wait_with_output().unwrap());
             assert_eq!(status, Some(0), "{out}{err}");
         }
-        let id = |path: &str| sys::map_info(&sys::obj_get(Path::new(path), 0).unwrap()).unwrap().id;
+        let id = |path: &str| MapInfo::query(&RunningKernel.open_pin(Path::new(path)).unwrap()).unwrap().id;
         let in_dirs = dirs.map(|dir| id(&format!("{dir}/maps/core_relo_live")));
         assert_eq!(in_dirs, [id(MAP_PIN); 2]);
         clear();

@@ -7,7 +7,7 @@ mod common;
 mod fixture;
 
 use common::{demo, has_own_bpffs, prebuilt, run, text};
-use core_relo_loader::sys;
+use core_relo_loader::inventory;
 use std::{collections::BTreeSet, ffi::OsStr, fmt::Debug, fs, os::fd::AsFd as _, path::PathBuf};
 use tempfile::TempDir;
 
@@ -339,7 +339,7 @@ fn texts_in_maps_are_escaped() {
     {
         let mut value = fixture::event(7);
         value[4..12].copy_from_slice(&comm);
-        sys::map_update(map.shape(), &fixture::native32(5), &value, 0).unwrap();
+        map.shape().update(&fixture::native32(5), &value, 0).unwrap();
         for form in [&[][..], &["--types"], &["--hex"]] {
             let args = [&["map", "dump", "--id", &id], form].concat();
             assert!(check_text(&args).contains("[05 00") == form.contains(&"--hex"));
@@ -359,8 +359,8 @@ fn names_of_pins_are_escaped() {
     let dir = PathBuf::from("/sys/fs/bpf").join(hostile(20));
     fs::create_dir(&dir).unwrap();
     let (map_pin, program_pin) = (dir.join(hostile(40)), dir.join(hostile(41)));
-    sys::obj_pin(map.as_fd(), &map_pin).unwrap();
-    sys::obj_pin(&program, &program_pin).unwrap();
+    inventory::pin(map.as_fd(), &map_pin).unwrap();
+    inventory::pin(&program, &program_pin).unwrap();
     let object = prebuilt("live/pinned.bpf.o");
     let (missing, other) = (dir.join(hostile(42)), dir.join(hostile(43)));
     for args in [

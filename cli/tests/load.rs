@@ -5,7 +5,7 @@ mod common;
 
 use common::{Run, may_load, prebuilt, run, schema, text};
 use core_relo::Endian;
-use core_relo_loader::sys;
+use core_relo_loader::inventory::ObjectKind;
 use core_relo_test_support::skip;
 use flate2::{Compression, write::GzEncoder};
 use std::{fs, io::Write as _, path::Path};
@@ -295,7 +295,7 @@ fn a_loaded_object_is_removed_when_the_command_ends() {
     schema().check("load", &json[0]);
     let id = json[0]["programs"][0]["id"].as_u64().unwrap();
     assert!(
-        sys::prog_fd_by_id(u32::try_from(id).unwrap()).is_err(),
+        ObjectKind::Program.open(u32::try_from(id).unwrap()).is_err(),
         "the program is unloaded when the command ends"
     );
     let each = load(&[text(&object), "--each", "--format", "json"]).lines();

@@ -4,7 +4,10 @@
 mod common;
 
 use common::{has_own_bpffs, pipe, prebuilt, text};
-use core_relo_loader::sys;
+use core_relo_loader::{
+    inventory::MapInfo,
+    load::{Kernel as _, RunningKernel},
+};
 use core_relo_test_support::skip;
 use std::{
     fs,
@@ -54,7 +57,7 @@ fn kill(child: &Child, signal: i32) {
 
 /// Returns the id of the pinned map.
 fn pinned_map() -> u32 {
-    sys::map_info(&sys::obj_get(Path::new(MAP_PIN), 0).unwrap()).unwrap().id
+    MapInfo::query(&RunningKernel.open_pin(Path::new(MAP_PIN)).unwrap()).unwrap().id
 }
 
 /// Returns all pins in the bpffs, without the kernel's own files.

@@ -10,11 +10,11 @@
 //! | [`attach`] | attaching programs, by their sections or by explicit calls, as a [`Link`](attach::Link) |
 //! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
+//! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders |
 //! | [`features`] | kernel features, probed on first use |
 //! | [`variants`] | alternatives of programs, optional parts, constants from a kernel's types; no system calls |
 //! | `adaptive` | loading the alternatives that work on the kernel, and the start-up report; feature `adaptive` |
 //! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
-//! | `sys` | bpf(2) and related system calls, a safe function for each; all unsafe code; feature `sys` |
 //!
 //! [`Loader`] combines these modules for the usual case. The engine, `core-relo`, resolves each relocation. The
 //! [embedding guide](guide) covers privileges, containers, kernels without BTF, errors, threads and cleanup.
@@ -79,7 +79,7 @@
 //! | `usdt` | yes | attaching to USDT probes |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |
 //! | `stripped-binaries` | no | uprobes on functions of stripped binaries: debug files, mini debug info, Go's function table |
-//! | `sys` | no | the module `sys`: raw system calls, without a stable API |
+//! | `standard-streams` | no | the module `standard_streams`: whether the process started with closed standard streams |
 //!
 //! # Hostile input
 //!
@@ -98,6 +98,7 @@ mod globals;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
 mod hint;
+pub mod inventory;
 mod kconfig_file;
 mod kernel_handle;
 mod kernel_version;
@@ -118,10 +119,6 @@ mod running_kernel;
 pub mod skeleton;
 #[cfg(feature = "adaptive")]
 mod startup_report;
-#[cfg(feature = "sys")]
-pub mod sys;
-#[cfg(not(feature = "sys"))]
-#[expect(dead_code, unused_imports, unreachable_pub, reason = "the module's users turn on the feature `sys`")]
 mod sys;
 pub mod target;
 mod token_scope;
@@ -145,4 +142,6 @@ pub use memory_limit::memory_shortage;
 pub use running_kernel::running_kernel;
 #[doc(hidden)]
 pub use sys::pod_macro;
+#[cfg(feature = "standard-streams")]
+pub use sys::standard_streams;
 pub use sys::{Bool, Element, Errno, MemberShape, Pod, Shape};

@@ -110,7 +110,7 @@ pub(crate) fn run(prog: impl AsFd, payload: &[u8], repeat: u32) -> i32 {
     let mut packet = vec![0; 14];
     packet.extend_from_slice(payload);
     let mut run = TestRun { data_in: &packet, repeat, ..TestRun::default() };
-    sys::prog_test_run(prog, &mut run).unwrap().retval.cast_signed()
+    sys::test_run(prog, &mut run).unwrap().retval.cast_signed()
 }
 
 /// Copies `len` bytes of the packet's payload to `r10 - 512`. Leaves the context in `r6`.

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 
 /// Reads the BTF of a loaded program. Returns `None` if the program was loaded without BTF.
 pub(crate) fn program_btf(program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno> {
-    match sys::prog_info(&program)?.btf_id {
+    match sys::ProgramInfo::query(&program)?.btf_id {
         0 => Ok(None),
-        id => sys::btf_bytes(&sys::btf_fd_by_id(id)?).map(Some),
+        id => sys::btf_bytes(&sys::ObjectKind::Btf.open(id)?).map(Some),
     }
 }

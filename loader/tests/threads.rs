@@ -3,9 +3,10 @@
 use core_relo_loader::{
     Global, Loader, attach,
     features::Features,
+    inventory,
     load::{LoadError, Loaded, LoadedMap, LoadedProgram, Prepared, RunningKernel},
     load_plan::{LoadPlan, LoadPlanError, Settings, TargetKernel},
-    maps, object, ring, sys,
+    maps, object, ring,
     target::{BtfFile, KernelBtf, TargetError},
 };
 
@@ -37,7 +38,7 @@ const _: () = {
 };
 
 const _: () = {
-    is_send_and_sync::<sys::MapFd>();
+    is_send_and_sync::<maps::MapFd>();
     is_send_and_sync::<maps::HashMap<u32, u64>>();
     is_send_and_sync::<maps::Array<u64>>();
     is_send_and_sync::<maps::PerCpuArray<u64>>();
@@ -67,7 +68,8 @@ const _: () = {
     is_error::<attach::AttachError>();
     is_error::<maps::MapError>();
     is_error::<ring::RingError>();
-    is_error::<sys::Errno>();
+    is_error::<core_relo_loader::Errno>();
+    is_error::<inventory::InventoryError>();
 };
 
 /// Method resolution shows whether a type is `Sync`: the inherent method exists only for `Sync` types and precedes that of the trait,

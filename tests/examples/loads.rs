@@ -4,9 +4,9 @@
 
 use core_relo_loader::{
     Loader,
+    inventory::ProgramInfo,
     load::{LoadError, Loaded, RunningKernel},
     object::Object,
-    sys,
 };
 use core_relo_tests::kernel_crashes;
 use std::{env, fs, path::Path};
@@ -51,7 +51,7 @@ fn main() {
             match load(&loader) {
                 Ok(loaded) => match loaded.program(&program) {
                     Some(p) => {
-                        let info = sys::prog_info(p).expect("info");
+                        let info = ProgramInfo::query(p).expect("info");
                         let (translated, insns) = (info.xlated_prog_len / 8, p.plan.insns().len() / 8);
                         println!("{name} {program} ok 0 {translated} {insns} ");
                     }

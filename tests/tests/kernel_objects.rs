@@ -11,11 +11,12 @@ fn loaded_objects_equal_those_of_libbpf() {
 mod with_libbpf {
     use core_relo::btf::Btf;
     use core_relo_loader::{
-        Loader,
+        Errno, Loader,
+        inventory::{self, MapInfo, ObjectKind, ProgramInfo, ProgramLines},
         load::{Loaded, LoadedMap},
         load_plan::LoadPlan,
+        maps::MapFd,
         object::{MapType, Object},
-        sys::{self, Errno, MapFd, MapInfo, ProgInfo},
         target::running_kernel_btf,
     };
     use core_relo_test_support::skip;
@@ -130,7 +131,7 @@ mod with_libbpf {
             let name = ours.name();
             let ours = ours.as_fd();
             expect_same(&format!("program {name}"), &program_facts(theirs)?, &program_facts(ours)?)?;
-            let lines = |program| sys::prog_lines(&program).map_err(|e| e.to_string());
+            let lines = |program| ProgramLines::query(&program).map_err(|e| e.to_string());
             expect_same(
                 &format!("function records of program {name}"),
                 &lines(theirs)?.functions,
@@ -160,7 +161,7 @@ mod with_libbpf {
 
     /// Returns the fields of a map's info that must be equal.
     fn map_facts(fd: BorrowedFd<'_>) -> Result<(String, [u64; 12]), String> {
-        let info: MapInfo = sys::map_info(&fd).map_err(|e| e.to_string())?;
+        let info: MapInfo = MapInfo::query(&fd).map_err(|e| e.to_string())?;
         let numbers = [
             info.map_type.into(),
             info.key_size.into(),
@@ -180,13 +181,13 @@ mod with_libbpf {
 
     /// Returns the content of a data map, empty for other maps.
     fn data(fd: BorrowedFd<'_>) -> Result<Vec<u8>, String> {
-        let info = sys::map_info(&fd).map_err(|e| e.to_string())?;
+        let info = MapInfo::query(&fd).map_err(|e| e.to_string())?;
         if (info.map_type, info.max_entries) != (MapType::Array.number(), 1) {
             return Ok(Vec::new());
         }
         let map = MapFd::new(fd.try_clone_to_owned().unwrap()).map_err(|e| e.to_string())?;
         let mut bytes = vec![0; map.shape().value_size()];
-        sys::map_lookup(map.shape(), &[0; 4], &mut bytes, 0).map_err(|e| e.to_string())?;
+        map.shape().lookup(&[0; 4], &mut bytes, 0).map_err(|e| e.to_string())?;
         Ok(bytes)
     }
 
@@ -200,7 +201,7 @@ mod with_libbpf {
 
     /// Returns the fields of a program's info that must be equal.
     fn program_facts(fd: BorrowedFd<'_>) -> Result<(String, [u64; 11]), String> {
-        let info: ProgInfo = sys::prog_info(&fd).map_err(|e| e.to_string())?;
+        let info: ProgramInfo = ProgramInfo::query(&fd).map_err(|e| e.to_string())?;
         let numbers = [
             info.prog_type.into(),
             info.xlated_prog_len.into(),
@@ -219,8 +220,8 @@ mod with_libbpf {
 
     fn btf_of(fd: BorrowedFd<'_>) -> Result<Vec<u8>, String> {
         let bytes = |fd: BorrowedFd<'_>| {
-            let id = sys::prog_info(&fd)?.btf_id;
-            if id == 0 { Ok(Vec::new()) } else { sys::btf_bytes(&sys::btf_fd_by_id(id)?) }
+            let id = ProgramInfo::query(&fd)?.btf_id;
+            if id == 0 { Ok(Vec::new()) } else { inventory::btf_bytes(&ObjectKind::Btf.open(id)?) }
         };
         bytes(fd).map_err(|e: Errno| e.to_string())
     }

@@ -9,7 +9,7 @@ fn linked_objects_load_like_those_of_bpftool() {
 #[cfg(all(feature = "libbpf", target_os = "linux"))]
 mod with_libbpf {
     use core_relo::Endian;
-    use core_relo_loader::{Loader, object::Object, static_link::Linker, sys::prog_info};
+    use core_relo_loader::{Loader, inventory::ProgramInfo, object::Object, static_link::Linker};
     use core_relo_test_support::skip;
     use core_relo_tests::{artifacts, kernel_crashes, libbpf};
     use std::{
@@ -140,7 +140,7 @@ mod with_libbpf {
         let mut programs: BTreeMap<_, _> =
             names.map(|program| (String::from_utf8_lossy(program.name()).into_owned(), None)).collect();
         for program in loaded.programs() {
-            let info = prog_info(&program.as_fd()).map_err(|e| e.to_string())?;
+            let info = ProgramInfo::query(&program.as_fd()).map_err(|e| e.to_string())?;
             programs.insert(program.name().to_owned(), Some(info.xlated_prog_len));
         }
         Ok(programs.into_iter().collect())

@@ -12,8 +12,11 @@ mod with_libbpf {
         Endian, TypeId,
         btf::{Btf, Builder, Importer, Kind, dedup},
     };
-    use core_relo_loader::object::Object;
-    use core_relo_loader::static_link::{Linker, StaticLinkError};
+    use core_relo_loader::{
+        object::Object,
+        static_link::{Linker, StaticLinkError},
+    };
+
     use core_relo_tests::{artifacts, libbpf};
     use std::{
         collections::BTreeMap,

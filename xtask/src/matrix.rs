@@ -46,9 +46,9 @@ const FEATURES: [(&str, &[&str]); 7] = [
             "btf-archive",
             "kconfig-gz",
             "netlink",
+            "standard-streams",
             "static-link",
             "stripped-binaries",
-            "sys",
             "usdt",
         ],
     ),
@@ -279,7 +279,7 @@ fn public_dependencies() -> Outcome {
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
     }
     // All features but `test-support`, which is no public API.
-    let features = "core-relo-loader/adaptive,core-relo-loader/static-link,core-relo-loader/sys";
+    let features = "core-relo-loader/adaptive,core-relo-loader/static-link";
     check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }

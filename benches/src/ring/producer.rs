@@ -1,11 +1,6 @@
 //! The object that sends records: `bpf-progs/live/ringbuf_bench.bpf.c`.
 
-use core_relo_loader::{
-    Loader,
-    load::Loaded,
-    object::Object,
-    sys::{self, TestRun},
-};
+use core_relo_loader::{Loader, inventory::{self, MapInfo}, load::{Loaded, TestRun}, object::Object};
 use std::{
     fs,
     os::fd::{AsFd as _, OwnedFd},
@@ -54,12 +49,12 @@ impl Producer {
     pub fn run(&self, program: &str, repeat: u32) -> Result<(), String> {
         let program = self.0.program(program).ok_or_else(|| format!("no program `{program}`"))?;
         let mut run = TestRun { data_in: &[0; 64], repeat, ..TestRun::default() };
-        sys::prog_test_run(program, &mut run).map(drop).map_err(|e| format!("prog_test_run: {e}"))
+        inventory::test_run(program, &mut run).map(drop).map_err(|e| format!("prog_test_run: {e}"))
     }
 
     /// Sends as many records of a size as the ring takes, without a wakeup. Returns their number.
     pub fn fill(&self, size: u64) -> Result<u64, String> {
-        let info = sys::map_info(&self.map(Buffer::Ring)?).map_err(|e| e.to_string())?;
+        let info = MapInfo::query(&self.map(Buffer::Ring)?).map_err(|e| e.to_string())?;
         let ring_bytes = u64::from(info.max_entries);
         let runs = ring_bytes / ((size + HEADER) * BATCH) - 1;
         let before = self.sent()?;

@@ -10,12 +10,12 @@ use super::{
 use crate::words::{list, shell_word};
 use clap::ValueEnum;
 use core_relo_loader::{
+    Errno,
     attach::{
-        self, AttachError, InterfaceRef, QueryTarget, TcAttachPoint, TcFilter, TcHook, XdpMode, XdpPrograms,
-        XdpReplace,
+        self, AttachError, InterfaceRef, ProgAttach, QueryTarget, TcAttachPoint, TcFilter, TcHook, XdpMode,
+        XdpPrograms, XdpReplace,
     },
     object::AttachType,
-    sys::{self, Errno, ProgAttach},
 };
 use rustix::fs::OFlags;
 use std::{
@@ -110,7 +110,7 @@ impl LastingAttachment<'_> {
                 let request = self.netns_request(path)?;
                 let netns = open(path, OFlags::empty())?;
                 self.check_free(QueryTarget::Netns(netns.as_fd()), AttachType::FlowDissector, replace)?;
-                sys::prog_attach(&request).map_err(|e| self.refused("attach", e))
+                request.attach().map_err(|e| self.refused("attach", e))
             }
             Site::Lirc(path) => {
                 attach::lirc(fd, path)?.leak();
@@ -175,7 +175,7 @@ impl LastingAttachment<'_> {
             ..ProgAttach::default()
         };
         let is_netkit = matches!(of, AttachType::NetkitPrimary | AttachType::NetkitPeer);
-        sys::prog_attach(&request).map_err(|e| match e {
+        request.attach().map_err(|e| match e {
             Errno::EINVAL if is_netkit => {
                 self.bad(format!("cannot attach: {e}: expected a netkit interface"))
             }
@@ -312,7 +312,7 @@ impl LastingAttachment<'_> {
     }
 
     fn detach_by(&self, request: &ProgAttach<'_>) -> Result<(), AttachError> {
-        sys::prog_detach(request).map_err(|e| match e {
+        request.detach().map_err(|e| match e {
             // The program was among those that the query returned.
             Errno::ENOENT | Errno::EPERM | Errno::EINVAL | Errno::EBUSY => self.attached_by_link(),
             _ => self.refused("detach", e),

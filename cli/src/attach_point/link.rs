@@ -2,13 +2,14 @@
 
 use super::{AttachPoint, AttachedProgram, InterfaceHook, Site, fit::interface_hook};
 use core_relo_loader::{
+    Errno,
     attach::{
         self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
-        PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef, UprobeMultiOptions,
-        UprobeOptions, UprobeSet,
+        PerfCounterOptions, PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef,
+        UprobeMultiOptions, UprobeOptions, UprobeSet,
     },
+    maps,
     object::{AttachType, ProgramType},
-    sys::{self, Errno},
 };
 use rustix::fs::{Mode, OFlags};
 use std::{
@@ -17,7 +18,7 @@ use std::{
 };
 
 /// The samples per second of a program on a perf event, as few as do not disturb and without the beat of timers.
-const SAMPLES_PER_SECOND: u64 = 99;
+const SAMPLES: PerfSample = PerfSample::Frequency(99);
 
 /// Attaches a program to an attach point. The link has the name of the attach point, as the user wrote it. All processors together are a
 /// link for each, named `cpu:N`.
@@ -120,9 +121,7 @@ fn attach_to_process(program: &AttachedProgram<'_>, pid: u32) -> Result<Link, At
         ProgramType::PerfEvent => {
             let event = attach::open_perf_counter(
                 PerfCounter::CpuClock,
-                PerfSample::Frequency(SAMPLES_PER_SECOND),
-                Some(pid),
-                None,
+                &PerfCounterOptions { sample: SAMPLES, pid: Some(pid), ..PerfCounterOptions::default() },
             )?;
             return attach::perf_event(fd, event, &PerfEventOptions::default());
         }
@@ -158,7 +157,7 @@ fn attach_to_process(program: &AttachedProgram<'_>, pid: u32) -> Result<Link, At
 
 /// Checks that the machine can have a processor.
 fn check_cpu(cpu: u32) -> Result<(), String> {
-    let numbers = sys::possible_cpu_numbers().map_err(|e| format!("the processors are not known: {e}"))?;
+    let numbers = maps::possible_cpu_numbers().map_err(|e| format!("the processors are not known: {e}"))?;
     match (numbers.first(), numbers.last()) {
         (Some(first), Some(last)) if !numbers.contains(&cpu) => {
             Err(format!("no such CPU: expected one from {first} to {last}"))
@@ -169,14 +168,14 @@ fn check_cpu(cpu: u32) -> Result<(), String> {
 
 /// Attaches a program to a sampling perf event of a processor.
 fn attach_to_cpu(program: &AttachedProgram<'_>, cpu: u32) -> Result<Link, AttachError> {
-    let sample = PerfSample::Frequency(SAMPLES_PER_SECOND);
-    let event = attach::open_perf_counter(PerfCounter::CpuClock, sample, None, Some(cpu))?;
+    let options = PerfCounterOptions { sample: SAMPLES, cpu: Some(cpu), ..PerfCounterOptions::default() };
+    let event = attach::open_perf_counter(PerfCounter::CpuClock, &options)?;
     attach::perf_event(program.fd, event, &PerfEventOptions::default())
 }
 
 /// Attaches a program to a sampling perf event of each processor that is online.
 fn attach_to_each_cpu(program: &AttachedProgram<'_>) -> Result<Vec<Link>, AttachError> {
-    let cpus = sys::possible_cpu_numbers()
+    let cpus = maps::possible_cpu_numbers()
         .map_err(|e| AttachError::target("cpu:all", format!("the processors are not known: {e}")))?;
     let mut links = Vec::new();
     for cpu in cpus {

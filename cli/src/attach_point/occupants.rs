@@ -7,14 +7,12 @@ use super::{
     link::{netns_attach_type, open},
     parse::interface_hook_word,
 };
-use crate::{
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, link_target::LinkTarget, object::list},
-    words::shell_word,
-};
+use crate::words::shell_word;
 use core_relo_loader::{
+    Errno,
     attach::{self, AttachError, InterfaceRef, QueryTarget, XdpMode},
+    inventory::{BtfCache, LinkInfo, LinkTarget, MapInfo, ObjectKind, ProgramInfo, list},
     object::{AttachType, LinkType},
-    sys::{self, Errno, LinkInfo},
 };
 use rustix::fs::OFlags;
 use std::os::fd::AsFd as _;
@@ -75,7 +73,7 @@ pub(crate) fn explain_refusal(
         Some(Errno::EEXIST | Errno::EBUSY | Errno::EPERM | Errno::EINVAL | Errno::E2BIG | Errno::ERANGE)
     );
     let found = if may_be_occupied { Occupied::find(program, point) } else { None };
-    let own_id = sys::prog_info(&program.fd).map(|info| info.id).ok();
+    let own_id = ProgramInfo::query(&program.fd).map(|info| info.id).ok();
     // A cgroup refuses a program with `EINVAL` if the program is attached already, but not because of another one.
     let is_invalid_in_cgroup =
         matches!(point.site, Site::Cgroup { .. }) && error.errno() == Some(Errno::EINVAL);
@@ -274,7 +272,7 @@ impl Occupied {
             }
             Site::Map { map, .. } => {
                 let map = (program.open_map)(map).ok()?;
-                let place = Place::Map(sys::map_info(&map).ok()?.id);
+                let place = Place::Map(MapInfo::query(&map).ok()?.id);
                 // A program of one attach type may exclude those of others.
                 let types: Vec<_> = attach_types_of_sockmaps().collect();
                 Self::query(place, QueryTarget::Sockmap(map.as_fd()), &types)
@@ -329,9 +327,9 @@ type AttachedLink = (LinkInfo, LinkTarget);
 /// Returns all links. `None` if the kernel does not list them, or without the right to open them.
 fn all_links() -> Option<Vec<AttachedLink>> {
     let (mut links, mut btfs) = (Vec::new(), BtfCache::default());
-    for link in list(Kind::Link).ok()? {
+    for link in list(ObjectKind::Link).ok()? {
         let Some(fd) = link.open().ok()? else { continue };
-        let info = sys::link_info(&fd).ok()?;
+        let info = LinkInfo::query(&fd).ok()?;
         // A tracing link attaches to none of these places, and its target needs the kernel's BTF.
         if info.link_type != LinkType::Tracing.number() {
             let target = LinkTarget::read(&fd, &info, &mut btfs).ok()?;
@@ -383,7 +381,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_objects::link_device::LinkDevice;
+    use core_relo_loader::inventory::LinkDevice;
 
     #[test]
     fn an_occupant_is_named_with_the_link_that_attaches_it() {

@@ -9,18 +9,17 @@ use crate::{
     input::object::{ObjectFile, object_name},
     kernel_objects::{
         error::{hint, object_name as kernel_object_name},
-        kind::Kind,
         select::{select_one, selection_from_word},
     },
     text::line::Line,
 };
 use core_relo_loader::{
-    Loader,
+    Errno, Loader,
     attach::{IterOptions, IterReader, IterTarget, Link, iter},
+    inventory::{LinkInfo, ObjectKind},
     load::RunningKernel,
     load_plan::LoadPlan,
     object::{AttachType, ProgramType},
-    sys::{self, Errno},
 };
 use std::{
     io::{self, BufRead as _, BufReader, Read as _},
@@ -49,7 +48,7 @@ fn pin(console: &mut Console<'_>, args: &IterPinArgs) -> CommandResult {
 }
 
 fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, ObjectRefusal> {
-    let map = args.map.as_ref().map(|word| select_one(Kind::Map, &selection_from_word(word)));
+    let map = args.map.as_ref().map(|word| select_one(ObjectKind::Map, &selection_from_word(word)));
     let map = map.transpose()?.map(|(_, map)| map);
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(object_name(&args.object));
@@ -71,13 +70,13 @@ fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, O
     })?;
     let unreadable = |e| BadInput::new(&*file.name, format_args!("the link cannot be read: {e}"));
     let id = match link.fd() {
-        Some(fd) => sys::link_info(&fd).map_err(unreadable)?.id,
+        Some(fd) => LinkInfo::query(&fd).map_err(unreadable)?.id,
         None => return Err(BadInput::new(&*file.name, "the iterator has no link, expected one").into()),
     };
     loaded.pin_maps(&RunningKernel)?;
     link.pin(&args.path).inspect_err(|_refused| loaded.unpin_maps())?;
     link.leak();
-    Ok(ObjectChange::new(Kind::Link, id, "pinned").pin(&args.path))
+    Ok(ObjectChange::new(ObjectKind::Link, id, "pinned").pin(&args.path))
 }
 
 /// Returns the name of the only iterator in an object, or of the one with a name.
@@ -113,9 +112,10 @@ fn read(console: &mut Console<'_>, args: &IterReadArgs) -> CommandResult {
 }
 
 fn open_reader(args: &IterReadArgs) -> Result<IterReader, BadInput> {
-    let (id, fd) = select_one(Kind::Link, &args.selector)?;
-    let name = kernel_object_name(Kind::Link, id, "");
-    let info = sys::link_info(&fd).map_err(|e| BadInput::new(&*name, format_args!("cannot be read: {e}")))?;
+    let (id, fd) = select_one(ObjectKind::Link, &args.selector)?;
+    let name = kernel_object_name(ObjectKind::Link, id, "");
+    let info =
+        LinkInfo::query(&fd).map_err(|e| BadInput::new(&*name, format_args!("cannot be read: {e}")))?;
     if info.link_type != ITER_LINK {
         let bad = BadInput::new(name, "is no link of an iterator");
         return Err(bad.help("`core-relo link list` lists them, with their types"));

@@ -5,12 +5,8 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
-        btf_cache::BtfCache,
         error::unreadable,
-        holders::Holders,
-        kind::Kind,
-        object::{self, KernelObject},
-        select::{Selector, select_or_all},
+        select::{Selector, command, select_or_all},
         text,
     },
     text::{
@@ -18,14 +14,17 @@ use crate::{
         table::{AlignedTable, Cell},
     },
 };
-use core_relo_loader::sys::Errno;
+use core_relo_loader::{
+    Errno,
+    inventory::{self, BtfCache, Holders, KernelObject, ObjectKind},
+};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
 /// The facts that `list` and `show` print of a kernel object. Their serialization is the JSON line.
 pub(super) trait KernelFacts: Serialize + Sized {
     /// The kind of the objects.
-    const KIND: Kind;
+    const KIND: ObjectKind;
     /// The names of the table's columns.
     const COLUMNS: &'static [&'static str];
     /// The line that `list` prints if there are no objects.
@@ -60,7 +59,7 @@ impl HoldersAndTypes {
 
 /// Prints every object, one per line.
 pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) -> CommandResult {
-    let all: Vec<F> = read_all(console, object::list(F::KIND)?)?;
+    let all: Vec<F> = read_all(console, inventory::list(F::KIND)?)?;
     if format == Format::Json {
         return Ok(all.iter().try_for_each(|facts| console.out.json(facts))?);
     }
@@ -91,7 +90,7 @@ fn read_all<F: KernelFacts>(console: &mut Console<'_>, objects: Vec<KernelObject
     let mut context = F::read_context()?;
     let mut all = Vec::new();
     for object in objects {
-        let (kind, id) = (object.kind, object.id);
+        let (kind, id) = (object.kind(), object.id());
         let Some(fd) = object.open()? else { continue };
         match F::read(&fd, &mut context) {
             Ok(facts) => all.push(facts),
@@ -104,15 +103,15 @@ fn read_all<F: KernelFacts>(console: &mut Console<'_>, objects: Vec<KernelObject
 /// Opens a selected object. Reports the error if it cannot be opened, or if it was removed since it was selected.
 pub(crate) fn open_or_report(
     console: &mut Console<'_>,
-    kind: Kind,
+    kind: ObjectKind,
     object: KernelObject,
 ) -> io::Result<Option<OwnedFd>> {
-    let id = object.id;
+    let id = object.id();
     let bad = match object.open() {
         Ok(Some(fd)) => return Ok(Some(fd)),
-        Ok(None) => BadInput::new(format!("{} {id}", kind.noun()), "was removed before it could be read")
-            .help(format!("`core-relo {} list` lists those that exist", kind.command())),
-        Err(bad) => bad,
+        Ok(None) => BadInput::new(format!("{kind} {id}"), "was removed before it could be read")
+            .help(format!("`core-relo {} list` lists those that exist", command(kind))),
+        Err(error) => error.into(),
     };
     console.report_error(&bad)?;
     Ok(None)
@@ -124,13 +123,13 @@ mod tests {
 
     use super::*;
     use crate::console::ExitStatus;
-    use core_relo_loader::sys;
+
     use core_relo_test_support::skip;
 
     /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
     #[test]
     fn an_object_that_was_removed_is_reported() {
-        if sys::next_prog_id(0).is_err() {
+        if ObjectKind::Program.next_id(0).is_err() {
             return skip!("this user cannot list programs");
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -142,8 +141,8 @@ mod tests {
             batch_line: None,
         };
         // Ids are given in order, so that nobody has the last one.
-        let object = KernelObject::new(Kind::Prog, i32::MAX.cast_unsigned());
-        assert!(open_or_report(&mut console, Kind::Prog, object).unwrap().is_none());
+        let object = KernelObject::new(ObjectKind::Program, i32::MAX.cast_unsigned());
+        assert!(open_or_report(&mut console, ObjectKind::Program, object).unwrap().is_none());
         assert_eq!(console.exit, ExitStatus::Error);
         let text = String::from_utf8(err).unwrap();
         assert!(text.contains("program 2147483647: was removed before it could be read"), "{text}");

@@ -6,14 +6,13 @@ use crate::{
     format::Format,
     kernel_objects::{
         error::object_name,
-        kind::Kind,
-        select::{Selector, select_one},
+        select::{Selector, command, select_one},
     },
     text::{line::Line, style},
 };
 use core_relo_loader::{
-    Hint,
-    sys::{self, Errno},
+    Errno, Hint,
+    inventory::{self, ObjectKind},
 };
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd, path::Path};
@@ -40,13 +39,13 @@ pub(super) struct ObjectChange {
 }
 
 impl ObjectChange {
-    pub(super) fn new(kind: Kind, id: u32, change: &'static str) -> Self {
+    pub(super) fn new(kind: ObjectKind, id: u32, change: &'static str) -> Self {
         let name = object_name(kind, id, "");
-        Self { kind: kind.command(), id, change, pin: None, prog_id: None, map_id: None, name, note: None }
+        Self { kind: command(kind), id, change, pin: None, prog_id: None, map_id: None, name, note: None }
     }
 
     /// Adds the object's name.
-    pub(super) fn named(mut self, kind: Kind, name: &str) -> Self {
+    pub(super) fn named(mut self, kind: ObjectKind, name: &str) -> Self {
         self.name = object_name(kind, self.id, name);
         self
     }
@@ -57,9 +56,9 @@ impl ObjectChange {
     }
 
     /// Adds the program or map that a link has now.
-    pub(super) fn content(mut self, kind: Kind, id: u32) -> Self {
+    pub(super) fn content(mut self, kind: ObjectKind, id: u32) -> Self {
         match kind {
-            Kind::Map => self.map_id = Some(id),
+            ObjectKind::Map => self.map_id = Some(id),
             _ => self.prog_id = Some(id),
         }
         self
@@ -82,7 +81,7 @@ impl ObjectChange {
         if let Some(path) = &self.pin {
             line = line.text(format_args!(": {path}"));
         }
-        for (kind, id) in [(Kind::Prog, self.prog_id), (Kind::Map, self.map_id)] {
+        for (kind, id) in [(ObjectKind::Program, self.prog_id), (ObjectKind::Map, self.map_id)] {
             if let Some(id) = id {
                 line = line.text(format_args!(": {}", object_name(kind, id, "")));
             }
@@ -94,7 +93,7 @@ impl ObjectChange {
 /// Opens the one object that is selected, calls `change` with its id, its descriptor and the words after it, and reports the change.
 pub(super) fn open_and_change(
     console: &mut Console<'_>,
-    kind: Kind,
+    kind: ObjectKind,
     selected: Result<(impl Selector, &[String]), BadInput>,
     format: Format,
     change: impl FnOnce(u32, &OwnedFd, &[String]) -> Result<ObjectChange, BadInput>,
@@ -107,17 +106,17 @@ pub(super) fn open_and_change(
 /// `prog pin`, `map pin` and `link pin`.
 pub(super) fn pin(
     console: &mut Console<'_>,
-    kind: Kind,
+    kind: ObjectKind,
     selected: Result<(impl Selector, &[String]), BadInput>,
     format: Format,
 ) -> CommandResult {
     open_and_change(console, kind, selected, format, |id, fd, words| {
         let [path] = words else {
             let bad = BadInput::new(object_name(kind, id, ""), "expected one path for the pin");
-            return Err(bad.help(format!("core-relo {} pin {id} /sys/fs/bpf/NAME", kind.command())));
+            return Err(bad.help(format!("core-relo {} pin {id} /sys/fs/bpf/NAME", command(kind))));
         };
         let path = Path::new(path);
-        sys::obj_pin_in_dir(fd, path).map_err(|e| pin_refusal(path, e))?;
+        inventory::pin_in_new_directory(fd, path).map_err(|e| pin_refusal(path, e))?;
         Ok(ObjectChange::new(kind, id, "pinned").pin(path))
     })
 }

@@ -6,10 +6,13 @@ use crate::{
     describe,
     error::{BadInput, CommandResult},
     format::Format,
-    kernel_objects::{error::with_hint, program_names::ProgramNames, text},
+    kernel_objects::{error::with_hint, text},
     text::table::{AlignedTable, left_cell, right_cell},
 };
-use core_relo_loader::sys::{self, Errno, TaskFd};
+use core_relo_loader::{
+    Errno,
+    inventory::{ProgramNames, TaskProgram},
+};
 use serde::Serialize;
 use std::{fs, io, path::Path, process};
 
@@ -47,7 +50,7 @@ struct PerfFd {
 }
 
 impl PerfFd {
-    fn new(pid: u32, fd: u32, found: &TaskFd) -> Self {
+    fn new(pid: u32, fd: u32, found: &TaskProgram) -> Self {
         let fd_type = usize::try_from(found.fd_type).ok().and_then(|number| FD_TYPES.get(number));
         let target = Some(describe::name(&found.name)).filter(|name| !name.is_empty());
         let mut line = Self {
@@ -183,8 +186,8 @@ fn read_process(pid: u32) -> (Vec<PerfFd>, Option<io::Error>) {
 }
 
 /// Returns the program behind a descriptor of a process. A descriptor that is closed has none, nor does one of another kind.
-fn query(pid: u32, fd: u32) -> Result<Option<TaskFd>, Errno> {
-    match sys::task_fd_query(pid, fd) {
+fn query(pid: u32, fd: u32) -> Result<Option<TaskProgram>, Errno> {
+    match TaskProgram::query(pid, fd) {
         Ok(program) => Ok(Some(program)),
         Err(e) if has_no_program(e) => Ok(None),
         Err(e) => Err(e),
@@ -226,7 +229,7 @@ mod tests {
     use super::*;
 
     fn fd(fd_type: u32, name: &[u8], probe_offset: u64, probe_addr: u64) -> PerfFd {
-        let mut found = TaskFd::default();
+        let mut found = TaskProgram::default();
         (found.fd_type, found.name) = (fd_type, name.to_vec());
         (found.probe_offset, found.probe_addr) = (probe_offset, probe_addr);
         PerfFd::new(7, 3, &found)

@@ -6,12 +6,12 @@ use crate::{
     describe,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    kernel_objects::mounts::{Mount, mounts},
     text::{
         line::Line,
         style::{BOLD, DIM},
     },
 };
+use core_relo_loader::inventory::{Mount, mounts};
 use serde::Serialize;
 use std::{io, path::Path};
 

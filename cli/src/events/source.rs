@@ -4,7 +4,6 @@ use crate::{
     describe::{self, short_type_name},
     error::BadInput,
     events::PrintedMap,
-    kernel_objects::names::is_kept_name,
     type_name::find_type,
 };
 use core_relo::{
@@ -14,8 +13,8 @@ use core_relo::{
 };
 use core_relo_loader::{
     events::{DeclaredEvent, KindField, declared_events, kind_fields},
+    inventory::{MapInfo, is_kept_name},
     object::{MapType, Object},
-    sys::MapInfo,
 };
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -8,12 +8,12 @@ use crate::{
     text::hex,
 };
 use core_relo_loader::{
-    MapIndex, ProgramIndex,
+    Errno, MapIndex, ProgramIndex,
     adaptive::StartupReport,
     attach::{AttachError, Link},
+    inventory::{MapInfo, ProgramInfo},
     load::{LoadError, Loaded, LoadedProgram, Poison},
     load_plan::{FixupTarget, LoadPlan, LoadPlanError, MapPlan, ProgramPlan, Repair, SlotPlan},
-    sys,
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use serde::{Serialize, Serializer, ser::Error as _};
@@ -70,12 +70,12 @@ struct LoadErrorJson {
 
 impl LoadErrorJson {
     /// Creates an error of a stage that names no program and has no verifier log.
-    fn new(stage: &'static str, text: String, errno: Option<sys::Errno>) -> Self {
+    fn new(stage: &'static str, text: String, errno: Option<Errno>) -> Self {
         Self {
             stage,
             text,
             errno: errno.map(|errno| errno.0),
-            errno_name: errno.and_then(sys::Errno::name),
+            errno_name: errno.and_then(Errno::name),
             program: None,
             insn: None,
             source: None,
@@ -301,7 +301,7 @@ pub(crate) fn loaded<'l>(
     let program_name = |function: ProgramIndex| by_function.get(&function).copied();
     let maps = loaded.maps().iter().map(|m| {
         let mut json = map(&m.plan, &map_names, &program_name);
-        json.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
+        json.id = m.fd().and_then(|fd| MapInfo::query(&fd).ok()).map(|i| i.id);
         json.created = m.fd().is_some();
         json.reused = m.is_reused();
         json.pin = m.pin_path().map(|p| p.display().to_string());
@@ -463,7 +463,7 @@ fn program<'l>(plan: &'l ProgramPlan, map_names: Option<&MapNames<'l>>) -> Progr
 }
 
 fn loaded_program<'l>(loaded: &'l LoadedProgram, map_names: Option<&MapNames<'l>>) -> ProgramJson<'l> {
-    let info = sys::prog_info(loaded).ok();
+    let info = ProgramInfo::query(loaded).ok();
     ProgramJson {
         id: info.map(|i| i.id),
         tag: info.map(|i| hex::digits(&i.tag)),

@@ -1,17 +1,17 @@
 //! Errors for bpf(2) calls that the kernel refuses.
 
-use crate::{error::BadInput, kernel_objects::kind::Kind};
-use core_relo_loader::{Hint, sys::Errno};
+use crate::error::BadInput;
+use core_relo_loader::{Errno, Hint, inventory::ObjectKind};
 
 /// Creates the error for a refused request about objects of a kind.
-pub(crate) fn refused(kind: Kind, request: &str, errno: Errno) -> BadInput {
-    let bad = BadInput::new("running kernel", format_args!("cannot {request} {}s: {errno}", kind.noun()));
+pub(crate) fn refused(kind: ObjectKind, request: &str, errno: Errno) -> BadInput {
+    let bad = BadInput::new("running kernel", format_args!("cannot {request} {kind}s: {errno}"));
     with_hint(bad, errno)
 }
 
 /// Creates the error for facts of an object that cannot be read.
-pub(crate) fn unreadable(kind: Kind, id: u32, facts: &str, errno: Errno) -> BadInput {
-    let bad = BadInput::new(format!("{} {id}", kind.noun()), format_args!("cannot read {facts}: {errno}"));
+pub(crate) fn unreadable(kind: ObjectKind, id: u32, facts: &str, errno: Errno) -> BadInput {
+    let bad = BadInput::new(format!("{kind} {id}"), format_args!("cannot read {facts}: {errno}"));
     with_hint(bad, errno)
 }
 
@@ -35,6 +35,6 @@ pub(crate) fn hint(errno: Errno) -> Option<&'static str> {
 }
 
 /// Returns the name of an object in messages: `program 5 (handle_exec)`.
-pub(crate) fn object_name(kind: Kind, id: u32, name: &str) -> String {
-    if name.is_empty() { format!("{} {id}", kind.noun()) } else { format!("{} {id} ({name})", kind.noun()) }
+pub(crate) fn object_name(kind: ObjectKind, id: u32, name: &str) -> String {
+    if name.is_empty() { format!("{kind} {id}") } else { format!("{kind} {id} ({name})") }
 }

@@ -1,13 +1,12 @@
 //! Translated instructions, annotated with functions, source lines, maps and call targets.
 
-use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind, symbols::Symbols};
 use core_relo::{
     Endian, InsnIndex, Name, StrOffset, TypeId,
     btf::Btf,
     explain::CType,
     insn::{Class, Helper, Insn, Slot, Slots},
 };
-use core_relo_loader::sys::{self, ProgLines};
+use core_relo_loader::inventory::{BtfCache, KernelSymbols, MapInfo, ObjectKind, ProgramLines};
 use serde::Serialize;
 use std::{collections::HashMap, rc::Rc, sync::Arc};
 
@@ -70,9 +69,9 @@ pub(crate) fn decode_raw(insns: &[u8]) -> Vec<Instruction> {
 /// The sources of annotations for one program.
 pub(crate) struct Annotator<'s> {
     pub(crate) btf: Option<Arc<Btf<'static>>>,
-    pub(crate) records: ProgLines,
+    pub(crate) records: ProgramLines,
     pub(crate) jited: bool,
-    pub(crate) symbols: &'s Symbols,
+    pub(crate) symbols: &'s KernelSymbols,
 }
 
 impl Annotator<'_> {
@@ -224,8 +223,8 @@ fn set_map(line: &mut Instruction, insn: Insn, offset: Option<u32>) {
 }
 
 fn map_name(id: u32) -> Option<String> {
-    let fd = Kind::Map.open(id).ok()?;
-    let name = sys::map_info(&fd).ok()?.name();
+    let fd = ObjectKind::Map.open(id).ok()?;
+    let name = MapInfo::query(&fd).ok()?.name();
     (!name.is_empty()).then(|| Name::new(name.as_bytes()).to_string())
 }
 
@@ -252,8 +251,8 @@ mod tests {
         let text = b.string("\tprint(\"x\\ty\");\t// z\t").0;
         let long = b.string(&"x".repeat(60_000)).0;
         let btf = Some(Arc::new(Btf::parse(b.finish()).unwrap()));
-        let symbols = Symbols::default();
-        let annotator = Annotator { btf, records: ProgLines::default(), jited: true, symbols: &symbols };
+        let symbols = KernelSymbols::default();
+        let annotator = Annotator { btf, records: ProgramLines::default(), jited: true, symbols: &symbols };
         let line = annotator.source_line(&[0, file, text, 7 << 10 | 3]).unwrap();
         assert_eq!((&*line.file, line.line, line.column), ("a\\u{1b}.c", 7, 3));
         assert_eq!(line.text, "print(\"x\\ty\"); // z");

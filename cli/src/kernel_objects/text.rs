@@ -1,7 +1,8 @@
 //! The running kernel's programs, maps, links and BTFs as text, for `list` and `show`.
 
 use crate::{
-    kernel_objects::{instructions::SourceLine, processes::Process},
+    error::escape_path,
+    kernel_objects::instructions::SourceLine,
     text::{
         line::Line,
         printer::Printer,
@@ -9,7 +10,9 @@ use crate::{
         table::{AlignedTable, left_cell, right_cell},
     },
 };
-use std::{fmt::Display, io};
+use core_relo_loader::inventory::Process;
+use serde::{Serialize, Serializer};
+use std::{fmt::Display, io, path::PathBuf};
 
 /// Adds the row of column names. Columns of numbers are aligned right.
 pub(crate) fn header(table: &mut AlignedTable, names: &[&str]) {
@@ -58,6 +61,24 @@ pub(crate) fn source_line(out: &mut Printer<'_>, source: &SourceLine, has_column
     let column = if has_column { format!(":{}", source.column) } else { String::new() };
     let position = format_args!("{}:{}{column}", source.file, source.line);
     out.line(Line::new().text(format_args!("; {}  ", source.text)).styled(DIM, position))
+}
+
+/// Returns the paths of pins, escaped.
+pub(crate) fn pins(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| escape_path(path)).collect()
+}
+
+/// Serializes the processes that have an object open.
+pub(crate) fn serialize_processes<S: Serializer>(
+    processes: &[Process],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Json<'p> {
+        pid: u32,
+        comm: &'p str,
+    }
+    serializer.collect_seq(processes.iter().map(|process| Json { pid: process.pid, comm: &process.comm }))
 }
 
 /// Prints an object's pins, and the processes that have it open.

@@ -1,6 +1,6 @@
 //! The file that an output path leads to.
 
-use core_relo_loader::sys;
+use core_relo_loader::standard_streams;
 use rustix::{
     fd::{AsFd as _, AsRawFd as _, OwnedFd},
     fs::{self, AtFlags, FileType, Mode, OFlags, Stat},
@@ -207,7 +207,7 @@ fn refuse_foreign(dir: &OwnedFd, entry: &Stat) -> Result<(), DestinationError> {
 /// in its place, where output would be lost without an error.
 fn refuse_closed_stream(dir: &OwnedFd, name: &OsStr) -> Result<(), DestinationError> {
     let descriptor = name.to_str().and_then(|name| name.parse().ok());
-    if !descriptor.is_some_and(sys::is_closed_at_start) {
+    if !descriptor.is_some_and(standard_streams::is_closed_at_start) {
         return Ok(());
     }
     let identity = |stat: Stat| (stat.st_dev, stat.st_ino);

@@ -1,7 +1,7 @@
 //! Standard output and standard error.
 
 use crate::process::signals;
-use core_relo_loader::sys;
+use core_relo_loader::standard_streams;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fd::AsFd,
@@ -65,7 +65,7 @@ impl<S: AsFd> Write for Stream<S> {
 /// Makes writes to stdout fail if it was closed when the process started. Rust's runtime has opened `/dev/null` in its place, where output would be
 /// lost without an error. The descriptor stays in use, so that no other file gets its number.
 pub(crate) fn keep_stdout_closed() -> io::Result<()> {
-    if sys::is_stdout_closed_at_start() {
+    if standard_streams::is_stdout_closed_at_start() {
         // Writes to a file that is open for reading fail with the error of a closed descriptor.
         rustix::stdio::dup2_stdout(File::open("/dev/null")?)?;
     }

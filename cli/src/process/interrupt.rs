@@ -1,10 +1,11 @@
 //! Access to the running kernel that stops when a termination signal arrives.
 
 use core_relo_loader::{
-    load::{Kernel, RunningKernel},
+    Errno,
+    inventory::MapInfo,
+    load::{BtfLoad, Kernel, MapCreate, ProgLoad, RunningKernel},
     maps::Arena,
     object::MapType,
-    sys::{BtfLoad, Errno, MapCreate, MapInfo, ProgLoad},
 };
 use std::{
     cell::{Cell, RefCell},

@@ -6,14 +6,12 @@ use super::{
 };
 use crate::{
     error::BadInput,
-    kernel_objects::{
-        kind::Kind,
-        select::{select_one, selection_from_word},
-    },
+    kernel_objects::select::{select_one, selection_from_word},
     words::suggestion,
 };
 use core_relo::Endian;
 use core_relo_loader::{
+    inventory::ObjectKind,
     load_plan::{AttachTarget, Settings, inner_map_name},
     object::{MapDef, Program, ProgramType, SEC_DEFS, SecDef, TypeWordError, section_for_type},
 };
@@ -187,7 +185,7 @@ fn set_target(
     let target = match of_program {
         None => AttachTarget::Kernel(function.clone()),
         Some(word) => {
-            let (_, fd) = select_one(Kind::Prog, &selection_from_word(word))?;
+            let (_, fd) = select_one(ObjectKind::Program, &selection_from_word(word))?;
             AttachTarget::Program { program: Arc::new(fd).into(), function: function.clone() }
         }
     };

@@ -1,7 +1,7 @@
 //! Helpers that run the command as a user does.
 #![allow(dead_code, clippy::panic, reason = "each test file uses its part, and fails by panicking")]
 
-use core_relo_loader::sys;
+use core_relo_loader::load::{Kernel as _, ProgLoad, RunningKernel};
 use core_relo_test_support::skip;
 use serde_json::Value;
 use std::{
@@ -141,13 +141,13 @@ pub(crate) fn has_own_bpffs(test: &str) -> bool {
 
 /// Returns true if this process may load programs. Otherwise reports a skipped test.
 pub(crate) fn may_load() -> bool {
-    let program = sys::ProgLoad {
+    let program = ProgLoad {
         prog_type: 1,
         insns: &[0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0],
         license: b"GPL",
-        ..sys::ProgLoad::default()
+        ..ProgLoad::default()
     };
-    let loaded = sys::prog_load(&program, &mut []);
+    let loaded = RunningKernel.prog_load(&program, &mut []);
     if let Err(e) = &loaded {
         skip!(Root, "programs cannot be loaded here: {e}");
     }

@@ -5,7 +5,13 @@ use super::{
     fixture::*,
     links::has_own_netns,
 };
-use core_relo_loader::sys::{self, Errno, ProgLoad};
+use core_relo_loader::{
+    Errno,
+    attach::QueryTarget,
+    inventory::{MapInfo, ProgramInfo},
+    load::{Kernel as _, MapCreate, ProgLoad, RunningKernel},
+    object::AttachType,
+};
 use core_relo_test_support::skip;
 use serde_json::json;
 use std::{
@@ -35,11 +41,11 @@ pub(super) fn load(prog_type: u32, expected_attach_type: u32, number: i32) -> Re
     let code = [insn(0xb7, 0, 0, 0, number), insn(0x95, 0, 0, 0, 0)].concat();
     let load =
         ProgLoad { prog_type, expected_attach_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
-    sys::prog_load(&load, &mut [])
+    RunningKernel.prog_load(&load, &mut [])
 }
 
 pub(super) fn id_of(program: &OwnedFd) -> String {
-    sys::prog_info(program).unwrap().id.to_string()
+    ProgramInfo::query(program).unwrap().id.to_string()
 }
 
 pub(super) fn attach(id: &str, point: &str, more: &[&str]) -> Run {
@@ -65,7 +71,9 @@ pub(super) fn refused(run: &Run, what: &str) {
 
 /// Whether the kernel has tcx (6.6): a program of another type is not refused as an unknown attach type.
 pub(super) fn has_tcx() -> bool {
-    sys::prog_query(None, 1, 46, 0).inspect_err(|e| skip!("no tcx: {e}")).is_ok()
+    core_relo_loader::attach::query(QueryTarget::Interface(1), AttachType::TcxIngress)
+        .inspect_err(|e| skip!("no tcx: {e}"))
+        .is_ok()
 }
 
 #[test]
@@ -374,16 +382,16 @@ fn programs_of_namespaces_and_maps_are_attached_and_detached() {
     let lookup = load(SK_LOOKUP, BPF_SK_LOOKUP, 1).unwrap();
     refused(&attach(&id_of(&lookup), own, &[]), "it needs a pin to last: --pin PATH");
 
-    let sockets = sys::map_create(&sys::MapCreate {
+    let sockets = RunningKernel.map_create(&MapCreate {
         map_type: SOCKMAP,
         name: b"sockets",
         key_size: 4,
         value_size: 4,
         max_entries: 1,
-        ..sys::MapCreate::default()
+        ..MapCreate::default()
     });
     let sockets = sockets.unwrap();
-    let map = format!("map:{}", sys::map_info(&sockets).unwrap().id);
+    let map = format!("map:{}", MapInfo::query(&sockets).unwrap().id);
     let (first, second) = (load(SK_MSG, 7, 1).unwrap(), load(SK_MSG, 7, 1).unwrap());
     let [first, second] = [&first, &second].map(id_of);
     ok(attach(&first, &map, &[]));

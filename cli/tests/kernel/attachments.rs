@@ -10,8 +10,9 @@ use core_relo_loader::{
         self, CgroupSharing, NetfilterHook, Placement, RawTracepointOptions, TcAttachPoint, TcHook,
         TcOptions, TracepointOptions, UprobeOptions, XdpMode,
     },
+    inventory::{LinkInfo, ProgramInfo},
+    load::{Kernel as _, ProgLoad, RunningKernel},
     object::AttachType,
-    sys::{self, ProgLoad},
 };
 use core_relo_test_support::skip;
 use serde_json::{Value, json};
@@ -35,11 +36,11 @@ fn returning(prog_type: u32, attach_type: u32, name: &str, result: i32) -> Optio
         license: b"GPL",
         ..ProgLoad::default()
     };
-    sys::prog_load(&load, &mut []).map_err(|e| skip!("{name}: {e}")).ok()
+    RunningKernel.prog_load(&load, &mut []).map_err(|e| skip!("{name}: {e}")).ok()
 }
 
 fn prog_id(prog: &OwnedFd) -> u32 {
-    sys::prog_info(prog).unwrap().id
+    ProgramInfo::query(prog).unwrap().id
 }
 
 /// Returns the only line of a program in the output of a command.
@@ -63,7 +64,7 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
     let Some(xdp) = returning(6, 37, "own_xdp", 2) else { return };
     let link = attach::xdp(xdp.as_fd(), 1, XdpMode::Generic).unwrap();
     let line = net(&xdp);
-    let link_id = sys::link_info(&link.fd().unwrap()).unwrap().id;
+    let link_id = LinkInfo::query(&link.fd().unwrap()).unwrap().id;
     assert_eq!(
         (&line["type"], &line["devname"], &line["mode"], &line["name"], &line["link_id"]),
         (&json!("xdp"), &json!("own_lo"), &json!("generic"), &json!("own_xdp"), &json!(link_id))
@@ -108,7 +109,7 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
     if let Some(lookup) = returning(30, 36, "own_lookup", 1) {
         let link = attach::netns(lookup.as_fd(), "/proc/self/ns/net", AttachType::SkLookup).unwrap();
         let line = net(&lookup);
-        let link_id = link.fd().map(|fd| sys::link_info(&fd).unwrap().id);
+        let link_id = link.fd().map(|fd| LinkInfo::query(&fd).unwrap().id);
         assert_eq!((&line["type"], &line["link_id"]), (&json!("sk_lookup"), &json!(link_id)));
     }
 
@@ -133,7 +134,7 @@ fn a_link_of_netfilter_is_detached() {
         Ok(link) => link,
         Err(e) => return skip!("{e}"),
     };
-    let id = sys::link_info(&link.fd().unwrap()).unwrap().id.to_string();
+    let id = LinkInfo::query(&link.fd().unwrap()).unwrap().id.to_string();
     let detached = run(["link", "detach", &id]);
     assert_eq!((detached.exit, detached.out), (0, format!("detached: link {id}\n")), "{}", detached.err);
     attach::netfilter(filter.as_fd(), hook)

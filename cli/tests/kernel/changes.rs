@@ -3,11 +3,15 @@
 use super::{
     common::{self, Run, has_own_bpffs, run, schema},
     fixture::*,
+    link_fd,
     links::has_own_netns,
 };
 use core_relo_loader::{
-    attach::{self, RawTracepointOptions},
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_lookup},
+    Errno,
+    attach::{self, RawTracepointOptions, XdpMode},
+    inventory::{LinkInfo, ProgramInfo},
+    load::{Kernel as _, MapCreate, ProgLoad, RunningKernel},
+    maps::{self, MapFd},
 };
 use core_relo_test_support::skip;
 use serde_json::{Value, json};
@@ -29,7 +33,7 @@ fn run_on(command: &str, map: &MapFd, args: &[&str]) -> Run {
 /// Reads an element of a map from integers to `struct event`.
 fn event_of(map: &MapFd, key: u32) -> Result<Vec<u8>, Errno> {
     let mut value = vec![0; map.shape().value_size()];
-    map_lookup(map.shape(), &native32(key), &mut value, 0).map(|()| value)
+    map.shape().lookup(&native32(key), &mut value, 0).map(|()| value)
 }
 
 /// Creates a map without types and keys, or with keys of four bytes.
@@ -42,14 +46,14 @@ fn untyped(map_type: u32, key_size: u32) -> MapFd {
         max_entries: 2,
         ..MapCreate::default()
     };
-    MapFd::new(sys::map_create(&map).unwrap()).unwrap()
+    MapFd::create(&map).unwrap()
 }
 
 #[test]
 fn the_value_of_one_cpu_is_written_or_refused_as_a_whole() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, PERCPU_ARRAY, "one_cpu");
-    let cpus = usize::try_from(sys::possible_cpus().unwrap()).unwrap();
+    let cpus = usize::try_from(maps::possible_cpus().unwrap()).unwrap();
     ok(run_on("update", &map, &["1", &event_json(4).to_string()]));
     assert_eq!(event_of(&map, 1), Ok(event(4).repeat(cpus)));
     ok(run_on("update", &map, &["1", &event_json(5).to_string(), "--cpu", "all"]));
@@ -139,7 +143,7 @@ fn all_cpus_get_a_value() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, PERCPU_ARRAY, "per_cpu");
     ok(run_on("update", &map, &["1", &event_json(7).to_string()]));
-    let cpus = usize::try_from(sys::possible_cpus().unwrap()).unwrap();
+    let cpus = usize::try_from(maps::possible_cpus().unwrap()).unwrap();
     assert_eq!(event_of(&map, 1), Ok(event(7).repeat(cpus)));
 }
 
@@ -221,7 +225,7 @@ fn programs_and_maps_become_values() {
         inner: Some(inner.as_fd()),
         ..MapCreate::default()
     };
-    let outer = MapFd::new(sys::map_create(&outer).unwrap()).unwrap();
+    let outer = MapFd::create(&outer).unwrap();
     let id = map_id(&inner);
     let line = &ok(run_on("update", &outer, &["0", &id.to_string(), "--format", "json"])).lines()[0];
     schema().check(ELEMENT_CHANGES, line);
@@ -237,7 +241,7 @@ fn programs_and_maps_become_values() {
 
     let jumps = untyped(PROG_ARRAY, 4);
     let program = program(&types, &inner, "tail");
-    let id = sys::prog_info(&program).unwrap().id;
+    let id = ProgramInfo::query(&program).unwrap().id;
     ok(run_on("update", &jumps, &["1", "value", "id", &id.to_string()]));
     assert_eq!(event_of(&jumps, 1), Ok(native32(id).to_vec()));
 }
@@ -273,7 +277,7 @@ fn maps_that_user_space_cannot_write_say_why() {
         );
     }
     let ring = MapCreate { map_type: RINGBUF, name: b"ring", max_entries: 4096, ..MapCreate::default() };
-    let ring = MapFd::new(sys::map_create(&ring).unwrap()).unwrap();
+    let ring = MapFd::create(&ring).unwrap();
     let refused = run_on("update", &ring, &["1", "2"]);
     assert!(
         refused.exit == 2 && refused.err.contains("a ring buffer has no elements to write"),
@@ -337,29 +341,28 @@ fn maps_are_created_and_pinned() {
 /// Loads a program that returns a number.
 fn returns(prog_type: u32, number: i32) -> Result<OwnedFd, Errno> {
     let code = [insn(0xb7, 0, 0, 0, number), insn(0x95, 0, 0, 0, 0)].concat();
-    sys::prog_load(&ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() }, &mut [])
+    RunningKernel
+        .prog_load(&ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() }, &mut [])
 }
 
 fn id_of_program(program: &OwnedFd) -> u32 {
-    sys::prog_info(program).unwrap().id
+    ProgramInfo::query(program).unwrap().id
 }
 
 #[test]
 fn a_link_gets_another_program_and_is_detached() {
     const XDP: u32 = 6;
-    const XDP_LINK: u32 = 37;
     if !has_own_netns("changes::a_link_gets_another_program_and_is_detached") {
         return;
     }
-    let attached = returns(XDP, 2).and_then(|prog| {
-        let (target, extra) = (LinkTarget::Interface(1), LinkExtra::None);
-        sys::link_create(&LinkCreate { prog: prog.as_fd(), target, attach_type: XDP_LINK, flags: 0, extra })
-    });
+    let attached = returns(XDP, 2)
+        .map_err(|e| e.to_string())
+        .and_then(|prog| link_fd(attach::xdp(prog.as_fd(), 1, XdpMode::Any)));
     let link = match attached {
         Ok(link) => link,
         Err(e) => return skip!("no XDP link: {e}"),
     };
-    let info = || sys::link_info(&link).unwrap();
+    let info = || LinkInfo::query(&link).unwrap();
     let id = info().id.to_string();
     let new = returns(XDP, 1).unwrap();
     let new_id = id_of_program(&new);
@@ -459,7 +462,7 @@ fn programs_and_links_are_pinned() {
         Ok(link) => link,
         Err(e) => return skip!("no raw tracepoint: {e}"),
     };
-    let (id, pin) = (sys::link_info(&link.fd().unwrap()).unwrap().id.to_string(), "/sys/fs/bpf/link");
+    let (id, pin) = (LinkInfo::query(&link.fd().unwrap()).unwrap().id.to_string(), "/sys/fs/bpf/link");
     let line = &ok(run(["link", "pin", &id, pin, "--format", "json"])).lines()[0];
     schema().check(CHANGES, line);
     assert_eq!((&line["kind"], &line["pin"]), (&json!("link"), &json!(pin)));

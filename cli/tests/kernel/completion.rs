@@ -1,7 +1,7 @@
 //! Tests of the completion of values by the shell.
 
 use super::fixture::*;
-use core_relo_loader::sys;
+use core_relo_loader::inventory::ProgramInfo;
 use core_relo_test_support::skip;
 use std::process::Command;
 
@@ -85,7 +85,7 @@ fn the_shell_completes_tags_and_btfs() {
     let Some(types) = types() else { return };
     let name = unique("tag");
     let program = program(&types, &typed_map(&types, HASH, &name), &name);
-    let info = sys::prog_info(&program).unwrap();
+    let info = ProgramInfo::query(&program).unwrap();
     let tag: String = info.tag.iter().map(|byte| format!("{byte:02x}")).collect();
     for line in ["prog show --tag ", "prog dump tag ", "prog dump xlated tag ", "prog profile tag "] {
         assert_eq!(complete_values(&format!("{line}{tag}")), [tag.as_str()], "{line}");

@@ -6,7 +6,11 @@ use core_relo::{
     btf::{Builder, BuiltMember, Kind},
     insn::Insn,
 };
-use core_relo_loader::sys::{self, BtfLoad, MapCreate, MapFd, ProgLoad};
+use core_relo_loader::{
+    inventory::MapInfo,
+    load::{BtfLoad, Kernel as _, MapCreate, ProgLoad, RunningKernel},
+    maps::MapFd,
+};
 use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{
@@ -62,7 +66,7 @@ pub(super) fn types() -> Option<Types> {
     let strings = strings.map(|s| b.string(s).0);
     let bytes = b.finish();
     let mut log = vec![0; 4096];
-    match sys::btf_load(&BtfLoad { btf: &bytes, token: None }, &mut log) {
+    match RunningKernel.btf_load(&BtfLoad { btf: &bytes, token: None }, &mut log) {
         Ok(fd) => Some(Types { fd, int, event, main, callee, strings }),
         Err(e) => {
             skip!(
@@ -82,7 +86,7 @@ pub(super) fn unique(prefix: &str) -> String {
 
 /// Returns the id of a map.
 pub(super) fn map_id(map: &MapFd) -> u32 {
-    sys::map_info(map).unwrap().id
+    MapInfo::query(map).unwrap().id
 }
 
 /// Returns a number in the host's byte order.
@@ -92,7 +96,7 @@ pub(super) fn native32(v: u32) -> [u8; 4] {
 
 /// Creates a map from `int` to `struct event`.
 pub(super) fn typed_map(types: &Types, map_type: u32, name: &str) -> MapFd {
-    let fd = sys::map_create(&MapCreate {
+    let fd = RunningKernel.map_create(&MapCreate {
         map_type,
         name: name.as_bytes(),
         key_size: 4,
@@ -178,7 +182,7 @@ pub(super) fn program(types: &Types, map: &MapFd, name: &str) -> OwnedFd {
         log_level: 1,
         ..ProgLoad::default()
     };
-    let loaded = sys::prog_load(&load, &mut log);
+    let loaded = RunningKernel.prog_load(&load, &mut log);
     loaded.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&log).trim_matches('\0')))
 }
 

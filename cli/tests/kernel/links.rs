@@ -1,6 +1,11 @@
 //! Tests of `link`: links are listed with their targets.
 
 use super::*;
+use core_relo_loader::{
+    attach::CgroupOptions,
+    inventory::{LinkInfo, ProgramInfo},
+    load::{Kernel as _, RunningKernel},
+};
 use core_relo_test_support::skip;
 
 #[test]
@@ -19,12 +24,9 @@ fn a_cgroup_link_is_listed_with_its_target() {
     let code = [insn(0xb7, 0, 0, 0, 1), insn(0x95, 0, 0, 0, 0)].concat();
     let load =
         ProgLoad { prog_type: 8, name: b"let_pass", insns: &code, license: b"GPL", ..ProgLoad::default() };
-    let attached = sys::prog_load(&load, &mut []).and_then(|prog| {
-        let group = File::open(&dir).unwrap();
-        let target = LinkTarget::Fd(group.as_fd());
-        let link =
-            LinkCreate { prog: prog.as_fd(), target, attach_type: 0, flags: 0, extra: LinkExtra::None };
-        sys::link_create(&link)
+    let attached = RunningKernel.prog_load(&load, &mut []).map_err(|e| e.to_string()).and_then(|prog| {
+        let (attach_type, options) = (AttachType::CgroupInetIngress, CgroupOptions::default());
+        link_fd(attach::cgroup(prog.as_fd(), &dir, attach_type, &options))
     });
     fs::remove_dir(&dir).unwrap();
     drop(map);
@@ -32,7 +34,7 @@ fn a_cgroup_link_is_listed_with_its_target() {
         Ok(link) => link,
         Err(e) => return skip!("no cgroup link: {e}"),
     };
-    let id = sys::link_info(&link).unwrap().id.to_string();
+    let id = LinkInfo::query(&link).unwrap().id.to_string();
     let schema = schema();
     let listed = ok(run(["link", "list", "--format", "json"])).lines();
     listed.iter().for_each(|line| schema.check("link list, link show", line));
@@ -50,7 +52,7 @@ fn a_cgroup_link_is_listed_with_its_target() {
 
 /// Returns the target of a link as `link show` prints it, in JSON and as text.
 fn target_of(link: &Link) -> (Value, String) {
-    let id = sys::link_info(&link.fd().expect("a link of the kernel's")).unwrap().id.to_string();
+    let id = LinkInfo::query(&link.fd().expect("a link of the kernel's")).unwrap().id.to_string();
     let lines = ok(run(["link", "show", "--id", &id, "--format", "json"])).lines();
     schema().check("link list, link show", &lines[0]);
     (lines[0]["target"].clone(), ok(run(["link", "show", "--id", &id])).out)
@@ -64,7 +66,7 @@ fn tracing_links_name_their_target() {
     let code = [insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)].concat();
     let load = |prog_type| {
         let load = ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
-        sys::prog_load(&load, &mut []).unwrap()
+        RunningKernel.prog_load(&load, &mut []).unwrap()
     };
     let skip = |kind: &str, e: AttachError| skip!("{kind}: {e}");
 
@@ -125,7 +127,7 @@ fn a_freplace_link_names_the_replaced_function() {
         Err(e) => return skip!("{e}"),
     };
     let (target, text) = target_of(&link);
-    let target_id = sys::prog_info(&whole).unwrap().id;
+    let target_id = ProgramInfo::query(&whole).unwrap().id;
     assert_eq!(
         (&target["target_name"], &target["target_obj_id"]),
         (&json!("replaced"), &json!(target_id)),
@@ -159,16 +161,15 @@ fn interfaces_have_their_names_of_the_own_namespace() {
     }
     let code = [insn(0xb7, 0, 0, 0, 2), insn(0x95, 0, 0, 0, 0)].concat();
     let xdp = ProgLoad { prog_type: 6, insns: &code, license: b"GPL", ..ProgLoad::default() };
-    let attached = sys::prog_load(&xdp, &mut []).and_then(|prog| {
-        let (target, extra) = (LinkTarget::Interface(1), LinkExtra::None);
-        // BPF_XDP
-        sys::link_create(&LinkCreate { prog: prog.as_fd(), target, attach_type: 37, flags: 0, extra })
-    });
+    let attached = RunningKernel
+        .prog_load(&xdp, &mut [])
+        .map_err(|e| e.to_string())
+        .and_then(|prog| link_fd(attach::xdp(prog.as_fd(), 1, XdpMode::Any)));
     let link = match attached {
         Ok(link) => link,
         Err(e) => return skip!("no XDP link: {e}"),
     };
-    let id = sys::link_info(&link).unwrap().id.to_string();
+    let id = LinkInfo::query(&link).unwrap().id.to_string();
     let line = &ok(run(["link", "show", "--id", &id, "--format", "json"])).lines()[0];
     assert_eq!((&line["target"]["ifindex"], &line["target"]["ifname"]), (&json!(1), &json!("own_lo")));
 }
@@ -190,7 +191,7 @@ fn an_interface_of_another_namespace_has_no_name() {
     }
     for link in &links {
         let Some(fd) = link.fd() else { return skip!("no XDP links") };
-        let id = sys::link_info(&fd).unwrap().id.to_string();
+        let id = LinkInfo::query(&fd).unwrap().id.to_string();
         let (target, text) = target_of(link);
         assert_eq!((&target["ifindex"], &target["ifname"]), (&json!(1), &json!("own_lo")));
         assert!(text.contains("ifindex 1, ifname own_lo"), "{text}");

@@ -4,7 +4,10 @@ use super::{
     common::{run, schema},
     fixture::*,
 };
-use core_relo_loader::sys::{self, MapCreate, MapFd, map_update};
+use core_relo_loader::{
+    load::{Kernel as _, MapCreate, RunningKernel},
+    maps::{self, MapFd},
+};
 use serde_json::{Value, json};
 use std::os::fd::AsFd as _;
 
@@ -12,7 +15,7 @@ use std::os::fd::AsFd as _;
 fn untyped(map_type: u32, key_size: u32, value_size: u32) -> MapFd {
     let name = b"untyped";
     let map = MapCreate { map_type, name, key_size, value_size, max_entries: 3, ..MapCreate::default() };
-    MapFd::new(sys::map_create(&map).unwrap()).unwrap()
+    MapFd::create(&map).unwrap()
 }
 
 /// Runs `map lookup` on a map.
@@ -25,8 +28,8 @@ fn look_up(map: &MapFd, args: &[&str]) -> super::common::Run {
 fn an_element_is_looked_up_by_the_text_of_its_key() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, HASH, "looked_up");
-    map_update(map.shape(), &native32(5), &event(7), 0).unwrap();
-    map_update(map.shape(), &native32(-3i32 as u32), &event(8), 0).unwrap();
+    map.shape().update(&native32(5), &event(7), 0).unwrap();
+    map.shape().update(&native32(-3i32 as u32), &event(8), 0).unwrap();
 
     let bytes: Vec<String> = native32(5).iter().map(|b| format!("{b:02x}")).collect();
     let hex = [vec!["hex"], bytes.iter().map(String::as_str).collect()].concat();
@@ -84,8 +87,8 @@ fn a_missing_element_and_a_wrong_key_say_so() {
 fn per_cpu_values_of_one_element() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, PERCPU_ARRAY, "per_cpu");
-    let cpus = usize::try_from(sys::possible_cpus().unwrap()).unwrap();
-    map_update(map.shape(), &native32(1), &event(4).repeat(cpus), 0).unwrap();
+    let cpus = usize::try_from(maps::possible_cpus().unwrap()).unwrap();
+    map.shape().update(&native32(1), &event(4).repeat(cpus), 0).unwrap();
     let text = ok(look_up(&map, &["1"])).out;
     assert!(text.starts_with("[1] =\n\tcpu 0: {.pid = 4, ") && text.lines().count() == cpus + 1, "{text}");
     let line = &ok(look_up(&map, &["1", "--format", "json"])).lines()[0];
@@ -112,7 +115,7 @@ fn queues_show_their_next_element_and_keep_it() {
     let queue = untyped(QUEUE, 0, 4);
     let empty = look_up(&queue, &[]);
     assert!(empty.exit == 1 && empty.err.contains("(untyped): is empty"), "{empty:?}");
-    map_update(queue.shape(), &[], &[9; 4], 0).unwrap();
+    queue.shape().update(&[], &[9; 4], 0).unwrap();
     for _ in 0..2 {
         assert_eq!(ok(look_up(&queue, &[])).out, "[next] = 09 09 09 09\n");
     }
@@ -124,12 +127,12 @@ fn maps_that_cannot_be_read_say_why() {
         return;
     }
     let ring = MapCreate { map_type: RINGBUF, name: b"ring", max_entries: 4096, ..MapCreate::default() };
-    let ring = MapFd::new(sys::map_create(&ring).unwrap()).unwrap();
+    let ring = MapFd::create(&ring).unwrap();
     let refused = look_up(&ring, &["1"]);
     assert!(refused.exit == 2 && refused.err.contains("`core-relo map events` prints"), "{refused:?}");
 
     let frozen = untyped(HASH, 4, 4);
-    map_update(frozen.shape(), &[1; 4], &[2; 4], 0).unwrap();
-    sys::map_freeze(frozen.as_fd()).unwrap();
+    frozen.shape().update(&[1; 4], &[2; 4], 0).unwrap();
+    RunningKernel.map_freeze(frozen.as_fd()).unwrap();
     assert_eq!(ok(look_up(&frozen, &["0x01010101"])).out, "[01 01 01 01] = 02 02 02 02\n");
 }

@@ -20,24 +20,25 @@ mod selection;
 mod services;
 
 use common::{run, schema};
-use core_relo_loader::attach::{
-    self, AttachError, Link, Placement, RawTracepointOptions, TracepointOptions, UprobeOptions, XdpMode,
-};
-use core_relo_loader::sys::{
-    self, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
-};
 use core_relo_loader::{
     Loader,
+    attach::{
+        self, AttachError, Link, Placement, RawTracepointOptions, TracepointOptions, UprobeOptions, XdpMode,
+    },
+    inventory::{self, BtfInfo, ProgramInfo},
+    load::{MapCreate, ProgLoad},
     load_plan::AttachTarget,
+    maps::{self, MapFd},
     object::{AttachType, Object},
 };
+
 use core_relo_test_support::skip;
 use fixture::*;
 use serde_json::{Value, json};
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, BufRead as _},
-    os::fd::AsFd as _,
+    os::fd::{AsFd as _, OwnedFd},
     path::PathBuf,
     process::{Command, Stdio, id},
     sync::Arc,
@@ -48,7 +49,7 @@ fn maps_are_listed_shown_and_dumped_by_their_types() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, HASH, "events");
     let id = map_id(&map).to_string();
-    map_update(map.shape(), &native32(5), &event(7), 0).unwrap();
+    map.shape().update(&native32(5), &event(7), 0).unwrap();
 
     let text = ok(run(["map", "dump", "--id", &id])).out;
     assert_eq!(text, format!("{id}  hash  events\n[5] = {EVENT}\n"));
@@ -91,9 +92,9 @@ fn maps_are_listed_shown_and_dumped_by_their_types() {
 fn per_cpu_values_are_dumped_per_cpu() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, PERCPU_ARRAY, "per_cpu");
-    let cpus = usize::try_from(sys::possible_cpus().unwrap()).unwrap();
+    let cpus = usize::try_from(maps::possible_cpus().unwrap()).unwrap();
     let values: Vec<u8> = (0..cpus).flat_map(|cpu| event(u32::try_from(cpu).unwrap() + 1)).collect();
-    map_update(map.shape(), &native32(1), &values, 0).unwrap();
+    map.shape().update(&native32(1), &values, 0).unwrap();
     let id = map_id(&map).to_string();
     let lines = ok(run(["map", "dump", "--id", &id, "--format", "json"])).lines();
     assert_eq!(lines.len(), 2);
@@ -118,12 +119,12 @@ fn maps_without_btf_and_maps_of_ids_are_dumped() {
         let name = b"untyped";
         let map =
             MapCreate { map_type, name, key_size, value_size, max_entries, inner, ..MapCreate::default() };
-        MapFd::new(sys::map_create(&map).unwrap()).unwrap()
+        MapFd::create(&map).unwrap()
     };
     let dump = |map: &MapFd| run(["map", "dump", "--id", &map_id(map).to_string()]);
 
     let plain = make(ARRAY, 4, 40, 1, None);
-    map_update(plain.shape(), &native32(0), &[0xab; 40], 0).unwrap();
+    plain.shape().update(&native32(0), &[0xab; 40], 0).unwrap();
     let text = ok(dump(&plain)).out;
     let sixteen = ["ab"; 16].join(" ");
     assert!(
@@ -138,7 +139,7 @@ fn maps_without_btf_and_maps_of_ids_are_dumped() {
 
     let outer = make(ARRAY_OF_MAPS, 4, 4, 3, Some(&plain));
     let inner_fd = std::os::fd::AsRawFd::as_raw_fd(&plain.as_fd()).cast_unsigned();
-    map_update(outer.shape(), &native32(1), &native32(inner_fd), 0).unwrap();
+    outer.shape().update(&native32(1), &native32(inner_fd), 0).unwrap();
     let text = ok(dump(&outer)).out;
     assert!(text.ends_with(&format!("[{}] = map {} (untyped)\n", hex_key(1), map_id(&plain))), "{text}");
     assert_eq!(text.lines().count(), 2, "empty elements are omitted: {text}");
@@ -148,7 +149,7 @@ fn maps_without_btf_and_maps_of_ids_are_dumped() {
 
     let queue = make(QUEUE, 0, 4, 2, None);
     assert_eq!(ok(dump(&queue)).out.lines().count(), 1);
-    map_update(queue.shape(), &[], &[9, 9, 9, 9], 0).unwrap();
+    queue.shape().update(&[], &[9, 9, 9, 9], 0).unwrap();
     let next = dump(&queue);
     assert!(next.exit == 0 && next.out.ends_with("[next] = 09 09 09 09\n"), "{next:?}");
     assert!(next.err.contains("only its next element is shown"), "{next:?}");
@@ -173,7 +174,7 @@ fn programs_are_shown_and_disassembled() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, ARRAY, "looked_into");
     let prog = program(&types, &map, "count_things_of_a_long_name");
-    let info = sys::prog_info(&prog).unwrap();
+    let info = ProgramInfo::query(&prog).unwrap();
     let (id, schema) = (info.id.to_string(), schema());
 
     let listed = ok(run(["prog", "list", "--format", "json"])).lines();
@@ -241,7 +242,7 @@ fn programs_are_shown_and_disassembled() {
 }
 
 /// Checks the machine code of the program with the subprogram `add_up`, if the kernel shows it.
-fn machine_code_is_disassembled(id: &str, info: &sys::ProgInfo) {
+fn machine_code_is_disassembled(id: &str, info: &ProgramInfo) {
     let text = run(["prog", "dump", "--id", id, "--jited", "--opcodes"]);
     if text.exit == 2 {
         assert!(text.err.contains("help") || text.err.contains("; "), "the reason: {}", text.err);
@@ -374,7 +375,7 @@ fn objects_are_found_by_name_and_by_pin() {
     let prog = program(&types, &map, "count_things_of_a_long_name");
     for name in ["count_things_of_a_long_name", "count_things_of"] {
         let lines = ok(run(["prog", "show", "--name", name, "--format", "json"])).lines();
-        assert!(lines.iter().any(|line| line["id"] == sys::prog_info(&prog).unwrap().id), "{name}");
+        assert!(lines.iter().any(|line| line["id"] == ProgramInfo::query(&prog).unwrap().id), "{name}");
     }
     assert_eq!(run(["prog", "show", "--name", "count_things_of_another_name"]).exit, 2);
 
@@ -385,7 +386,7 @@ fn objects_are_found_by_name_and_by_pin() {
         return;
     };
     let pin = Pin(dir.join(unique("prog")));
-    sys::obj_pin(&prog, &pin.0).unwrap();
+    inventory::pin(&prog, &pin.0).unwrap();
     let path = common::text(&pin.0);
     let lines = ok(run(["prog", "show", "--pinned", path, "--format", "json"])).lines();
     assert_eq!(lines[0]["pinned"], json!([path]));
@@ -413,7 +414,7 @@ fn lists_are_not_limited_by_open_files() {
     let programs: Vec<_> = maps.iter().map(|map| program(&types, map, "one_of_many")).collect();
     let numbers = |ids: &mut dyn Iterator<Item = u32>| ids.map(|id| json!(id)).collect::<Vec<_>>();
     let map_ids = numbers(&mut maps.iter().map(map_id));
-    let prog_ids = numbers(&mut programs.iter().map(|p| sys::prog_info(p).unwrap().id));
+    let prog_ids = numbers(&mut programs.iter().map(|p| ProgramInfo::query(p).unwrap().id));
     let has_all =
         |lines: &[Value], ids: &[Value]| ids.iter().all(|id| lines.iter().any(|line| line["id"] == *id));
     let listed = ok(run_with_files(16, &["map", "list", "--format", "json"])).lines();
@@ -425,7 +426,7 @@ fn lists_are_not_limited_by_open_files() {
     assert!(has_all(&named, &prog_ids));
     ok(run_with_files(16, &["link", "list"]));
     let listed = ok(run_with_files(16, &["btf", "list", "--format", "json"])).lines();
-    let btf = sys::btf_info(&types.fd).unwrap().id;
+    let btf = BtfInfo::query(&types.fd).unwrap().id;
     let own = listed.iter().find(|line| line["id"] == btf).expect("the own BTF is listed");
     assert_eq!((&own["map_ids"], &own["prog_ids"]), (&json!(map_ids), &json!(prog_ids)));
     // If no object can be opened, the command fails instead of printing an empty list.
@@ -437,7 +438,7 @@ fn lists_are_not_limited_by_open_files() {
 fn btf_of_the_kernel_is_listed_and_dumped() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, ARRAY, "typed");
-    let (btf, schema) = (sys::btf_info(&types.fd).unwrap().id, schema());
+    let (btf, schema) = (BtfInfo::query(&types.fd).unwrap().id, schema());
     let listed = ok(run(["btf", "list", "--format", "json"])).lines();
     listed.iter().for_each(|line| schema.check("btf list, btf show", line));
     let own = listed.iter().find(|line| line["id"] == btf).expect("the own BTF is listed");
@@ -492,4 +493,11 @@ fn without_privileges_the_missing_capability_is_named() {
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), err.lines().count()), (Some(2), 1), "{err}");
     assert!(err.contains("CAP_SYS_ADMIN"), "{err}");
+}
+
+/// Returns a descriptor of an attachment's kernel link, which keeps the program attached.
+fn link_fd(attached: Result<Link, AttachError>) -> Result<OwnedFd, String> {
+    let link = attached.map_err(|e| e.to_string())?;
+    let fd = link.fd().ok_or("an attachment without a kernel link")?;
+    fd.try_clone_to_owned().map_err(|e| e.to_string())
 }

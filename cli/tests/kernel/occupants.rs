@@ -8,7 +8,7 @@ use super::{
 };
 use core_relo_loader::{
     attach::{self, XdpMode},
-    sys,
+    inventory::LinkInfo,
 };
 use core_relo_test_support::skip;
 use std::{
@@ -76,7 +76,7 @@ fn the_link_of_an_interface_is_named() {
     let ([program, _other], [first, second]) = two(XDP, 0, 2);
     let link = attach::xdp(program.as_fd(), "own_lo", XdpMode::Generic).unwrap();
     let Some(fd) = link.fd() else { return skip!("no XDP links") };
-    let id = sys::link_info(&fd).unwrap().id;
+    let id = LinkInfo::query(&fd).unwrap().id;
     // Netlink explains that a link holds the interface, which netlink does not remove.
     let occupied = attach(&second, "dev:own_lo", &[]);
     let way_out = format!("program {first} by link {id}; `core-relo link detach {id}` makes room\n");

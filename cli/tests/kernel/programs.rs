@@ -4,7 +4,10 @@ use super::{
     common::{run, run_in, schema},
     fixture::*,
 };
-use core_relo_loader::sys::{self, ProgLoad};
+use core_relo_loader::{
+    inventory::ProgramInfo,
+    load::{Kernel as _, ProgLoad, RunningKernel},
+};
 use core_relo_test_support::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -35,7 +38,7 @@ fn load(prog_type: u32, prog_flags: u32, code: &[[u8; 8]]) -> OwnedFd {
     let mut log = vec![0; 4096];
     let load =
         ProgLoad { prog_type, prog_flags, insns, license: b"GPL", log_level: 1, ..ProgLoad::default() };
-    let loaded = sys::prog_load(&load, &mut log);
+    let loaded = RunningKernel.prog_load(&load, &mut log);
     loaded.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&log).trim_matches('\0')))
 }
 
@@ -60,7 +63,7 @@ fn pass() -> OwnedFd {
 }
 
 fn id_of(program: &OwnedFd) -> String {
-    sys::prog_info(program).unwrap().id.to_string()
+    ProgramInfo::query(program).unwrap().id.to_string()
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn a_refused_run_names_the_sizes_for_programs_of_the_type() {
         let short = refused(&xdp, "--data-in", 5);
         assert!(short.contains("--data-in has 5 bytes, expected 14 to "), "{short}");
         // More than a page and 17 fragments.
-        let bytes = 20 * sys::page_size();
+        let bytes = 20 * rustix::param::page_size();
         let long = refused(&xdp, "--data-in", bytes);
         assert!(long.contains(&format!("--data-in has {bytes} bytes, expected 14 to ")), "{long}");
     }
@@ -133,7 +136,7 @@ fn a_refused_run_names_the_sizes_for_programs_of_the_type() {
         license: b"GPL",
         ..ProgLoad::default()
     };
-    match sys::prog_load(&netfilter, &mut []) {
+    match RunningKernel.prog_load(&netfilter, &mut []) {
         Ok(netfilter) => {
             let short = refused(&netfilter, "--data-in", 5);
             assert!(short.contains("--data-in has 5 bytes, expected "), "{short}");
@@ -176,7 +179,7 @@ fn data_that_fits_with_frags_is_not_blamed_for_a_context() {
     }
     let dir = tempfile::tempdir().unwrap();
     let xdp = load(XDP, XDP_HAS_FRAGS, &[insn(0xb7, 0, 0, 0, 2), insn(0x95, 0, 0, 0, 0)]);
-    fs::write(dir.path().join("data"), vec![0; 3 * sys::page_size()]).unwrap();
+    fs::write(dir.path().join("data"), vec![0; 3 * rustix::param::page_size()]).unwrap();
     // The kernel refuses a context with `data_meta`.
     fs::write(dir.path().join("context"), [1; 24]).unwrap();
     let id = id_of(&xdp);

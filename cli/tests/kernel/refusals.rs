@@ -6,7 +6,7 @@ use super::{
     fixture::*,
     links::has_own_netns,
 };
-use core_relo_loader::sys::{self, MapFd};
+use core_relo_loader::{load::MapCreate, maps::MapFd};
 use core_relo_test_support::skip;
 use std::{
     fs,
@@ -59,7 +59,7 @@ fn an_element_that_was_removed_is_printed_if_stdout_is_full() {
     if types().is_none() {
         return;
     }
-    let queue = create_map(sys::MapCreate { map_type: QUEUE, value_size: 4, ..sys::MapCreate::default() });
+    let queue = create_map(MapCreate { map_type: QUEUE, value_size: 4, ..MapCreate::default() });
     let id = map_id(&queue).to_string();
     for (format, element) in [("text", "\n[next] = 07 00 00 00\n"), ("json", "\"value_bytes\":\"07000000\"")]
     {
@@ -75,8 +75,8 @@ fn an_element_that_was_removed_is_printed_if_stdout_is_full() {
 }
 
 /// Creates a map of two elements.
-fn create_map(map: sys::MapCreate<'_>) -> MapFd {
-    MapFd::new(sys::map_create(&sys::MapCreate { max_entries: 2, ..map }).unwrap()).unwrap()
+fn create_map(map: MapCreate<'_>) -> MapFd {
+    MapFd::create(&MapCreate { max_entries: 2, ..map }).unwrap()
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn what_a_map_refuses_is_explained() {
     if types().is_none() {
         return;
     }
-    let of_ints = sys::MapCreate { map_type: ARRAY, key_size: 4, value_size: 4, ..sys::MapCreate::default() };
+    let of_ints = MapCreate { map_type: ARRAY, key_size: 4, value_size: 4, ..MapCreate::default() };
     let inner = create_map(of_ints);
-    let outer = create_map(sys::MapCreate { map_type: ARRAY_OF_MAPS, inner: Some(inner.as_fd()), ..of_ints });
+    let outer = create_map(MapCreate { map_type: ARRAY_OF_MAPS, inner: Some(inner.as_fd()), ..of_ints });
     let [inner, outer] = [&inner, &outer].map(|map| map_id(map).to_string());
     for condition in ["noexist", "--exist"] {
         let wrong = run(["map", "update", &outer, "0", &inner, condition]);
@@ -96,7 +96,7 @@ fn what_a_map_refuses_is_explained() {
     ok(run(["map", "update", &outer, "0", &inner, "any"]));
 
     for (map_flags, programs) in [(0, "may still write"), (F_RDONLY_PROG, "cannot write")] {
-        let map = create_map(sys::MapCreate { map_flags, ..of_ints });
+        let map = create_map(MapCreate { map_flags, ..of_ints });
         let id = map_id(&map).to_string();
         ok(run(["map", "freeze", &id]));
         refused(&run(["map", "update", &id, "0", "1"]), &format!("; programs {programs} to it"));
@@ -133,8 +133,7 @@ fn a_link_without_replacement_or_with_a_map_is_explained() {
     let dir = "/sys/fs/bpf/ops";
     let registered = run(["struct_ops", "register", text(&prebuilt("live/struct_ops_link.bpf.o")), dir]);
     if registered.exit == 0 {
-        let of_ints =
-            sys::MapCreate { map_type: ARRAY, key_size: 4, value_size: 4, ..sys::MapCreate::default() };
+        let of_ints = MapCreate { map_type: ARRAY, key_size: 4, value_size: 4, ..MapCreate::default() };
         let map = create_map(of_ints);
         let wrong = run(["link", "update", "--pinned", "/sys/fs/bpf/ops/still", &map_id(&map).to_string()]);
         refused(&wrong, "does not replace the map of a BPF_LINK_TYPE_STRUCT_OPS link by this one");
@@ -302,15 +301,15 @@ fn a_map_of_maps_is_created_with_the_name_or_pin_of_its_inner_map() {
         return;
     }
     let name = unique("inner");
-    let map = sys::MapCreate {
+    let map = MapCreate {
         map_type: 2,
         name: name.as_bytes(),
         key_size: 4,
         value_size: 4,
         max_entries: 1,
-        ..sys::MapCreate::default()
+        ..MapCreate::default()
     };
-    let inner = MapFd::new(sys::map_create(&map).unwrap()).unwrap();
+    let inner = MapFd::create(&map).unwrap();
     ok(run(["map", "pin", &map_id(&inner).to_string(), "/sys/fs/bpf/inner"]));
     let sizes = ["--type", "array_of_maps", "--key-size", "4", "--value-size", "4", "--max-entries", "1"];
     let create = |word: &str| {
@@ -333,8 +332,8 @@ fn a_dry_run_compares_reused_maps() {
     }
     let map = |map_type, max_entries, sizes: (u32, u32)| {
         let (key_size, value_size) = sizes;
-        let map = sys::MapCreate { map_type, key_size, value_size, max_entries, ..sys::MapCreate::default() };
-        MapFd::new(sys::map_create(&map).unwrap()).unwrap()
+        let map = MapCreate { map_type, key_size, value_size, max_entries, ..MapCreate::default() };
+        MapFd::create(&map).unwrap()
     };
     let object = prebuilt("live/ringbuf.bpf.o");
     let load = |map: &MapFd, more: &[&str]| {

@@ -5,7 +5,11 @@ use super::{
     common::{Run, has_own_bpffs, may_load, prebuilt, run, schema, text},
     fixture::*,
 };
-use core_relo_loader::sys;
+use core_relo_loader::{
+    inventory::{BtfInfo, ProgramInfo},
+    load::MapCreate,
+    maps::MapFd,
+};
 use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{fs, process::Command};
@@ -31,9 +35,9 @@ fn without_a_selection_all_objects_are_shown() {
     let program = program(&types, &map, "of_many");
     let shown = ids(run(["map", "show", "--format", "json"]));
     assert!([&map, &other].iter().all(|map| shown.contains(&json!(map_id(map)))), "{shown:?}");
-    let program = json!(sys::prog_info(&program).unwrap().id);
+    let program = json!(ProgramInfo::query(&program).unwrap().id);
     assert!(ids(run(["prog", "show", "--format", "json"])).contains(&program));
-    let btf = json!(sys::btf_info(&types.fd).unwrap().id);
+    let btf = json!(BtfInfo::query(&types.fd).unwrap().id);
     assert!(ids(run(["btf", "show", "--format", "json"])).contains(&btf));
     // A change needs a selection.
     let frozen = run(["map", "freeze"]);
@@ -45,7 +49,7 @@ fn words_of_bpftool_and_tags_select_programs() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, HASH, "tagged");
     let program = program(&types, &map, "tagged");
-    let info = sys::prog_info(&program).unwrap();
+    let info = ProgramInfo::query(&program).unwrap();
     let (id, tag) = (info.id.to_string(), info.tag.map(|byte| format!("{byte:02x}")).concat());
     let json = ["--format", "json"];
     for words in [["id", &id], ["tag", &tag], ["--tag", &tag], ["name", "tagged"]] {
@@ -70,7 +74,7 @@ fn the_bytes_of_instructions_are_written_to_a_file() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, HASH, "written");
     let program = program(&types, &map, "written");
-    let id = sys::prog_info(&program).unwrap().id.to_string();
+    let id = ProgramInfo::query(&program).unwrap().id.to_string();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("insns.bin");
     ok(run(["prog", "dump", &id, "-o", text(&path)]));
@@ -130,13 +134,13 @@ fn records_of_a_pinned_map_are_printed_by_the_types_of_its_program() {
 #[test]
 fn a_map_that_another_process_holds_is_read_only_by_force() {
     let Some(_types) = types() else { return };
-    let map = sys::MapCreate {
+    let map = MapCreate {
         map_type: RINGBUF,
         name: b"held",
-        max_entries: u32::try_from(sys::page_size()).unwrap(),
-        ..sys::MapCreate::default()
+        max_entries: u32::try_from(rustix::param::page_size()).unwrap(),
+        ..MapCreate::default()
     };
-    let map = sys::MapFd::new(sys::map_create(&map).unwrap()).unwrap();
+    let map = MapFd::create(&map).unwrap();
     let id = map_id(&map).to_string();
     let held = run(["map", "events", &id, "--timeout", "0.1"]);
     assert_eq!((held.exit, &*held.out), (2, ""), "{held:?}");

@@ -4,12 +4,18 @@ use super::{
     common::{has_own_bpffs, may_load, prebuilt, run, schema, text},
     completion::complete,
     fixture::*,
+    link_fd,
 };
-use core_relo_loader::{attach::Link, sys};
+use core_relo_loader::{
+    attach::{self, Link, RawTracepointOptions},
+    inventory::LinkInfo,
+    load::{Kernel as _, ProgLoad, RunningKernel},
+};
 use core_relo_test_support::skip;
 use serde_json::{Value, json};
 use std::{
     fs,
+    os::fd::AsFd as _,
     path::{Path, PathBuf},
     process::{Command, id},
     thread,
@@ -196,7 +202,7 @@ fn an_iterator_is_pinned_and_read() {
     let line = &ok(pinned).lines()[0];
     schema().check("iter pin", line);
     let link = Link::open(pin).unwrap();
-    let id_of_link = sys::link_info(&link.fd().unwrap()).unwrap().id;
+    let id_of_link = LinkInfo::query(&link.fd().unwrap()).unwrap().id;
     assert_eq!(line["id"], id_of_link);
     link.leak();
     let of_own_task = [native32(id()), native32(id())].concat();
@@ -278,12 +284,14 @@ fn only_links_of_iterators_are_read() {
     let Some(types) = types() else { return };
     drop(types);
     let code = [insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)].concat();
-    let load = sys::ProgLoad { prog_type: 17, insns: &code, license: b"GPL", ..sys::ProgLoad::default() };
-    let prog = sys::prog_load(&load, &mut []).unwrap();
-    let Ok(link) = sys::raw_tracepoint_open(Some(c"sched_process_exit"), &prog, 0) else {
+    let load = ProgLoad { prog_type: 17, insns: &code, license: b"GPL", ..ProgLoad::default() };
+    let prog = RunningKernel.prog_load(&load, &mut []).unwrap();
+    let attached =
+        attach::raw_tracepoint(prog.as_fd(), "sched_process_exit", &RawTracepointOptions::default());
+    let Ok(link) = link_fd(attached) else {
         return skip!("no raw tracepoint");
     };
-    let Ok(info) = sys::link_info(&link) else { return skip!("no links of raw tracepoints") };
+    let Ok(info) = LinkInfo::query(&link) else { return skip!("no links of raw tracepoints") };
     let wrong = run(["iter", "read", &info.id.to_string()]);
     assert!(wrong.exit == 2 && wrong.err.contains("is no link of an iterator"), "{wrong:?}");
 }

@@ -148,7 +148,7 @@ fn uses_no_link_options(options: &CgroupOptions<'_>) -> bool {
 /// Returns whether the kernel can list links. Kernel 5.7 has cgroup links but cannot list them; attaching without a link serves
 /// as well there.
 fn kernel_has_links() -> bool {
-    !matches!(sys::next_link_id(0), Err(Errno(libc::EINVAL)))
+    !matches!(sys::ObjectKind::Link.next_id(0), Err(Errno(libc::EINVAL)))
 }
 
 /// Returns the label of the attachment in errors and in [`Link::label`].

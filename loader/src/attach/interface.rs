@@ -1,6 +1,9 @@
 //! Network interfaces, by name or index.
 
-use super::{error::AttachError, rtnetlink};
+use super::{
+    error::AttachError,
+    rtnetlink::{self, RtnetlinkSocket, netlink_error},
+};
 use core::fmt;
 
 /// A network interface in the calling thread's network namespace, by name or index.
@@ -19,6 +22,16 @@ impl InterfaceRef<'_> {
         match self {
             Self::Index(index) => Ok(index),
             Self::Name(name) => rtnetlink::interface_index(name),
+        }
+    }
+
+    /// Returns the interface name. An index is looked up in the calling thread's network namespace.
+    pub fn name(self) -> Result<String, AttachError> {
+        match self {
+            Self::Name(name) => Ok(name.to_owned()),
+            Self::Index(index) => RtnetlinkSocket::open()
+                .and_then(|mut socket| rtnetlink::interface_name(&mut socket, index))
+                .map_err(|error| netlink_error(&self.to_string(), "find", error)),
         }
     }
 }

@@ -39,7 +39,7 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     /// Replaces the attached program.
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
         match self.link_fd() {
-            Some(link) => sys::link_update(link, prog, None),
+            Some(link) => sys::update_link(link, prog, None),
             None => Err(Errno(libc::EOPNOTSUPP)),
         }
     }
@@ -137,7 +137,7 @@ impl Link {
     pub fn force_detach(mut self) -> Result<(), AttachError> {
         const UNSUPPORTED: Hint = Hint("links of this kind end only with their last descriptor and pin");
         let Some(link) = self.fd() else { return self.detach() };
-        sys::link_detach(link).map_err(|errno| match errno.0 {
+        sys::detach_link(link).map_err(|errno| match errno.0 {
             libc::EOPNOTSUPP | libc::EINVAL => {
                 AttachError::kernel_with_hint(&self.label, "detach by force", errno, UNSUPPORTED)
             }
@@ -155,7 +155,7 @@ impl Link {
     pub fn pin(&mut self, path: impl AsRef<Path>) -> Result<(), AttachError> {
         let path = path.as_ref();
         let fd = self.fd_for_pin(path)?;
-        sys::obj_pin_in_dir(fd, path).map_err(|errno| AttachError::pin(path, errno))?;
+        sys::pin_in_new_directory(fd, path).map_err(|errno| AttachError::pin(path, errno))?;
         self.pinned = Some(path.to_path_buf());
         Ok(())
     }

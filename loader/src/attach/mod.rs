@@ -97,7 +97,7 @@ mod usdt;
 #[cfg(feature = "netlink")]
 mod xdp;
 
-pub use crate::sys::PerfSample;
+pub use crate::sys::{PerfSample, ProgAttach};
 pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
@@ -120,7 +120,7 @@ pub use lirc::lirc;
 pub use lwt::{LwtPrograms, LwtRoute, lwt, seg6local};
 pub use netfilter::{NetfilterHook, netfilter};
 pub use netns::netns;
-pub use perf_event::{PerfCounter, PerfEventOptions, open_perf_counter, perf_event};
+pub use perf_event::{PerfCounter, PerfCounterOptions, PerfEventOptions, open_perf_counter, perf_event};
 pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
 pub use query::{AttachedPrograms, QueryTarget, query};

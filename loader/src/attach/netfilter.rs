@@ -77,7 +77,7 @@ mod tests {
             let load = || Counting::load(ProgramType::Netfilter, Some(AttachType::Netfilter), NF_ACCEPT);
             let (Some(prog), Some(other)) = (load(), load()) else { return };
             let link = netfilter(prog.fd(), LOCAL_OUT).unwrap();
-            let info = sys::link_info(&link.fd().unwrap()).unwrap();
+            let info = sys::LinkInfo::query(&link.fd().unwrap()).unwrap();
             assert_eq!(info.detail[..3], [2, 3, (-7i32).cast_unsigned()]);
             let taken = netfilter(other.fd(), LOCAL_OUT).unwrap_err().to_string();
             assert!(taken.contains("another program has this priority"), "{taken}");

@@ -34,6 +34,9 @@ pub fn perf_event(
     PerfAttach { prog, event, probe: None, label, cookie, mode, enable, is_tracepoint: false }.attach()
 }
 
+/// `PERF_COUNT_HW_CACHE_RESULT_MISS`, in the third byte of a cache event.
+const CACHE_MISS: u64 = 1 << 16;
+
 /// A counter for [`open_perf_counter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -60,6 +63,14 @@ pub enum PerfCounter {
     ContextSwitches,
     /// `PERF_COUNT_SW_CPU_MIGRATIONS`.
     CpuMigrations,
+    /// Reads of the first data cache (`PERF_COUNT_HW_CACHE_L1D`).
+    L1dReads,
+    /// Reads that miss the last cache (`PERF_COUNT_HW_CACHE_LL`).
+    LastCacheReadMisses,
+    /// Reads that miss the data TLB (`PERF_COUNT_HW_CACHE_DTLB`).
+    DtlbReadMisses,
+    /// Reads that miss the instruction TLB (`PERF_COUNT_HW_CACHE_ITLB`).
+    ItlbReadMisses,
 }
 
 impl PerfCounter {
@@ -76,21 +87,34 @@ impl PerfCounter {
             Self::PageFaults => (sys::PERF_TYPE_SOFTWARE, 2),
             Self::ContextSwitches => (sys::PERF_TYPE_SOFTWARE, 3),
             Self::CpuMigrations => (sys::PERF_TYPE_SOFTWARE, 4),
+            // The lowest byte is the cache, the second one the operation, which is 0 for reads.
+            Self::L1dReads => (sys::PERF_TYPE_HW_CACHE, 0),
+            Self::LastCacheReadMisses => (sys::PERF_TYPE_HW_CACHE, CACHE_MISS | 2),
+            Self::DtlbReadMisses => (sys::PERF_TYPE_HW_CACHE, CACHE_MISS | 3),
+            Self::ItlbReadMisses => (sys::PERF_TYPE_HW_CACHE, CACHE_MISS | 4),
         }
     }
 }
 
-/// Opens a counter for [`perf_event()`], for a process or, without `pid`, for a processor.
-///
-/// `sys::perf_event_open` (crate feature `sys`) opens other events.
-pub fn open_perf_counter(
-    counter: PerfCounter,
-    sample: PerfSample,
-    pid: Option<u32>,
-    cpu: Option<u32>,
-) -> Result<OwnedFd, AttachError> {
+/// The options of [`open_perf_counter`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct PerfCounterOptions {
+    /// The rate at which the attached program runs. [`PerfSample::Never`] only counts.
+    pub sample: PerfSample,
+    /// The thread or process that is counted; `None` for all on one processor.
+    pub pid: Option<u32>,
+    /// The processor; `None` for all processors, which needs a `pid`.
+    pub cpu: Option<u32>,
+    /// Whether the counter pauses while the processor runs processes' own code.
+    pub exclude_user: bool,
+}
+
+/// Opens a counter for [`perf_event()`], or to read it.
+pub fn open_perf_counter(counter: PerfCounter, options: &PerfCounterOptions) -> Result<OwnedFd, AttachError> {
     let (kind, config) = counter.type_and_config();
-    let event = PerfEventOpen { kind, config, sample, pid, cpu, ..PerfEventOpen::default() };
+    let PerfCounterOptions { sample, pid, cpu, exclude_user } = *options;
+    let event = PerfEventOpen { kind, config, sample, pid, cpu, exclude_user, ..PerfEventOpen::default() };
     sys::perf_event_open(&event).map_err(|errno| {
         let hint = match errno.0 {
             libc::ENOENT | libc::EOPNOTSUPP => {
@@ -255,8 +279,14 @@ mod tests {
             let Some(counter) = Counter::new() else { return };
             let Some(prog) = Program::counting(ProgramType::PerfEvent, 0, &counter) else { return };
             let sample = PerfSample::Frequency(1000);
-            let event = match open_perf_counter(PerfCounter::CpuClock, sample, Some(std::process::id()), None)
-            {
+            let event = match open_perf_counter(
+                PerfCounter::CpuClock,
+                &PerfCounterOptions {
+                    sample,
+                    pid: Some(std::process::id()),
+                    ..PerfCounterOptions::default()
+                },
+            ) {
                 Ok(event) => event,
                 Err(e) => return skip!("{e}"),
             };
@@ -264,7 +294,11 @@ mod tests {
             let tid = std::fs::read_link("/proc/thread-self").unwrap();
             let tid: u32 = tid.file_name().unwrap().to_str().unwrap().parse().unwrap();
             drop(event);
-            let event = open_perf_counter(PerfCounter::CpuClock, sample, Some(tid), None).unwrap();
+            let event = open_perf_counter(
+                PerfCounter::CpuClock,
+                &PerfCounterOptions { sample, pid: Some(tid), ..PerfCounterOptions::default() },
+            )
+            .unwrap();
             let options = PerfEventOptions { force_ioctl, ..PerfEventOptions::default() };
             let link = perf_event(prog.fd(), event, &options).unwrap();
             assert!(!force_ioctl || link.fd().is_none());
@@ -284,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_missing_counter_is_named() {
-        let e = open_perf_counter(PerfCounter::CpuClock, PerfSample::Never, None, None).unwrap_err();
+        let e = open_perf_counter(PerfCounter::CpuClock, &PerfCounterOptions::default()).unwrap_err();
         assert!(e.to_string().contains("perf_event/CpuClock: cannot open the perf event: "), "{e}");
     }
 
@@ -294,9 +328,11 @@ mod tests {
         let Some(prog) = Program::counting(ProgramType::PerfEvent, 0, &counter) else { return };
         let opened = open_perf_counter(
             PerfCounter::CpuClock,
-            PerfSample::Frequency(10),
-            Some(std::process::id()),
-            None,
+            &PerfCounterOptions {
+                sample: PerfSample::Frequency(10),
+                pid: Some(std::process::id()),
+                ..PerfCounterOptions::default()
+            },
         );
         let Ok(event) = opened else { return skip!("no software events") };
         let options = PerfEventOptions { cookie: 1, force_ioctl: true, dont_enable: false };

@@ -48,7 +48,7 @@ impl ProgAttachment {
             let this =
                 Self { target: clone(target)?, prog: clone(prog)?, attach_type, flags, replace_method };
             let replace_flag = if replace.is_some() { REPLACE } else { 0 };
-            sys::prog_attach(&ProgAttach { flags: flags | replace_flag, replace, ..this.request() })?;
+            ProgAttach { flags: flags | replace_flag, replace, ..this.request() }.attach()?;
             Ok(this)
         };
         match attach() {
@@ -72,7 +72,7 @@ impl ProgAttachment {
     /// On a target that holds one program, the kernel would detach any program, not only this one.
     fn is_attached(&self) -> Result<bool, Errno> {
         let attached = sys::prog_query(Some(self.target.as_fd()), 0, self.attach_type.number(), 0);
-        let id = sys::prog_info(&self.prog)?.id;
+        let id = sys::ProgramInfo::query(&self.prog)?.id;
         match attached {
             Ok(attached) if !attached.prog_ids.contains(&id) => Err(Errno(libc::ENOENT)),
             Err(Errno(libc::ENOENT | libc::ENODEV)) => Ok(false),
@@ -88,7 +88,7 @@ impl Attachment for ProgAttachment {
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        if self.is_attached()? { sys::prog_detach(&self.request()) } else { Ok(()) }
+        if self.is_attached()? { self.request().detach() } else { Ok(()) }
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
@@ -104,7 +104,7 @@ impl Attachment for ProgAttachment {
         if !self.is_attached()? {
             return Err(Errno(libc::ENOENT));
         }
-        sys::prog_attach(&request)?;
+        request.attach()?;
         self.prog = new;
         Ok(())
     }

@@ -28,7 +28,7 @@ pub(super) fn explain_einval_by_types(
         }
         _ => return error,
     };
-    let found = sys::prog_info(&prog).ok().and_then(|info| ProgramType::from_number(info.prog_type));
+    let found = sys::ProgramInfo::query(&prog).ok().and_then(|info| ProgramType::from_number(info.prog_type));
     match found {
         Some(found) if !expected.is_empty() && !expected.contains(&found) => {
             AttachError::WrongProgramType { label, found, expected }

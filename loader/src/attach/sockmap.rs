@@ -87,7 +87,7 @@ mod tests {
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, _) = listener.accept().unwrap();
         let fd = Endian::native().u32_bytes(near.as_raw_fd().cast_unsigned());
-        sys::map_update(map.shape(), &[0; 4], &fd, 0).unwrap();
+        map.shape().update(&[0; 4], &fd, 0).unwrap();
         (near, far)
     }
 

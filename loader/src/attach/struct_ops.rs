@@ -19,8 +19,8 @@ const FAMILY: &str = "struct_ops";
 /// A map created with `BPF_F_LINK` (`.struct_ops.link`, kernels from 6.4) is registered by a kernel link. Another map stays
 /// registered until the returned link is dropped. If that link is leaked, the registration outlives the process without a pin.
 pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
-    let info =
-        sys::map_info(&map.shape().fd()).map_err(|errno| AttachError::kernel(FAMILY, "attach", errno))?;
+    let info = sys::MapInfo::query(&map.shape().fd())
+        .map_err(|errno| AttachError::kernel(FAMILY, "attach", errno))?;
     let label = format!("{FAMILY} {}", info.name());
     let size = map.shape().value_size();
     if value.len() != size {
@@ -30,7 +30,7 @@ pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
     let failed = |errno| struct_ops_error(&label, "attach", errno);
     if info.map_flags & F_LINK == 0 {
         let map = map.try_clone().map_err(failed)?;
-        sys::map_update(map.shape(), &KEY, value, 0).map_err(failed)?;
+        map.shape().update(&KEY, value, 0).map_err(failed)?;
         return Ok(Link::new(StructOpsAttachment(map), label.as_str()));
     }
     set_value(map, value).map_err(failed)?;
@@ -54,7 +54,7 @@ pub fn struct_ops_update(link: &mut Link, map: &MapFd, value: &[u8]) -> Result<(
 
 /// Stores a map's value before a link registers the map.
 fn set_value(map: &MapFd, value: &[u8]) -> Result<(), Errno> {
-    match sys::map_update(map.shape(), &KEY, value, 0) {
+    match map.shape().update(&KEY, value, 0) {
         // An earlier link had the value stored. The kernel does not let it change.
         Err(Errno(libc::EBUSY)) => Ok(()),
         result => result,
@@ -81,7 +81,7 @@ impl Attachment for StructOpsAttachment {
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        sys::map_delete(self.0.shape(), &KEY)
+        self.0.shape().delete(&KEY)
     }
 
     fn outlives_process(&self) -> bool {

@@ -113,7 +113,7 @@ mod tests {
             let _two = attach(two, Order::First);
             let _three = attach(three, Order::After(Anchor::ProgId(two.id())));
             let _four = attach(four, Order::Before(Anchor::Link(one_link.fd().unwrap())));
-            let one_id = sys::link_info(&one_link.fd().unwrap()).unwrap().id;
+            let one_id = sys::LinkInfo::query(&one_link.fd().unwrap()).unwrap().id;
             let _five = attach(five, Order::After(Anchor::LinkId(one_id)));
             let now = query(QueryTarget::Interface(peer), attach_type).unwrap();
             assert_eq!(now.prog_ids, [two, three, four, one, five].map(Counting::id));

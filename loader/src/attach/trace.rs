@@ -127,7 +127,7 @@ fn attachment_label(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
         AttachType::LsmMac => "lsm",
         other => other.name(),
     };
-    match sys::prog_info(&prog).map(|info| info.name()) {
+    match sys::ProgramInfo::query(&prog).map(|info| info.name()) {
         Ok(name) if !name.is_empty() => format!("{prefix} program `{name}`"),
         // A program may have no name, and older kernels report none.
         Ok(_) | Err(_) => prefix.to_owned(),
@@ -184,7 +184,7 @@ mod tests {
             };
             // The kernel calls its test functions once.
             let fire = || {
-                let _ran = sys::prog_test_run(prog.fd(), &mut TestRun::default());
+                let _ran = sys::test_run(prog.fd(), &mut TestRun::default());
             };
             fire();
             assert!(counter.count() > 0, "{attach_type}");

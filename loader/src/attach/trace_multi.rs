@@ -130,7 +130,7 @@ mod tests {
             };
             // The kernel calls its test functions once, and those of fmod_ret not at all.
             let fire = || {
-                let _ran = sys::prog_test_run(prog.fd(), &mut TestRun::default());
+                let _ran = sys::test_run(prog.fd(), &mut TestRun::default());
             };
             fire();
             assert!(counter.count() >= 2, "{}: {}", link.label(), counter.count());

@@ -85,7 +85,7 @@ fn attach_module<'k>(
     kernel: &'k KernelBtf,
     label: &str,
 ) -> Result<Option<&'k ModuleBtf>, AttachError> {
-    let info = sys::prog_info(&prog)
+    let info = sys::ProgramInfo::query(&prog)
         .map_err(|errno| AttachError::kernel(label, "read the properties of the program", errno))?;
     let modules =
         kernel.modules().map_err(|errno| AttachError::kernel(label, "list the kernel's modules", errno))?;
@@ -93,7 +93,7 @@ fn attach_module<'k>(
     if let Some(module) = modules.iter().find(|module| module.id == id) {
         return Ok(Some(module));
     }
-    match sys::btf_fd_by_id(id).and_then(|btf| sys::btf_name(&btf)) {
+    match sys::ObjectKind::Btf.open(id).and_then(|btf| sys::btf_name(&btf)) {
         Ok(name) if name != "vmlinux" => {
             let problem = format!("module `{name}`, for which the program was loaded, is not listed");
             Err(AttachError::target(label, problem))

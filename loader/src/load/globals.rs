@@ -4,7 +4,7 @@ use super::loaded::{Loaded, LoadedMap};
 use crate::{
     globals::{GlobalValue, from_stored, rust_type},
     maps::{Arena, MapError, MappedMap},
-    sys::{Errno, MapFd, Pod as _, map_lookup, map_update},
+    sys::{Errno, MapFd, Pod as _},
 };
 use core::ops::Range;
 use core_relo_object::{
@@ -130,7 +130,8 @@ impl Loaded {
         let mut value = read_section(global, &map, "set it")?;
         let range = byte_range(global, bytes.len())?;
         value.get_mut(range).ok_or_else(|| outside(global))?.copy_from_slice(bytes);
-        map_update(map.shape(), 0u32.as_bytes(), &value, 0)
+        map.shape()
+            .update(0u32.as_bytes(), &value, 0)
             .map_err(|e| MapError::kernel(&global.name, "set it", e))
     }
 
@@ -159,7 +160,7 @@ impl Loaded {
 /// Reads the whole section of a variable.
 fn read_section(global: &Global, map: &MapFd, action: &'static str) -> Result<Vec<u8>, MapError> {
     let mut value = vec![0; map.shape().value_size()];
-    let result = map_lookup(map.shape(), 0u32.as_bytes(), &mut value, 0);
+    let result = map.shape().lookup(0u32.as_bytes(), &mut value, 0);
     result.map_err(|errno| MapError::kernel(&global.name, action, errno))?;
     Ok(value)
 }

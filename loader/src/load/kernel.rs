@@ -109,7 +109,7 @@ impl Kernel for RunningKernel {
     }
 
     fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno> {
-        sys::btf_fd_by_id(id)
+        sys::ObjectKind::Btf.open(id)
     }
 
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
@@ -129,11 +129,11 @@ impl Kernel for RunningKernel {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        sys::map_info(&map)
+        MapInfo::query(&map)
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
-        sys::map_update(MapShape::query(&map)?, key, value, 0)
+        MapShape::query(&map)?.update(key, value, 0)
     }
 
     /// Writes all elements in one request, if the kernel can (5.6; for maps of maps 5.13).
@@ -145,13 +145,13 @@ impl Kernel for RunningKernel {
         if let [_, _, ..] = elements {
             let keys: Vec<u8> = elements.iter().flat_map(|(key, _)| key.as_bytes()).copied().collect();
             let values: Vec<u8> = elements.iter().flat_map(|(_, value)| value.as_bytes()).copied().collect();
-            if sys::map_update_batch(shape, &keys, &values, 0).is_ok() {
+            if shape.update_batch(&keys, &values, 0).is_ok() {
                 return Ok(());
             }
         }
         let mut elements = elements.iter();
         elements.try_for_each(|(key, value)| {
-            sys::map_update(shape, key.as_bytes(), value.as_bytes(), 0).map_err(|errno| (*key, errno))
+            shape.update(key.as_bytes(), value.as_bytes(), 0).map_err(|errno| (*key, errno))
         })
     }
 
@@ -238,11 +238,11 @@ mod tests {
                 RunningKernel.map_fill(outer.as_fd(), &elements)
             };
             assert_eq!(fill(&[1, 3]), Ok(()), "{map_type:?}");
-            let id = sys::map_info(&inner).unwrap().id;
+            let id = MapInfo::query(&inner).unwrap().id;
             let shape = MapShape::query(&outer).unwrap();
             let read = |key: u32| {
                 let mut value = 0u32;
-                sys::map_lookup(shape, key.as_bytes(), value.as_bytes_mut(), 0).map(|()| value)
+                shape.lookup(key.as_bytes(), value.as_bytes_mut(), 0).map(|()| value)
             };
             assert_eq!(
                 [read(0), read(1), read(2), read(3)].map(Result::ok),

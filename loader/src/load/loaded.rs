@@ -8,7 +8,7 @@ use super::{
 use crate::{
     limits::STREAM_BYTES,
     maps::Arena,
-    sys::{self, Errno, MapFd, StreamId},
+    sys::{self, Errno, MapFd, StreamId, TestRun, TestRunResult},
 };
 use core::fmt;
 use core_relo_object::{
@@ -163,7 +163,7 @@ impl Loaded {
 /// Removes the pin of a map. Fails with `EEXIST` if the path is the pin of another map.
 fn unpin_map(path: &Path, map: &OwnedFd) -> Result<(), Errno> {
     let pinned = RunningKernel.open_pin(path)?;
-    if sys::map_info(&pinned)?.id == sys::map_info(map)?.id {
+    if sys::MapInfo::query(&pinned)?.id == sys::MapInfo::query(map)?.id {
         RunningKernel.unpin(path)
     } else {
         Err(Errno(libc::EEXIST))
@@ -219,9 +219,15 @@ impl LoadedProgram {
     pub fn verifier_stats(&self) -> VerifierStats {
         let mut stats = VerifierStats::from_log(&self.log);
         // Older kernels leave 0.
-        let verified_insns = sys::prog_info(self).ok().map(|info| info.verified_insns).filter(|n| *n > 0);
+        let verified_insns =
+            sys::ProgramInfo::query(self).ok().map(|info| info.verified_insns).filter(|n| *n > 0);
         stats.verified_insns = verified_insns.map(u64::from).or(stats.verified_insns);
         stats
+    }
+
+    /// Runs the program once, or as often as the request says (`BPF_PROG_TEST_RUN`).
+    pub fn test_run(&self, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
+        sys::test_run(self, run)
     }
 
     /// Reads what the program wrote to a stream since the last read: `bpf_stream_vprintk` writes to [`StreamId::Stdout`], the kernel's
@@ -233,7 +239,7 @@ impl LoadedProgram {
         let mut text = Vec::new();
         let mut part = [0; 4096];
         while text.len() < STREAM_BYTES {
-            let count = sys::prog_stream_read(self, stream, &mut part)?;
+            let count = sys::read_stream(self, stream, &mut part)?;
             let read = part.get(..count).filter(|read| !read.is_empty());
             let Some(read) = read else { break };
             text.extend_from_slice(read);

@@ -200,7 +200,7 @@ impl LoaderRun<'_> {
             created => created.map_err(|errno| failed("creating its map", errno))?,
         };
         let shape = MapShape::query(&map).map_err(|errno| failed("reading its map", errno))?;
-        let filled = sys::map_update(shape, 0_u32.as_bytes(), file.data(), 0);
+        let filled = shape.update(0_u32.as_bytes(), file.data(), 0);
         filled.map_err(|errno| failed("filling its map", errno))?;
         if file.checks_data() {
             sys::map_freeze(&map).map_err(|errno| failed("freezing its map", errno))?;
@@ -278,8 +278,7 @@ impl LoaderRun<'_> {
     /// Reads the last step of the program from its data.
     fn last_step(&self, map: &OwnedFd) -> Option<LoaderStep> {
         let mut data = vec![0; self.file.data().len()];
-        let read =
-            MapShape::query(map).and_then(|shape| sys::map_lookup(shape, 0_u32.as_bytes(), &mut data, 0));
+        let read = MapShape::query(map).and_then(|shape| shape.lookup(0_u32.as_bytes(), &mut data, 0));
         if let Err(errno) = read {
             log::info!("{}: the step at which the loader program failed: {errno}", self.file.name());
             return None;
@@ -299,7 +298,7 @@ impl LoaderRun<'_> {
             .map_err(|e| self.error("counting the possible CPUs".into(), Errno::from_io_error(&e)))?;
         for (map, described) in loaded.maps.iter().zip(self.file.maps()) {
             let MapAttributes { map_type, key_size, value_size, .. } = described.attributes;
-            let info = map.fd().and_then(|fd| sys::map_info(&fd).ok());
+            let info = map.fd().and_then(|fd| sys::MapInfo::query(&fd).ok());
             let is_described = info.is_some_and(|info| {
                 (info.map_type, info.key_size, info.value_size) == (map_type, key_size, value_size)
                     && (described.entry_per_cpu
@@ -310,7 +309,7 @@ impl LoaderRun<'_> {
             }
         }
         for program in &loaded.programs {
-            let info = sys::prog_info(&program.as_fd());
+            let info = sys::ProgramInfo::query(&program.as_fd());
             if !info.is_ok_and(|info| info.prog_type == program.plan.program_type().number()) {
                 return Err(wrong("program", program.name()));
             }

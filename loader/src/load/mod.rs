@@ -35,7 +35,7 @@ mod usdt;
 mod verifier;
 mod verifier_stats;
 
-pub use crate::sys::{Keyring, ProgSignature, StreamId, UnknownKeyring};
+pub use crate::sys::{Keyring, ProgSignature, StreamId, TestRun, TestRunResult, UnknownKeyring};
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};

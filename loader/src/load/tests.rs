@@ -83,9 +83,9 @@ fn the_map_element_of_a_refused_program_stays_empty() {
     let loaded = prepared.finish_partial().unwrap();
     let program_id = |map: &str| {
         let (map, mut id) = (loaded.map(map).unwrap().handle().unwrap(), 0u32);
-        sys::map_lookup(map.shape(), 0u32.as_bytes(), id.as_bytes_mut(), 0).map(|()| id)
+        map.shape().lookup(0u32.as_bytes(), id.as_bytes_mut(), 0).map(|()| id)
     };
-    let id = sys::prog_info(&loaded.programs()[0]).unwrap().id;
+    let id = sys::ProgramInfo::query(&loaded.programs()[0]).unwrap().id;
     assert_eq!((program_id("first"), program_id("second")), (Ok(id), Err(Errno(libc::ENOENT))));
 }
 
@@ -341,7 +341,7 @@ fn a_program_is_loaded_with_the_programs_that_its_program_array_holds() {
         let programs: Vec<_> = loaded.programs().iter().map(LoadedProgram::name).collect();
         assert_eq!(programs, names);
         let (jumps, mut id) = (loaded.map("jumps").unwrap().handle().unwrap(), 0u32);
-        let found = sys::map_lookup(jumps.shape(), 0u32.as_bytes(), id.as_bytes_mut(), 0);
+        let found = jumps.shape().lookup(0u32.as_bytes(), id.as_bytes_mut(), 0);
         assert_eq!(found.is_ok(), filled);
     }
 }

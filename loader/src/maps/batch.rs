@@ -9,7 +9,7 @@ use super::{
     table::Table,
 };
 use crate::convert::to_usize;
-use crate::sys::{self, Errno, Pod};
+use crate::sys::{Errno, Pod};
 use core::{borrow::Borrow, fmt};
 
 /// The number of elements that one call writes or removes.
@@ -83,7 +83,7 @@ pub(super) type Drained<E> = Result<Vec<E>, DrainError<E>>;
 pub(super) fn insert_all(raw: &RawMap, keys: &[u8], values: &[u8], flags: Flags) -> Result<(), MapError> {
     // The command accepts no other flag.
     if flags == Flags::ANY || flags == Flags::LOCK {
-        match sys::map_update_batch(raw.shape(), keys, values, flags.0) {
+        match raw.shape().update_batch(keys, values, flags.0) {
             Ok(_count) => return Ok(()),
             Err((e, _count)) if is_unsupported(e) => {}
             Err((e, _count)) => return Err(raw.error(INSERT, e)),
@@ -104,7 +104,7 @@ fn remove_all(raw: &RawMap, keys: &[u8]) -> Result<usize, MapError> {
     let mut removed = 0usize;
     while !left.is_empty() {
         let total = key_count(left)?;
-        let (done, missing) = match sys::map_delete_batch(raw.shape(), left) {
+        let (done, missing) = match raw.shape().delete_batch(left) {
             Ok(count) => (to_usize(count), 0),
             // The command stops at a missing key.
             Err((Errno(libc::ENOENT), count)) => (to_usize(count), 1),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     convert::{to_u64, to_usize},
-    sys::{self, Errno, Pod},
+    sys::{Errno, Pod},
 };
 use alloc::vec;
 use core::{fmt, marker::PhantomData};
@@ -209,14 +209,8 @@ impl<'m> Batches<'m> {
             let mut keys = vec![0; bytes(self.room, shape.key_size())?];
             let mut values = vec![0; bytes(self.room, shape.value_size())?];
             let mut cursor = vec![0; shape.key_size().max(4)];
-            let read = sys::map_lookup_batch(
-                shape,
-                self.cursor.as_deref(),
-                &mut cursor,
-                &mut keys,
-                &mut values,
-                self.removes,
-            );
+            let read =
+                shape.lookup_batch(self.cursor.as_deref(), &mut cursor, &mut keys, &mut values, self.removes);
             match read {
                 Ok(batch) => {
                     self.ended = batch.is_last;

@@ -72,4 +72,4 @@ pub use redirect::{CpuEntry, CpuMap, DevEntry, DevMap, DevMapHash, RedirectMap};
 pub use stack_trace::StackTraces;
 pub use table::{HashMap, LpmTrie, PerCpuHashMap, Table};
 
-pub use crate::sys::{BuildIdFrame, LpmKey, MapFd, MapShape};
+pub use crate::sys::{BuildIdFrame, Cpus, LpmKey, MapFd, MapShape, possible_cpu_numbers, possible_cpus};

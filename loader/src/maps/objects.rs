@@ -131,7 +131,7 @@ impl<K: Pod, T: ObjectKind> ObjectMap<K, T> {
     /// Opens the map of an element.
     fn open_map(&self, key: &K) -> Result<Option<MapFd>, MapError> {
         let Some(id) = self.read_id(key)? else { return Ok(None) };
-        match sys::map_fd_by_id(id).and_then(MapFd::new) {
+        match sys::ObjectKind::Map.open(id).and_then(MapFd::new) {
             Ok(map) => Ok(Some(map)),
             // The map was removed between the two calls.
             Err(Errno(libc::ENOENT)) => Ok(None),

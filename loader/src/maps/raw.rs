@@ -3,7 +3,7 @@
 use super::error::{CLONE, INFO, INSERT, MapError, NEXT_KEY, READ, REMOVE};
 use crate::{
     convert::to_usize,
-    sys::{self, Cpus, Errno, MapFd, MapInfo, MapShape},
+    sys::{Cpus, Errno, MapFd, MapInfo, MapShape},
 };
 use core::slice::Chunks;
 use core_relo_object::{InternalError, object::MapType};
@@ -38,7 +38,7 @@ impl RawMap {
 
     /// Creates a handle of a map of any type.
     pub(super) fn untyped(map: MapFd) -> Result<Self, MapError> {
-        let info = sys::map_info(&map).map_err(|e| MapError::kernel("", INFO, e))?;
+        let info = MapInfo::query(&map).map_err(|e| MapError::kernel("", INFO, e))?;
         let name = map.name().map_or_else(|| info.name().into(), Box::from);
         Ok(Self { map, info, name })
     }
@@ -47,7 +47,7 @@ impl RawMap {
     pub(super) fn duplicate(map: &MapFd) -> Result<MapFd, MapError> {
         map.try_clone().map_err(|e| {
             // The error has no name if the kernel does not report one.
-            let kernel_name = || sys::map_info(map).map_or_else(|_errno| String::new(), |info| info.name());
+            let kernel_name = || MapInfo::query(map).map_or_else(|_errno| String::new(), |info| info.name());
             MapError::kernel(&map.name().map_or_else(kernel_name, str::to_owned), CLONE, e)
         })
     }
@@ -105,16 +105,16 @@ impl RawMap {
 
     /// Reads an element into `value`. Returns whether the element exists.
     pub(super) fn get(&self, key: &[u8], value: &mut [u8], flags: u64) -> Result<bool, MapError> {
-        self.exists(READ, sys::map_lookup(self.shape(), key, value, flags))
+        self.exists(READ, self.shape().lookup(key, value, flags))
     }
 
     pub(super) fn insert(&self, key: &[u8], value: &[u8], flags: u64) -> Result<(), MapError> {
-        sys::map_update(self.shape(), key, value, flags).map_err(|e| self.error(INSERT, e))
+        self.shape().update(key, value, flags).map_err(|e| self.error(INSERT, e))
     }
 
     /// Reads the value of one CPU into `value`. Returns whether the element exists.
     pub(super) fn get_cpu(&self, key: &[u8], cpu: u32, value: &mut [u8]) -> Result<bool, MapError> {
-        match sys::map_lookup_cpu(self.shape(), key, cpu, value) {
+        match self.shape().lookup_cpu(key, cpu, value) {
             Err(errno) if is_unsupported(errno) => Err(MapError::cpu_flags(&self.name, READ, errno)),
             result => self.exists(READ, result),
         }
@@ -128,7 +128,7 @@ impl RawMap {
         cpus: Cpus,
         flags: u64,
     ) -> Result<(), MapError> {
-        sys::map_update_cpus(self.shape(), key, value, cpus, flags).map_err(|errno| match errno {
+        self.shape().update_cpus(key, value, cpus, flags).map_err(|errno| match errno {
             unsupported if is_unsupported(unsupported) => MapError::cpu_flags(&self.name, INSERT, errno),
             _ => self.error(INSERT, errno),
         })
@@ -136,14 +136,14 @@ impl RawMap {
 
     /// Removes an element. Returns whether the element existed.
     pub(super) fn remove(&self, key: &[u8]) -> Result<bool, MapError> {
-        self.exists(REMOVE, sys::map_delete(self.shape(), key))
+        self.exists(REMOVE, self.shape().delete(key))
     }
 
     /// Reads an element into `value` and removes the element. Returns whether the element existed.
     ///
     /// Takes two system calls for hash maps on kernels before 5.14.
     pub(super) fn take(&self, key: &[u8], value: &mut [u8]) -> Result<bool, MapError> {
-        match sys::map_lookup_and_delete(self.shape(), key, value, 0) {
+        match self.shape().lookup_and_delete(key, value, 0) {
             Err(e) if is_unsupported(e) && !key.is_empty() => {
                 Ok(self.get(key, value, 0)? && self.remove(key)?)
             }
@@ -154,7 +154,7 @@ impl RawMap {
     /// Returns the key after `key`, or the first key. Returns `None` at the end.
     pub(super) fn next_key(&self, key: Option<&[u8]>) -> Result<Option<Vec<u8>>, MapError> {
         let mut next = vec![0; self.shape().key_size()];
-        let has_next = sys::map_next_key(self.shape(), key, &mut next);
+        let has_next = self.shape().next_key(key, &mut next);
         Ok(has_next.map_err(|e| self.error(NEXT_KEY, e))?.then_some(next))
     }
 

@@ -114,7 +114,8 @@ impl<'cb> PerfBufferOptions<'cb> {
         mut on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
     ) -> Result<PerfBuffer<'cb>, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
+        let info =
+            sys::MapInfo::query(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
         RingError::check_type(&info, MapType::PerfEventArray)?;
         let name: Box<str> = info.name().into();
         if !self.pages.is_power_of_two() {
@@ -264,7 +265,9 @@ impl<'cb> PerfBuffer<'cb> {
         let token = to_u64(self.rings.len());
         self.epoll.add(ring.as_fd(), token, Interest::Readable).map_err(|e| failed("wait for it", e))?;
         let event = ring.as_fd().as_raw_fd();
-        sys::map_update(self.map.shape(), key.as_bytes(), event.as_bytes(), 0)
+        self.map
+            .shape()
+            .update(key.as_bytes(), event.as_bytes(), 0)
             .map_err(|e| failed("put a processor's ring into it", e))?;
         // The ring is added to `rings` even after an error, so that dropping `self` removes it from the map.
         let enabled = sys::perf_enable(&ring).map_err(|e| failed("enable a perf event", e));
@@ -384,7 +387,7 @@ impl Drop for PerfBuffer<'_> {
             return;
         }
         for ring in &self.rings {
-            if let Err(errno) = sys::map_delete(self.map.shape(), ring.key.as_bytes()) {
+            if let Err(errno) = self.map.shape().delete(ring.key.as_bytes()) {
                 log::debug!(
                     "map {}: the ring of CPU {} stays in the map until it is closed: {errno}",
                     self.name,

@@ -122,7 +122,8 @@ impl<'cb> RingBuffer<'cb> {
         mut on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
     ) -> Result<usize, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
+        let info =
+            sys::MapInfo::query(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
         RingError::check_type(&info, MapType::Ringbuf)?;
         let name: Box<str> = info.name().into();
         let records = KernelRing::open(map, &info).map_err(|fault| RingError::open(&info, fault))?;

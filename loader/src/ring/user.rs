@@ -40,7 +40,8 @@ impl UserRingBuffer {
     /// Opens the map for writing. A process has one writer of a map at a time.
     pub fn new(map: impl AsFd) -> Result<Self, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
+        let info =
+            sys::MapInfo::query(&map).map_err(|e| RingError::kernel(NO_NAME, "read its properties", e))?;
         RingError::check_type(&info, MapType::UserRingbuf)?;
         let name: Box<str> = info.name().into();
         let failed = |action| {

@@ -21,8 +21,7 @@ use thiserror::Error;
 /// A failed step of a call in a thread with a descriptor table of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("{step}: {errno}")]
-#[expect(clippy::exhaustive_structs, reason = "a step and its error number")]
-pub struct IsolationError {
+pub(crate) struct IsolationError {
     /// The step.
     pub step: IsolationStep,
     /// The error number.
@@ -34,7 +33,7 @@ core_relo::debug_as_message!(IsolationError);
 /// A step of a call in a thread with a descriptor table of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum IsolationStep {
+pub(crate) enum IsolationStep {
     /// Sockets are created, which pass descriptors from the thread to the process.
     #[error("creating sockets for the descriptors of the thread")]
     Sockets,

@@ -6,7 +6,7 @@ use core_relo_object::Errno;
 use std::{fs, io, sync::OnceLock};
 
 /// Returns the number of bytes of a memory page.
-pub fn page_size() -> usize {
+pub(crate) fn page_size() -> usize {
     to_usize(page_bytes())
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
 
 /// Raises the limit on locked memory, to which kernels before 5.11 charge maps and programs. Without `CAP_SYS_RESOURCE`, raises the
 /// soft limit to the hard limit.
-pub fn raise_memlock_limit() -> Result<(), Errno> {
+pub(crate) fn raise_memlock_limit() -> Result<(), Errno> {
     let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     set_memlock_limit(&all).or_else(|errno| {
         let mut now = all;

@@ -2,22 +2,6 @@
 //!
 //! The functions make no decisions. Each one checks that the kernel cannot read or write out of bounds, makes the call and returns its
 //! result, or the [`Errno`].
-//!
-//! The module is public with the crate feature `sys` only. Its functions and types follow bpf(2) and may change with any version.
-//!
-//! ```no_run
-//! use core_relo_loader::sys::{self, Errno};
-//!
-//! # fn main() -> Result<(), Errno> {
-//! let mut id = 0;
-//! while let Some(next) = sys::next_prog_id(id)? {
-//!     let program = sys::prog_fd_by_id(next)?;
-//!     println!("{next}: {}", sys::prog_info(&program)?.name());
-//!     id = next;
-//! }
-//! # Ok(())
-//! # }
-//! ```
 
 mod bpf;
 mod build_id;
@@ -38,8 +22,8 @@ mod pod;
 #[doc(hidden)]
 pub mod pod_macro;
 mod ring;
-#[cfg(feature = "sys")]
-mod standard_streams;
+#[cfg(feature = "standard-streams")]
+pub mod standard_streams;
 #[cfg(feature = "btf-archive")]
 mod system;
 #[cfg(test)]
@@ -48,16 +32,14 @@ mod testing;
 mod unwinding;
 
 pub use bpf::*;
-pub(crate) use bpf::{attach_to_closed_target, has_link_type, has_token_create, link_to_closed_target};
 pub use build_id::BuildIdFrame;
 pub use core_relo_object::Errno;
-pub use isolation::{IsolationError, IsolationStep};
+pub(crate) use isolation::{IsolationError, IsolationStep};
 pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};
-pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
+pub(crate) use memory::{page_size, raise_memlock_limit};
+pub use memory::{possible_cpu_numbers, possible_cpus};
 pub use pod::{Bool, Element, LpmKey, MemberShape, Pod, Shape};
 pub use ring::RingFault;
-#[cfg(feature = "sys")]
-pub use standard_streams::{is_closed_at_start, is_stdout_closed_at_start};
 #[cfg(feature = "btf-archive")]
 pub(crate) use system::machine;
 
@@ -69,10 +51,12 @@ pub(crate) use mmap::{FileMapping, is_vmlinux_btf};
 #[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;
 pub(crate) use open::{file_system, open_path};
-pub use perf::{
-    PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
-    PerfEventOpen, PerfSample, PerfWakeup, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open,
-    perf_set_bpf,
+pub use perf::PerfSample;
+#[cfg(feature = "usdt")]
+pub(crate) use perf::has_uprobe_syscall;
+pub(crate) use perf::{
+    PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT, PerfEventOpen,
+    PerfWakeup, perf_disable, perf_enable, perf_event_open, perf_set_bpf,
 };
 pub(crate) use ring::{
     Claim, KernelRing, OpenFault, PERF_MAP, PERF_OPEN, PerfRecord, PerfRing, Reservation, ReservedSample,

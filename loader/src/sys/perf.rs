@@ -9,15 +9,13 @@ use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 /// `PERF_TYPE_HARDWARE`.
-pub const PERF_TYPE_HARDWARE: u32 = 0;
+pub(crate) const PERF_TYPE_HARDWARE: u32 = 0;
 /// `PERF_TYPE_SOFTWARE`.
-pub const PERF_TYPE_SOFTWARE: u32 = 1;
+pub(crate) const PERF_TYPE_SOFTWARE: u32 = 1;
 /// `PERF_TYPE_TRACEPOINT`.
-pub const PERF_TYPE_TRACEPOINT: u32 = 2;
+pub(crate) const PERF_TYPE_TRACEPOINT: u32 = 2;
 /// `PERF_TYPE_HW_CACHE`.
-pub const PERF_TYPE_HW_CACHE: u32 = 3;
-/// `PERF_TYPE_RAW`.
-pub const PERF_TYPE_RAW: u32 = 4;
+pub(crate) const PERF_TYPE_HW_CACHE: u32 = 3;
 
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOEXEC: c_long = 8;
@@ -66,11 +64,7 @@ pub enum PerfSample {
 
 /// The properties of a new event.
 #[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(
-    feature = "sys",
-    expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")
-)]
-pub struct PerfEventOpen<'a> {
+pub(crate) struct PerfEventOpen<'a> {
     /// `PERF_TYPE_*`, or a unit's number from `/sys/bus/event_source/devices/*/type`.
     pub kind: u32,
     /// The event of that type.
@@ -93,8 +87,7 @@ pub struct PerfEventOpen<'a> {
 
 /// The condition for waking a process that waits for samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "the kernel has these"))]
-pub enum PerfWakeup {
+pub(crate) enum PerfWakeup {
     /// A number of samples.
     Samples(u32),
     /// A number of bytes.
@@ -102,7 +95,7 @@ pub enum PerfWakeup {
 }
 
 /// Opens an event that counts at once (as in libbpf, `disabled` is 0). A program runs as soon as it is attached.
-pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     // -1 stands for every process, or every CPU.
     let argument = |number: Option<u32>| match number.map_or(Ok(-1), i32::try_from) {
         Ok(number) => Ok(c_long::from(number)),
@@ -153,22 +146,23 @@ const fn flag(number: u32) -> u64 {
 }
 
 /// Attaches a program to an event until the event is closed (`PERF_EVENT_IOC_SET_BPF`).
-pub fn perf_set_bpf(event: impl AsFd, prog: impl AsFd) -> Result<(), Errno> {
+pub(crate) fn perf_set_bpf(event: impl AsFd, prog: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(true, 8), c_long::from(prog.as_fd().as_raw_fd()))
 }
 
 /// Starts a stopped event (`PERF_EVENT_IOC_ENABLE`).
-pub fn perf_enable(event: impl AsFd) -> Result<(), Errno> {
+pub(crate) fn perf_enable(event: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(false, 0), 0)
 }
 
 /// Stops an event (`PERF_EVENT_IOC_DISABLE`).
-pub fn perf_disable(event: impl AsFd) -> Result<(), Errno> {
+pub(crate) fn perf_disable(event: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(false, 1), 0)
 }
 
 /// Returns whether the kernel has the system call for fast uprobes on x86-64 (libbpf: `probe_uprobe_syscall`).
-pub fn has_uprobe_syscall() -> bool {
+#[cfg(feature = "usdt")]
+pub(crate) fn has_uprobe_syscall() -> bool {
     /// `__NR_uprobe`.
     const UPROBE: c_long = 336;
     if !cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {

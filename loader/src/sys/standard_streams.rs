@@ -26,14 +26,12 @@ extern "C" fn check_streams() {
 }
 
 /// Returns whether a descriptor is a standard stream that was closed when the process started, as stdout by `>&-` in a shell.
-#[doc(hidden)]
 pub fn is_closed_at_start(descriptor: i32) -> bool {
     let stream = usize::try_from(descriptor).ok().and_then(|index| ARE_CLOSED.get(index));
     stream.is_some_and(|is_closed| is_closed.load(Ordering::Relaxed))
 }
 
 /// Returns whether stdout was closed when the process started.
-#[doc(hidden)]
 pub fn is_stdout_closed_at_start() -> bool {
     is_closed_at_start(libc::STDOUT_FILENO)
 }

@@ -22,7 +22,7 @@ impl ReadKernelBtf for RunningKernelBtf {
         let mut found = Vec::new();
         let mut id = 0;
         loop {
-            id = match sys::next_btf_id(id) {
+            id = match sys::ObjectKind::Btf.next_id(id) {
                 Ok(Some(next)) => next,
                 Ok(None) => return Ok(found),
                 // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
@@ -36,12 +36,12 @@ impl ReadKernelBtf for RunningKernelBtf {
                 found.push(KernelModule { name, id });
                 continue;
             }
-            let fd = match sys::btf_fd_by_id(id) {
+            let fd = match sys::ObjectKind::Btf.open(id) {
                 // It was unloaded just now.
                 Err(Errno(libc::ENOENT)) => continue,
                 other => other?,
             };
-            if sys::btf_info(&fd)?.kernel_btf == 0 {
+            if sys::BtfInfo::query(&fd)?.kernel_btf == 0 {
                 continue;
             }
             let name = sys::btf_name(&fd)?;
@@ -52,7 +52,7 @@ impl ReadKernelBtf for RunningKernelBtf {
     }
 
     fn read_module(&self, id: u32) -> Result<Option<Data<'static>>, Errno> {
-        match sys::btf_fd_by_id(id) {
+        match sys::ObjectKind::Btf.open(id) {
             Ok(fd) => Ok(Some(Data::from(sys::btf_bytes(&fd)?))),
             Err(Errno(libc::ENOENT)) => Ok(None),
             Err(errno) => Err(errno),

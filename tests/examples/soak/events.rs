@@ -2,9 +2,9 @@
 
 use crate::source::Source;
 use core_relo_loader::{
-    load::{Loaded, LoadedProgram},
+    Errno, inventory,
+    load::{Loaded, LoadedProgram, TestRun},
     ring::{Consumed, PerfBuffer, PerfBufferOptions, RingBuffer, RingError},
-    sys::{self, Errno, TestRun},
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::{
@@ -155,7 +155,7 @@ fn send(program: &LoadedProgram, burst: u32, is_stopped: impl Fn() -> bool) -> R
     let mut sent = 0;
     loop {
         let mut run = TestRun { data_in: &[0; 64], repeat: burst, ..TestRun::default() };
-        sys::prog_test_run(program, &mut run)?;
+        inventory::test_run(program, &mut run)?;
         sent += u64::from(burst);
         if is_stopped() {
             return Ok(sent);

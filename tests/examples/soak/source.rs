@@ -1,8 +1,8 @@
 //! The kinds of buffers that the agent reads in turn.
 
 use core_relo_loader::{
+    load::{Kernel as _, MapCreate, RunningKernel},
     object::MapType,
-    sys::{self, MapCreate},
 };
 
 /// `BPF_F_RB_OVERWRITE`.
@@ -22,7 +22,7 @@ impl Source {
     pub fn supported() -> Vec<Self> {
         let mut sources = vec![Self::RingBuffer, Self::PerfBuffer];
         let request = MapCreate { max_entries: 1 << 16, map_flags: OVERWRITE, ..MapCreate::default() };
-        match sys::map_create(&MapCreate { map_type: MapType::Ringbuf.number(), ..request }) {
+        match RunningKernel.map_create(&MapCreate { map_type: MapType::Ringbuf.number(), ..request }) {
             Ok(_map) => sources.push(Self::OverwritingRing),
             Err(errno) => println!("SKIP: overwriting ring buffers: {errno}"),
         }

@@ -1,6 +1,6 @@
 //! libbpf's static linker, and libbpf's view of a linked object.
 
-use core_relo_loader::sys::prog_info;
+use core_relo_loader::inventory::ProgramInfo;
 use libbpf_sys as sys;
 use std::{
     ffi::{CStr, c_void},
@@ -79,7 +79,7 @@ impl OpenObject {
             };
             // SAFETY: the object owns the open descriptor.
             let fd = (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) });
-            (name, fd.and_then(|fd| Some(prog_info(&fd).ok()?.xlated_prog_len)))
+            (name, fd.and_then(|fd| Some(ProgramInfo::query(&fd).ok()?.xlated_prog_len)))
         };
         let next = |last| {
             // SAFETY: the object is open; NULL starts the iteration.

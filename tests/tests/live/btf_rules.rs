@@ -8,9 +8,9 @@ use core_relo::{
 };
 use core_relo_loader::{
     link::ProgramLinker,
+    load::{BtfLoad, Kernel as _, RunningKernel},
     load_plan::SentBtf,
     object::Object,
-    sys::{self, BtfLoad},
 };
 use core_relo_tests::btf_rules::{MutatedObjects, RandomBtf, cases};
 use fastrand::Rng;
@@ -25,7 +25,7 @@ fn rules() -> KernelBtfRules {
 /// Loads a BTF. The error is the kernel's log.
 fn load(btf: &[u8], log: &mut [u8]) -> Result<(), String> {
     log.fill(0);
-    match sys::btf_load(&BtfLoad { btf, token: None }, log) {
+    match RunningKernel.btf_load(&BtfLoad { btf, token: None }, log) {
         Ok(_) => Ok(()),
         Err(errno) => {
             let text = log.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -2,8 +2,11 @@
 
 use super::harness::{Need, hits, kernel_version, live, load, load_with, object, run, run_with};
 use core_relo_loader::{
-    GlobalError, GlobalKind, Loader, load::Loaded, load_plan::LoadPlanError, maps::MapError, object::Object,
-    sys::TestRun,
+    GlobalError, GlobalKind, Loader,
+    load::{Loaded, TestRun},
+    load_plan::LoadPlanError,
+    maps::MapError,
+    object::Object,
 };
 
 /// Returns the error of a failed access to a global.

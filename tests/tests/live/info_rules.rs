@@ -6,7 +6,7 @@ use core_relo::{
     btf::KernelBtfRules,
     ext::{InfoPlace, InfoViolation},
 };
-use core_relo_loader::sys::{self, BtfLoad, ProgLoad};
+use core_relo_loader::load::{BtfLoad, Kernel as _, ProgLoad, RunningKernel};
 use core_relo_tests::info_rules::{InfoCase, RandomInfo, cases};
 use fastrand::Rng;
 use std::{env, os::fd::AsFd as _};
@@ -23,7 +23,7 @@ fn rules() -> KernelBtfRules {
 /// Loads a program. The error is the kernel's log.
 fn load(case: &InfoCase, log: &mut [u8]) -> Result<(), String> {
     log.fill(0);
-    let btf = sys::btf_load(&BtfLoad { btf: &case.btf, token: None }, log);
+    let btf = RunningKernel.btf_load(&BtfLoad { btf: &case.btf, token: None }, log);
     let btf = btf.unwrap_or_else(|errno| panic!("{}: the kernel refuses the BTF: {errno}", case.name));
     let (insns, functions, lines) = (case.code(), case.func_info.bytes(), case.line_info.bytes());
     let rec_size = |bytes: &[u8], size| if bytes.is_empty() { 0 } else { size };
@@ -40,7 +40,7 @@ fn load(case: &InfoCase, log: &mut [u8]) -> Result<(), String> {
         ..ProgLoad::default()
     };
     log.fill(0);
-    match sys::prog_load(&program, log) {
+    match RunningKernel.prog_load(&program, log) {
         Ok(_) => Ok(()),
         Err(errno) => {
             let text = log.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -4,10 +4,10 @@ use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run, with
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::{self, LoadError, Loaded, RunningKernel},
-    maps::{Array, Flags, HashMap},
+    inventory::{self, BtfInfo, LinkInfo, MapInfo, ProgramInfo},
+    load::{self, Kernel as _, LoadError, Loaded, RunningKernel},
+    maps::{Array, Flags, HashMap, MapFd},
     object::{MapType, Object},
-    sys,
 };
 use std::{
     os::{
@@ -20,7 +20,7 @@ use std::{
 
 /// Returns the only element of a pinned array.
 fn pinned_value(map: impl AsRef<std::path::Path>) -> u64 {
-    let map = sys::MapFd::new(sys::obj_get(map.as_ref(), 0).unwrap()).unwrap();
+    let map = MapFd::new(RunningKernel.open_pin(map.as_ref()).unwrap()).unwrap();
     Array::<u64>::new(map).unwrap().get(0).unwrap().unwrap()
 }
 
@@ -115,7 +115,7 @@ fn a_pinned_link_stays_attached_after_its_drop() {
     };
     assert!(fires(), "the pin does not keep it attached");
     let mut again = Link::open(&path).unwrap();
-    assert!(sys::link_info(&again.fd().unwrap()).unwrap().prog_id > 0);
+    assert!(LinkInfo::query(&again.fd().unwrap()).unwrap().prog_id > 0);
     again.unpin().unwrap();
     assert!(fires());
     again.detach().unwrap();
@@ -252,15 +252,15 @@ fn a_load_is_prepared_and_finished_in_two_steps() {
 fn kernel_info_matches_the_loaded_object() {
     let Some(_live) = live("lifetime::kernel_info_matches_the_loaded_object", &[Need::Btf]) else { return };
     let loaded = load("core");
-    let info = sys::prog_info(loaded.program("enter").unwrap()).unwrap();
+    let info = ProgramInfo::query(loaded.program("enter").unwrap()).unwrap();
     assert_eq!(info.name(), "enter");
     let btf = loaded.btf().unwrap();
-    let id = sys::btf_info(&btf).unwrap().id;
+    let id = BtfInfo::query(&btf).unwrap().id;
     assert_eq!(info.btf_id, id);
     let map = loaded.map(".bss").unwrap().handle().unwrap();
     assert_eq!(
-        sys::prog_map_ids(loaded.program("enter").unwrap()).unwrap(),
-        [sys::map_info(&map).unwrap().id]
+        inventory::program_map_ids(loaded.program("enter").unwrap()).unwrap(),
+        [MapInfo::query(&map).unwrap().id]
     );
-    assert!(!sys::btf_bytes(&btf).unwrap().is_empty());
+    assert!(!inventory::btf_bytes(&btf).unwrap().is_empty());
 }

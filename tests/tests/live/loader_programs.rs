@@ -3,13 +3,14 @@
 use super::harness::{Census, Need, live, names, object, with_invalid_insn};
 use core_relo::{Endian, insn::Insn};
 use core_relo_loader::{
-    Loader,
+    Loader, Pod as _,
+    inventory::{self, MapInfo, ProgramInfo, ProgramLines},
     load::{LoadError, Loaded, execute_loader_program},
     load_plan::{LateBinding, TargetKernel},
     loader_program::{LoaderFile, LoaderOptions, context::map_fd_offset},
+    maps::MapShape,
     object::Object,
     running_kernel,
-    sys::{self, MapShape, Pod as _},
 };
 use core_relo_test_support::skip;
 use core_relo_tests::{artifacts, kernel_crashes};
@@ -58,13 +59,13 @@ impl Holdings {
         let mut maps = Vec::new();
         for map in loaded.maps() {
             let Some(fd) = map.fd() else { continue };
-            let info = sys::map_info(&fd).unwrap();
+            let info = MapInfo::query(&fd).unwrap();
             ids.insert(info.id, map.name().to_owned());
             let mut value = Vec::new();
             if map.plan.role().is_data() {
                 let shape = MapShape::query(&fd).unwrap();
                 value = vec![0; shape.value_size()];
-                sys::map_lookup(shape, 0_u32.as_bytes(), &mut value, 0).unwrap();
+                shape.lookup(0_u32.as_bytes(), &mut value, 0).unwrap();
             }
             maps.push(format!(
                 "{}: {} type {} key {} value {} entries {} flags {:#x} extra {} types {} {} of {} at {}: {value:?}",
@@ -88,8 +89,8 @@ impl Holdings {
 }
 
 fn describe_program(program: &core_relo_loader::load::LoadedProgram, maps: &HashMap<u32, String>) -> String {
-    let info = sys::prog_info(program).unwrap();
-    let mut insns = sys::prog_translated(program).unwrap();
+    let info = ProgramInfo::query(program).unwrap();
+    let mut insns = inventory::translated_code(program).unwrap();
     let mut used = BTreeMap::new();
     // The immediate of a load of a map is the map's id.
     let mut at = 0;
@@ -106,7 +107,7 @@ fn describe_program(program: &core_relo_loader::load::LoadedProgram, maps: &Hash
         }
         at += if is_wide { 16 } else { 8 };
     }
-    let lines = sys::prog_lines(program).unwrap();
+    let lines = ProgramLines::query(program).unwrap();
     format!(
         "{}: {} type {} tag {:x?} verified {} maps {} attach {} functions {:?} lines {} uses {used:?}: {insns:x?}",
         program.name(),

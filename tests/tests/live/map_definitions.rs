@@ -2,9 +2,10 @@
 
 use super::harness::{Need, live};
 use core_relo_loader::{
+    Errno,
+    load::{Kernel as _, MapCreate, RunningKernel},
     object::{MapDef, MapType},
     running_kernel,
-    sys::{self, Errno, MapCreate},
 };
 use core_relo_object::{map_limits::find_map_limits, map_rules::find_map_errors};
 use core_relo_verdict::kernel::{Answer, KernelFacts, KernelInputs, NameQuery};
@@ -107,7 +108,7 @@ fn definitions(map_type: MapType, [key, value, entries, flags]: [u32; 4]) -> Vec
 }
 
 fn create(def: &MapDef) -> Result<OwnedFd, Errno> {
-    sys::map_create(&MapCreate {
+    RunningKernel.map_create(&MapCreate {
         map_type: def.map_type,
         key_size: def.key_size,
         value_size: def.value_size,

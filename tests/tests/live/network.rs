@@ -3,10 +3,10 @@
 use super::harness::{Need, Netns, Route, Veth, hits, live, load, load_with};
 use core_relo_loader::{
     attach::{self, Link, NetfilterHook, Placement, TcAttachPoint, TcHook, TcOptions, XdpMode, XdpReplace},
-    load::Loaded,
+    inventory::{self, ProgramInfo},
+    load::{Loaded, TestRun},
     maps::SockMap,
     object::AttachType,
-    sys::{self, TestRun},
 };
 use std::{
     io::Read as _,
@@ -49,7 +49,7 @@ fn xdp_attaches_by_link_and_by_netlink() {
         let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, mode)).unwrap();
         assert!(link.fd().is_some(), "{mode:?}: no link");
         let attached_ids = veth.far.inside(|| attach::xdp_query(veth.far_index)).unwrap();
-        let id = sys::prog_info(program).unwrap().id;
+        let id = ProgramInfo::query(program).unwrap().id;
         assert_eq!(attached_ids.prog_ids(), [id]);
         assert_eq!(attached_ids.generic_prog_id == id, mode == XdpMode::Generic);
         expect_fires(&loaded, link, &veth);
@@ -82,7 +82,7 @@ fn a_test_run_sends_live_xdp_frames() {
     let mut run =
         TestRun { data_in: &[0; 64], ctx_in: &context, repeat: 20, flags: LIVE_FRAMES, ..TestRun::default() };
     let program = loaded.program("count").unwrap();
-    veth.near.inside(|| sys::prog_test_run(program, &mut run)).unwrap();
+    veth.near.inside(|| inventory::test_run(program, &mut run)).unwrap();
     assert_eq!(hits(&loaded), 20);
 }
 
@@ -215,7 +215,7 @@ fn a_flow_dissector_program_dissects_a_packet() {
     packet[12] = 8;
     packet[14] = 0x45;
     let mut run = TestRun { data_in: &packet, data_out: &mut keys, ..TestRun::default() };
-    netns.inside(|| sys::prog_test_run(program, &mut run)).unwrap();
+    netns.inside(|| inventory::test_run(program, &mut run)).unwrap();
     assert_eq!(hits(&loaded), 1);
     // nhoff, thoff, addr_proto, three flags, ip_proto, n_proto, addresses, sport, dport
     assert_eq!(keys[9], 17, "{keys:?}");

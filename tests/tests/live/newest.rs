@@ -2,12 +2,12 @@
 
 use super::harness::{Need, Veth, hits, live, load, load_with, object, run};
 use core_relo_loader::{
-    Loader,
+    Errno, Loader,
     attach::{TraceMultiOptions, TraceSet},
-    load::StreamId,
+    inventory,
+    load::{StreamId, TestRun},
     load_plan::AttachTarget,
     object::Object,
-    sys::{self, Errno},
 };
 use core_relo_test_support::skip;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn one_link_traces_the_functions_that_the_section_names() {
     assert_eq!(attached.label(), "fentry.multi/bpf_fentry_test?");
     let exit = loaded.attach("leave").unwrap();
     let run_once = || {
-        sys::prog_test_run(loaded.program("enter").unwrap(), &mut sys::TestRun::default()).unwrap();
+        inventory::test_run(loaded.program("enter").unwrap(), &mut TestRun::default()).unwrap();
     };
     run_once();
     let (entries, exits) = (hits(&loaded), loaded.global::<u64>("exits").unwrap());

@@ -3,10 +3,14 @@
 use super::harness::{Census, Need, live};
 use core_relo::Endian;
 use core_relo_loader::{
+    Errno,
     features::{Feature, ProbeResult, probe_feature},
-    load::{Keyring, LoadError, ProgSignature, SignatureRefusal, execute_signed_loader_program},
+    inventory,
+    load::{
+        Kernel as _, Keyring, LoadError, ProgLoad, ProgSignature, RunningKernel, SignatureRefusal, TestRun,
+        execute_signed_loader_program,
+    },
     loader_program::LoaderFile,
-    sys::{self, Errno, ProgLoad, TestRun},
 };
 use core_relo_test_support::skip;
 use std::{io, os::fd::OwnedFd, ptr};
@@ -81,7 +85,9 @@ fn load(insns: &[u8], pkcs7: &[u8], keyring: Keyring) -> Result<OwnedFd, (Errno,
         signature: Some(signature),
         ..ProgLoad::default()
     };
-    sys::prog_load(&load, &mut []).map_err(|errno| (errno, SignatureRefusal::explain(errno, &signature)))
+    RunningKernel
+        .prog_load(&load, &mut [])
+        .map_err(|errno| (errno, SignatureRefusal::explain(errno, &signature)))
 }
 
 fn refusal(insns: &[u8], pkcs7: &[u8], keyring: Keyring) -> SignatureRefusal {
@@ -226,6 +232,6 @@ fn a_signed_loader_program_loads_only_the_object_that_was_signed() {
     let context = [2, 3, 0].map(|n| Endian::native().u64_bytes(n)).concat();
     let mut after = [0; 24];
     let mut run = TestRun { ctx_in: &context, ctx_out: &mut after, ..TestRun::default() };
-    sys::prog_test_run(loaded.program("add").unwrap(), &mut run).unwrap();
+    inventory::test_run(loaded.program("add").unwrap(), &mut run).unwrap();
     assert_eq!(after[16..], Endian::native().u64_bytes(5));
 }

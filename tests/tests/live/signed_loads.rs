@@ -6,8 +6,9 @@ use super::{
 };
 use core_relo::Endian;
 use core_relo_loader::{
+    inventory,
+    load::{Kernel as _, RunningKernel, TestRun},
     loader_program::{LoaderFile, LoaderSignatures},
-    sys::{self, TestRun},
 };
 use std::{env, fs, path::PathBuf, process};
 
@@ -119,10 +120,10 @@ fn the_command_loads_what_a_key_signed_and_refuses_all_else_in_one_line() {
     place.refuse("data.loader", if verifies_data { mismatch } else { "has a wrong hash" });
 
     place.succeed(&place.load_line("signed.loader"));
-    let program = sys::obj_get(&place.bpffs.path().join("signed/add"), 0).unwrap();
+    let program = RunningKernel.open_pin(&place.bpffs.path().join("signed/add")).unwrap();
     let context = [2, 3, 0].map(|n| Endian::native().u64_bytes(n)).concat();
     let mut after = [0; 24];
     let mut run = TestRun { ctx_in: &context, ctx_out: &mut after, ..TestRun::default() };
-    sys::prog_test_run(&program, &mut run).unwrap();
+    inventory::test_run(&program, &mut run).unwrap();
     assert_eq!(after[16..], Endian::native().u64_bytes(5));
 }

@@ -2,9 +2,10 @@
 
 use super::harness::{Need, live};
 use core_relo_loader::{
+    inventory,
+    load::TestRun,
     maps::{Flags, HashMap, MapError},
     skeleton::{CText, EventError},
-    sys::{TestRun, prog_test_run},
 };
 use std::{ops::ControlFlow, os::fd::AsFd as _, process, thread, time::Duration};
 
@@ -45,7 +46,7 @@ fn open() -> OpenSkeleton {
 fn run(program: Option<&core_relo_loader::load::LoadedProgram>) -> u32 {
     let packet = [0; 64];
     let mut options = TestRun { data_in: &packet, ..TestRun::default() };
-    prog_test_run(program.unwrap(), &mut options).unwrap().retval
+    inventory::test_run(program.unwrap(), &mut options).unwrap().retval
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn variables_in_an_arena_are_fields() {
     open.globals.step.set(5u64);
     let skeleton = open.load().unwrap();
     let mut options = TestRun::default();
-    assert_eq!(prog_test_run(skeleton.programs.add.loaded().unwrap(), &mut options).unwrap().retval, 0);
+    assert_eq!(inventory::test_run(skeleton.programs.add.loaded().unwrap(), &mut options).unwrap().retval, 0);
     assert_eq!((skeleton.globals.sum.get().unwrap(), skeleton.globals.high.get().unwrap()), (5, 9));
     assert!(skeleton.maps.arena.memory().is_ok());
 }

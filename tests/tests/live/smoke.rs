@@ -4,8 +4,9 @@ use super::harness::{Bpffs, Census, Need, in_vm, live, object};
 use core_relo::Endian;
 use core_relo_loader::{
     Loader,
+    inventory::{self, ProgramInfo},
+    load::{Kernel as _, ProgLoad, RunningKernel, TestRun},
     object::Object,
-    sys::{self, ProgLoad, TestRun},
 };
 use std::os::fd::OwnedFd;
 
@@ -23,17 +24,17 @@ fn load_seven() -> OwnedFd {
         license: b"GPL",
         ..ProgLoad::default()
     };
-    sys::prog_load(&load, &mut []).unwrap()
+    RunningKernel.prog_load(&load, &mut []).unwrap()
 }
 
 #[test]
 fn two_instructions_load_and_run() {
     let Some(_live) = live("smoke::two_instructions_load_and_run", &[]) else { return };
     let prog = load_seven();
-    let info = sys::prog_info(&prog).unwrap();
+    let info = ProgramInfo::query(&prog).unwrap();
     assert_eq!((info.prog_type, info.name().as_str()), (SOCKET_FILTER, "smoke"));
     let mut run = TestRun { data_in: &[0; 64], ..TestRun::default() };
-    assert_eq!(sys::prog_test_run(&prog, &mut run).unwrap().retval, 7);
+    assert_eq!(inventory::test_run(&prog, &mut run).unwrap().retval, 7);
 }
 
 #[test]
@@ -49,7 +50,7 @@ fn a_test_run_returns_the_written_context() {
     // An empty output buffer discards the written context.
     for ctx_out in [&mut [][..], &mut after[..]] {
         let mut run = TestRun { ctx_in: &context, ctx_out, ..TestRun::default() };
-        sys::prog_test_run(loaded.program("add").unwrap(), &mut run).unwrap();
+        inventory::test_run(loaded.program("add").unwrap(), &mut run).unwrap();
     }
     assert_eq!(after[16..], Endian::native().u64_bytes(5));
 }
@@ -61,7 +62,7 @@ fn the_census_reports_only_what_stays() {
     let prog = load_seven();
     let new: Vec<String> = before.new_since().collect();
     assert!(new.iter().any(|line| line.contains("bpf-prog")), "{new:?}");
-    let id = sys::prog_info(&prog).unwrap().id;
+    let id = ProgramInfo::query(&prog).unwrap().id;
     assert_eq!(in_vm(), new.contains(&format!("program {id}")), "{new:?}");
     drop(prog);
     assert_eq!(before.left_behind(), [""; 0]);
@@ -73,9 +74,9 @@ fn a_pin_keeps_a_program() {
     let bpffs = Bpffs::new();
     let path = bpffs.path().join("seven");
     let prog = load_seven();
-    let id = sys::prog_info(&prog).unwrap().id;
-    sys::obj_pin(&prog, &path).unwrap();
+    let id = ProgramInfo::query(&prog).unwrap().id;
+    inventory::pin(&prog, &path).unwrap();
     drop(prog);
-    let again = sys::obj_get(&path, 0).unwrap();
-    assert_eq!(sys::prog_info(&again).unwrap().id, id);
+    let again = RunningKernel.open_pin(&path).unwrap();
+    assert_eq!(ProgramInfo::query(&again).unwrap().id, id);
 }

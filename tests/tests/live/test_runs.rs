@@ -3,9 +3,11 @@
 use super::harness::{Need, hits, kernel_version, live, load, load_with, run, run_with};
 use core_relo_loader::{
     attach,
-    load::LoadError,
-    maps::{Array, ArrayOfMaps, Flags, HashMap, LpmTrie, PerCpuArray, Queue, Stack, TaskStorage},
-    sys::{self, LpmKey, MapCreate, TestRun, map_create},
+    inventory::ProgramLines,
+    load::{Kernel as _, LoadError, MapCreate, RunningKernel, TestRun},
+    maps::{
+        Array, ArrayOfMaps, Flags, HashMap, LpmKey, LpmTrie, MapFd, PerCpuArray, Queue, Stack, TaskStorage,
+    },
 };
 use std::{
     os::{fd::AsFd as _, unix::process::parent_id},
@@ -71,7 +73,7 @@ fn functions_of_any_section_are_linked() {
     assert_eq!((hits(&loaded), loaded.global::<u64>("sum").unwrap()), (6, 20));
     // The kernel has a function record for functions of every section.
     let outer = loaded.program("outer").unwrap();
-    let records = sys::prog_lines(outer).unwrap();
+    let records = ProgramLines::query(outer).unwrap();
     assert_eq!((outer.plan.functions().len(), records.functions.len()), (7, 7));
     let all = load_with("own_sections", |loader| loader.program_mut("inner").autoload = Some(true));
     assert_eq!((run(&all, "inner"), hits(&all)), (inner, 1));
@@ -107,14 +109,14 @@ fn a_map_of_maps_is_filled_by_both_sides() {
     let first = Array::<u64>::new(loaded.map_handle("first").unwrap()).unwrap();
     first.set(0, &11).unwrap();
     let outer = ArrayOfMaps::new(loaded.map_handle("outer").unwrap()).unwrap();
-    let second = map_create(&MapCreate {
+    let second = RunningKernel.map_create(&MapCreate {
         map_type: 2,
         key_size: 4,
         value_size: 8,
         max_entries: 1,
         ..MapCreate::default()
     });
-    let second = core_relo_loader::sys::MapFd::new(second.unwrap()).unwrap();
+    let second = MapFd::new(second.unwrap()).unwrap();
     Array::<u64>::open(&second).unwrap().set(0, &22).unwrap();
     outer.set(&1, &second).unwrap();
     run(&loaded, "look");

@@ -3,11 +3,14 @@
 use super::harness::{Need, live, object};
 use core_relo_loader::{
     Global, Loader,
-    attach::{self, IterOptions, IterReader, IterTarget, Link, ProgramRef, UprobeMultiOptions, UprobeSet},
-    load::Loaded,
+    attach::{
+        self, IterOptions, IterReader, IterTarget, Link, PerfSample, ProgramRef, UprobeMultiOptions,
+        UprobeSet,
+    },
+    inventory,
+    load::{Loaded, TestRun},
     load_plan::AttachTarget,
     object::{AttachType, Object},
-    sys::{self, PerfSample, TestRun},
 };
 use std::{
     fs::File,
@@ -63,7 +66,7 @@ impl Tracer {
         let section = |map: &&core_relo_loader::load::LoadedMap| map.name().ends_with(&*global.section);
         let map = self.loaded.maps().iter().find(section).unwrap().handle().unwrap();
         let mut value = vec![0; map.shape().value_size()];
-        sys::map_lookup(map.shape(), &[0; 4], &mut value, 0).unwrap();
+        map.shape().lookup(&[0; 4], &mut value, 0).unwrap();
         let value = &value[global.offset..global.offset + global.size];
         match *value {
             [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
@@ -99,7 +102,7 @@ fn open() {
 
 /// Runs the kernel's functions `bpf_fentry_test*`.
 fn run_test_functions(tracer: &Tracer, program: &str) {
-    sys::prog_test_run(tracer.fd(program), &mut TestRun::default()).unwrap();
+    inventory::test_run(tracer.fd(program), &mut TestRun::default()).unwrap();
 }
 
 #[test]
@@ -208,7 +211,12 @@ fn a_perf_event_program_samples_the_cpu_clock() {
     let Some(_live) = live("tracing::a_perf_event_program_samples_the_cpu_clock", &[]) else { return };
     let tracer = Tracer::load("perf_event");
     let clock = attach::PerfCounter::CpuClock;
-    let event = attach::open_perf_counter(clock, PerfSample::Frequency(1000), None, Some(0)).unwrap();
+    let options = attach::PerfCounterOptions {
+        sample: PerfSample::Frequency(1000),
+        cpu: Some(0),
+        ..Default::default()
+    };
+    let event = attach::open_perf_counter(clock, &options).unwrap();
     let link = attach::perf_event(tracer.fd("sample"), event, &attach::PerfEventOptions::default()).unwrap();
     let begun = std::time::Instant::now();
     while tracer.read("hits") == 0 {
@@ -238,7 +246,7 @@ fn iterators_visit_map_elements() {
     let map = tracer.loaded.map("counted").unwrap().handle().unwrap();
     for key in 1..=4u32 {
         let value = u64::from(key) * 10;
-        sys::map_update(map.shape(), &key.to_ne_bytes(), &value.to_ne_bytes(), 0).unwrap();
+        map.shape().update(&key.to_ne_bytes(), &value.to_ne_bytes(), 0).unwrap();
     }
     let target = IterTarget::Map(map.as_fd());
     let link = attach::iter(tracer.fd("add"), &IterOptions { target }).unwrap();
@@ -253,7 +261,7 @@ fn freplace_replaces_a_function() {
     let whole = target.fd("whole").try_clone_to_owned().unwrap();
     let run = || {
         let mut run = TestRun { data_in: &[0; 64], ..TestRun::default() };
-        sys::prog_test_run(target.fd("whole"), &mut run).unwrap().retval
+        inventory::test_run(target.fd("whole"), &mut run).unwrap().retval
     };
     assert_eq!(run(), 1);
     let replacing = Tracer::load_with("freplace", |loader| {

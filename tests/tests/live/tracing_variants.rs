@@ -4,10 +4,10 @@ use super::harness::{
     Need, Veth, hits, in_vm, kernel_version, live, load, load_with, object, run, usdt_probe,
 };
 use core_relo_loader::{
-    attach::{self, IterReader, Link, ProbeMode, UprobeMultiOptions, UprobeOptions, UprobeSet},
-    load::Loaded,
+    attach::{self, IterReader, Link, PerfSample, ProbeMode, UprobeMultiOptions, UprobeOptions, UprobeSet},
+    inventory::{self, MapInfo},
+    load::{Loaded, TestRun},
     object::Object,
-    sys::{self, PerfSample},
 };
 use std::{
     fs::File,
@@ -65,8 +65,8 @@ fn fmod_ret_replaces_the_return_value() {
     // A test run calls bpf_modify_return_test and counts its side effects in the upper half of the result. The function does not
     // run if the program returns a value other than 0.
     let side_effects = |loaded: &Loaded| {
-        let mut run = sys::TestRun::default();
-        sys::prog_test_run(loaded.program("modify").unwrap(), &mut run).unwrap().retval >> 16
+        let mut run = TestRun::default();
+        inventory::test_run(loaded.program("modify").unwrap(), &mut run).unwrap().retval >> 16
     };
     let original = side_effects(&loaded);
     assert!(hits(&loaded) > 0 && original != 0);
@@ -210,7 +210,7 @@ fn a_map_iterator_lists_all_maps() {
     let mut bytes = Vec::new();
     IterReader::new(&link).unwrap().read_to_end(&mut bytes).unwrap();
     let ids: Vec<u32> = bytes.chunks_exact(4).map(|id| u32::from_ne_bytes(id.try_into().unwrap())).collect();
-    let own = sys::map_info(&loaded.map(".bss").unwrap().handle().unwrap()).unwrap().id;
+    let own = MapInfo::query(&loaded.map(".bss").unwrap().handle().unwrap()).unwrap().id;
     assert!(ids.contains(&own), "{own} in {ids:?}");
     assert_eq!(u64::try_from(ids.len()).unwrap(), hits(&loaded));
 }
@@ -221,7 +221,8 @@ fn a_perf_event_program_samples_cpu_cycles() {
     let Some(_live) = live(test, &[]) else { return };
     let cycles = attach::PerfCounter::CpuCycles;
     let sample = PerfSample::Frequency(1000);
-    let event = match attach::open_perf_counter(cycles, sample, None, Some(0)) {
+    let options = attach::PerfCounterOptions { sample, cpu: Some(0), ..Default::default() };
+    let event = match attach::open_perf_counter(cycles, &options) {
         Ok(event) => event,
         Err(error) => return core_relo_test_support::skip(test, &error.to_string()),
     };

@@ -77,7 +77,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "globals hint kernel_handle program_btf target",
             "kconfig_file lockdown maps ring",
             "attach",
-            "features",
+            "features inventory",
             "load running_kernel",
             "loader startup_report",
             "skeleton",

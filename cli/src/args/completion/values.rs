@@ -6,7 +6,6 @@ use crate::{
     attach_point::all_kinds,
     describe::short_type_name,
     input::object::ObjectFile,
-    kernel_objects::{kind::Kind, names::object_label, object},
     settings::{NameKind, ObjectNames},
     text::hex,
 };
@@ -14,8 +13,8 @@ use clap::ValueEnum as _;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use core_relo_loader::{
     attach::network_interfaces,
+    inventory::{self, LinkInfo, MapInfo, ObjectKind, ProgramInfo, object_name},
     object::{LinkType, MapType, ProgramType, SEC_DEFS},
-    sys,
 };
 use std::{ffi::OsStr, fs, os::fd::OwnedFd, path::Path, sync::Arc};
 
@@ -88,24 +87,24 @@ impl Candidates<'_> {
     /// no errors.
     fn add_objects(&mut self, command: &str, properties: &[Values]) {
         let kind = match command {
-            "prog" => Kind::Prog,
-            "map" | "struct_ops" => Kind::Map,
-            "link" | "iter" => Kind::Link,
-            "btf" => Kind::Btf,
+            "prog" => ObjectKind::Program,
+            "map" | "struct_ops" => ObjectKind::Map,
+            "link" | "iter" => ObjectKind::Link,
+            "btf" => ObjectKind::Btf,
             _ => return,
         };
-        for object in object::list(kind).unwrap_or_default() {
-            let id = object.id.to_string();
+        for object in inventory::list(kind).unwrap_or_default() {
+            let id = object.id().to_string();
             let Ok(Some(fd)) = object.open() else { continue };
             if !is_of_command(command, &fd) {
                 continue;
             }
-            let label = object_label(kind, &fd);
+            let label = object_name(kind, &fd);
             for property in properties {
                 match property {
                     Values::Ids => self.add(&id, &label),
                     Values::Tags => {
-                        if let Ok(info) = sys::prog_info(&fd) {
+                        if let Ok(info) = ProgramInfo::query(&fd) {
                             self.add(&hex::digits(&info.tag), &label);
                         }
                     }
@@ -142,8 +141,8 @@ fn add_interfaces(candidates: &mut Candidates<'_>) {
 /// Returns whether a command is about an object: `struct_ops` about some maps, `iter` about some links.
 fn is_of_command(command: &str, fd: &OwnedFd) -> bool {
     match command {
-        "struct_ops" => sys::map_info(fd).is_ok_and(|info| info.map_type == MapType::StructOps.number()),
-        "iter" => sys::link_info(fd).is_ok_and(|info| info.link_type == LinkType::Iter.number()),
+        "struct_ops" => MapInfo::query(fd).is_ok_and(|info| info.map_type == MapType::StructOps.number()),
+        "iter" => LinkInfo::query(fd).is_ok_and(|info| info.link_type == LinkType::Iter.number()),
         _ => true,
     }
 }

@@ -9,17 +9,14 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     json::btf_type::TypeJson,
-    kernel_objects::{
-        btf_cache::BtfCache,
-        kind::Kind,
-        select::{ObjectSelection, select},
-    },
+    kernel_objects::select::select,
     text::line::Line,
 };
 use core_relo::{
     TypeId,
     btf::{Btf, Type},
 };
+use core_relo_loader::inventory::{BtfCache, ObjectKind, Selection};
 use std::{path::Path, sync::Arc};
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> CommandResult {
@@ -84,7 +81,7 @@ fn with_kernel_id_help(path: &Path, bad: BadInput) -> BadInput {
 
 /// Reads the BTF with this id from the running kernel.
 fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
-    select(Kind::Btf, &ObjectSelection::Id(id))?;
+    select(ObjectKind::Btf, &Selection::Id(id))?;
     BtfCache::default().get(id).ok_or_else(|| {
         BadInput::new(format!("BTF {id}"), "cannot be read").help("run the command with -v to see the reason")
     })

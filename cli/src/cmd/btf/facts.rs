@@ -3,13 +3,16 @@
 use crate::{
     cmd::kernel_facts::KernelFacts,
     error::BadInput,
-    kernel_objects::{holders::Holders, kind::Kind, object, processes::Process, text},
+    kernel_objects::text,
     text::{
         printer::Printer,
         table::{Cell, left_cell, right_cell},
     },
 };
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Errno,
+    inventory::{self, BtfInfo, Holders, MapInfo, ObjectKind, Process, ProgramInfo},
+};
 use serde::Serialize;
 use std::{collections::BTreeMap, io, os::fd::OwnedFd};
 
@@ -23,15 +26,15 @@ pub(super) struct BtfUsers {
 impl BtfUsers {
     fn find() -> Result<Self, BadInput> {
         let mut users = Self::default();
-        for program in object::list(Kind::Prog)? {
-            let id = program.id;
-            if let Some(info) = program.open()?.and_then(|fd| sys::prog_info(&fd).ok()) {
+        for program in inventory::list(ObjectKind::Program)? {
+            let id = program.id();
+            if let Some(info) = program.open()?.and_then(|fd| ProgramInfo::query(&fd).ok()) {
                 users.programs.entry(info.btf_id).or_default().push(id);
             }
         }
-        for map in object::list(Kind::Map)? {
-            let id = map.id;
-            if let Some(info) = map.open()?.and_then(|fd| sys::map_info(&fd).ok()) {
+        for map in inventory::list(ObjectKind::Map)? {
+            let id = map.id();
+            if let Some(info) = map.open()?.and_then(|fd| MapInfo::query(&fd).ok()) {
                 users.maps.entry(info.btf_id).or_default().push(id);
             }
         }
@@ -48,6 +51,7 @@ pub(super) struct BtfFacts {
     bytes: u32,
     prog_ids: Vec<u32>,
     map_ids: Vec<u32>,
+    #[serde(serialize_with = "text::serialize_processes")]
     pids: Vec<Process>,
 }
 
@@ -64,7 +68,7 @@ impl BtfFacts {
 }
 
 impl KernelFacts for BtfFacts {
-    const KIND: Kind = Kind::Btf;
+    const KIND: ObjectKind = ObjectKind::Btf;
     const COLUMNS: &'static [&'static str] = &["ID", "NAME", "BYTES", "PROGRAMS", "MAPS", "HELD BY"];
     const NO_OBJECTS: &'static str = "there is no BTF";
     type Context = (BtfUsers, Holders);
@@ -74,16 +78,16 @@ impl KernelFacts for BtfFacts {
     }
 
     fn read(fd: &OwnedFd, (users, holders): &mut (BtfUsers, Holders)) -> Result<Self, Errno> {
-        let info = sys::btf_info(fd)?;
+        let info = BtfInfo::query(fd)?;
         let ids = |users: &BTreeMap<u32, Vec<u32>>| users.get(&info.id).cloned().unwrap_or_default();
         Ok(Self {
             id: info.id,
-            name: Some(sys::btf_name(fd)?).filter(|name| !name.is_empty()),
+            name: Some(inventory::btf_name(fd)?).filter(|name| !name.is_empty()),
             kernel: info.kernel_btf != 0,
             bytes: info.btf_size,
             prog_ids: ids(&users.programs),
             map_ids: ids(&users.maps),
-            pids: holders.processes(Kind::Btf, info.id).to_vec(),
+            pids: holders.processes(ObjectKind::Btf, info.id).to_vec(),
         })
     }
 

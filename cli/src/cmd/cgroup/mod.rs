@@ -8,12 +8,12 @@ use crate::{
     describe::short_type_name,
     error::{BadInput, CommandResult},
     format::Format,
-    kernel_objects::mounts::mounts,
     text::{
         line::Line,
         style::{BOLD, DIM},
     },
 };
+use core_relo_loader::inventory::mounts;
 use query::{CgroupError, CgroupProgram, CgroupQuery};
 use std::{
     fs, io,

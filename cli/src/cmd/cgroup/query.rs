@@ -2,12 +2,13 @@
 
 use crate::{
     error::{BadInput, escape_path},
-    kernel_objects::{error::hint, program_names::ProgramNames},
+    kernel_objects::error::hint,
 };
 use core_relo_loader::{
+    Errno,
     attach::{AttachedPrograms, QueryTarget, query},
+    inventory::ProgramNames,
     object::AttachType,
-    sys::Errno,
 };
 use rustix::fs::{self, Mode, OFlags};
 use serde::Serialize;

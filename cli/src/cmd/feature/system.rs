@@ -1,10 +1,8 @@
 //! The settings of the running system: sysctl(8), the JIT compiler, LSMs, and BPF tokens.
 
 use super::answer::{FeatureAnswer, Support};
-use crate::{
-    error::escape_path,
-    kernel_objects::mounts::{Mount, mounts},
-};
+use crate::error::escape_path;
+use core_relo_loader::inventory::{Mount, mounts};
 use std::{fs, io};
 
 /// A setting of the running system.

@@ -21,10 +21,11 @@ use core_relo::{
     ext::RelocKind,
     insn::{BasicBlock, Insn, Slot},
 };
-use core_relo_loader::disassembly::{
-    Disassembly, Instruction, JumpTarget, Reference, ReferenceKind, SectionDisassembly,
+use core_relo_loader::{
+    disassembly::{Disassembly, Instruction, JumpTarget, Reference, ReferenceKind, SectionDisassembly},
+    object::Object,
 };
-use core_relo_loader::object::Object;
+
 use serde::Serialize;
 use std::io;
 

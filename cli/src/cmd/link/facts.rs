@@ -5,11 +5,7 @@ use crate::{
     describe::short_type_name,
     error::BadInput,
     kernel_objects::{
-        kind::Kind,
-        link_device::OwnInterfaces,
-        link_target::{LinkTarget, type_name},
-        names::full_program_name,
-        processes::Process,
+        link_text::{self, target_text, type_name},
         text,
     },
     text::{
@@ -17,7 +13,10 @@ use crate::{
         table::{Cell, left_cell, right_cell},
     },
 };
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Errno,
+    inventory::{LinkInfo, LinkTarget, ObjectKind, OwnInterfaces, Process, ProgramInfo, full_program_name},
+};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
@@ -28,8 +27,10 @@ pub(super) struct LinkFacts {
     link_type: String,
     prog_id: Option<u32>,
     program: Option<String>,
+    #[serde(serialize_with = "link_text::serialize_target")]
     target: LinkTarget,
     pinned: Vec<String>,
+    #[serde(serialize_with = "text::serialize_processes")]
     pids: Vec<Process>,
 }
 
@@ -45,7 +46,7 @@ impl LinkFacts {
 }
 
 impl KernelFacts for LinkFacts {
-    const KIND: Kind = Kind::Link;
+    const KIND: ObjectKind = ObjectKind::Link;
     const COLUMNS: &'static [&'static str] = &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"];
     const NO_OBJECTS: &'static str = "there are no links";
     type Context = (HoldersAndTypes, OwnInterfaces);
@@ -56,21 +57,22 @@ impl KernelFacts for LinkFacts {
 
     fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, Errno> {
         let (HoldersAndTypes { holders, btfs }, interfaces) = context;
-        let info = sys::link_info(fd)?;
-        let program = Kind::Prog.open(info.prog_id).ok().filter(|_| info.prog_id != 0).and_then(|fd| {
-            let info = sys::prog_info(&fd).ok()?;
-            Some(full_program_name(&fd, &info))
-        });
+        let info = LinkInfo::query(fd)?;
+        let program =
+            ObjectKind::Program.open(info.prog_id).ok().filter(|_| info.prog_id != 0).and_then(|fd| {
+                let info = ProgramInfo::query(&fd).ok()?;
+                Some(full_program_name(&fd, &info))
+            });
         let mut target = LinkTarget::read(fd, &info, btfs)?;
-        target.find_device(&info, interfaces)?;
+        interfaces.find_device(&info, &mut target);
         Ok(Self {
             id: info.id,
             link_type: type_name(info.link_type),
             prog_id: (info.prog_id != 0).then_some(info.prog_id),
             program,
             target,
-            pinned: holders.pins(Kind::Link, info.id),
-            pids: holders.processes(Kind::Link, info.id).to_vec(),
+            pinned: text::pins(holders.pins(ObjectKind::Link, info.id)),
+            pids: holders.processes(ObjectKind::Link, info.id).to_vec(),
         })
     }
 
@@ -79,7 +81,7 @@ impl KernelFacts for LinkFacts {
             right_cell(self.id),
             left_cell(short_type_name(&self.link_type)),
             left_cell(self.program_text()),
-            left_cell(self.target.text()?),
+            left_cell(target_text(&self.target)),
             left_cell(text::holders_cell(&self.pids, &self.pinned)),
         ])
     }
@@ -89,7 +91,7 @@ impl KernelFacts for LinkFacts {
         if self.prog_id.is_some() {
             text::field(out, "program", self.program_text())?;
         }
-        let target = self.target.text()?;
+        let target = target_text(&self.target);
         if !target.is_empty() {
             text::field(out, "to", target)?;
         }

@@ -6,18 +6,16 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     kernel_objects::{
-        btf_cache::BtfCache,
         error::{hint, object_name, unreadable},
-        kind::Kind,
-        link_target::{LinkTarget, STRUCT_OPS, type_name},
-        pins,
-        select::{parse_selector, select_one},
+        link_text::type_name,
+        select::{command, parse_selector, select_one},
     },
     words::shell_word,
 };
 use core_relo_loader::{
+    Errno,
+    inventory::{self, BtfCache, LinkInfo, LinkTarget, ObjectKind},
     object::LinkType,
-    sys::{self, Errno, LinkInfo},
 };
 use std::{os::fd::AsFd as _, path::PathBuf};
 
@@ -35,28 +33,28 @@ const REPLACEABLE: [LinkType; 8] = [
 
 pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> CommandResult {
     let selected = Ok((args.selector.clone(), &[][..]));
-    open_and_change(console, Kind::Link, selected, args.format, |id, fd, _| {
+    open_and_change(console, ObjectKind::Link, selected, args.format, |id, fd, _| {
         let info = read_info(id, fd)?;
         let target = LinkTarget::read(fd, &info, &mut BtfCache::default())
-            .map_err(|e| unreadable(Kind::Link, id, "its target", e))?;
-        let pins = pins::find_all().remove(&(Kind::Link, id)).unwrap_or_default();
+            .map_err(|e| unreadable(ObjectKind::Link, id, "its target", e))?;
+        let pins = inventory::all_pins().remove(&(ObjectKind::Link, id)).unwrap_or_default();
         // The kernel detaches a link twice without an error.
         if target.is_detached() {
-            let bad = BadInput::new(object_name(Kind::Link, id, ""), "it is detached already");
+            let bad = BadInput::new(object_name(ObjectKind::Link, id, ""), "it is detached already");
             return Err(match still_pinned(&info, &pins) {
                 Some(note) => bad.help(note),
                 None => bad,
             });
         }
-        sys::link_detach(fd).map_err(|e| refusal(&info, "detached", e))?;
-        Ok(ObjectChange::new(Kind::Link, id, "detached").note(still_pinned(&info, &pins)))
+        inventory::detach_link(fd).map_err(|e| refusal(&info, "detached", e))?;
+        Ok(ObjectChange::new(ObjectKind::Link, id, "detached").note(still_pinned(&info, &pins)))
     })
 }
 
 /// Returns the note about the pins of a detached link. `None` if it has none.
 fn still_pinned(info: &LinkInfo, pins: &[PathBuf]) -> Option<String> {
     // A detached link of struct_ops has no map any more.
-    let kept = if info.link_type == STRUCT_OPS { "the link" } else { "the program loaded" };
+    let kept = if info.link_type == LinkType::StructOps.number() { "the link" } else { "the program loaded" };
     let shown: Vec<_> = pins.iter().map(|pin| escape_path(pin)).collect();
     let quoted: Vec<_> = shown.iter().map(|pin| shell_word(pin)).collect();
     (!pins.is_empty()).then(|| {
@@ -66,30 +64,35 @@ fn still_pinned(info: &LinkInfo, pins: &[PathBuf]) -> Option<String> {
 }
 
 pub(super) fn update(console: &mut Console<'_>, args: &LinkUpdateArgs) -> CommandResult {
-    open_and_change(console, Kind::Link, args.object.split(), args.format, |id, fd, words| {
+    open_and_change(console, ObjectKind::Link, args.object.split(), args.format, |id, fd, words| {
         let info = read_info(id, fd)?;
         // A link of struct_ops has a map in place of a program.
-        let kind = if info.link_type == STRUCT_OPS { Kind::Map } else { Kind::Prog };
+        let kind = if info.link_type == LinkType::StructOps.number() {
+            ObjectKind::Map
+        } else {
+            ObjectKind::Program
+        };
         let selection = parse_selector(kind, words).map_err(|what| {
-            let bad = BadInput::new(object_name(Kind::Link, id, ""), what);
-            bad.help(format!("`core-relo {} list` lists them", kind.command()))
+            let bad = BadInput::new(object_name(ObjectKind::Link, id, ""), what);
+            bad.help(format!("`core-relo {} list` lists them", command(kind)))
         })?;
         let (new_id, new) = select_one(kind, &selection)?;
-        sys::link_update(fd, new.as_fd(), None).map_err(|e| refusal(&info, "updated", e))?;
-        Ok(ObjectChange::new(Kind::Link, id, "updated").content(kind, new_id))
+        inventory::update_link(fd, new.as_fd(), None).map_err(|e| refusal(&info, "updated", e))?;
+        Ok(ObjectChange::new(ObjectKind::Link, id, "updated").content(kind, new_id))
     })
 }
 
 fn read_info(id: u32, fd: &impl std::os::fd::AsFd) -> Result<LinkInfo, BadInput> {
-    sys::link_info(fd).map_err(|e| unreadable(Kind::Link, id, "its type", e))
+    LinkInfo::query(fd).map_err(|e| unreadable(ObjectKind::Link, id, "its type", e))
 }
 
 /// Returns the error of a change that the kernel refuses.
 fn refusal(info: &LinkInfo, change: &str, e: Errno) -> BadInput {
-    let bad = BadInput::new(object_name(Kind::Link, info.id, ""), format_args!("cannot be {change}: {e}"));
+    let bad =
+        BadInput::new(object_name(ObjectKind::Link, info.id, ""), format_args!("cannot be {change}: {e}"));
     let link_type = type_name(info.link_type);
     let is_replaceable = LinkType::from_number(info.link_type).is_some_and(|of| REPLACEABLE.contains(&of));
-    let content = if info.link_type == STRUCT_OPS { "map" } else { "program" };
+    let content = if info.link_type == LinkType::StructOps.number() { "map" } else { "program" };
     match e {
         Errno::EOPNOTSUPP | Errno::ENOTSUPP | Errno::EINVAL if change == "detached" => bad.help(format!(
             "the kernel does not detach links of this type ({link_type}): such a link ends with its last pin and holder, which \

@@ -8,11 +8,12 @@ use crate::{
     process::interrupt::InterruptibleKernel,
 };
 use core_relo_loader::{
+    Errno,
     attach::{AttachError, Link},
+    inventory::ProgramInfo,
     load::{LoadError, Loaded, LoadedMap, Pins},
     load_plan::ProgramPlan,
     object::AttachType,
-    sys::{self, Errno},
 };
 use std::{
     convert::Infallible,
@@ -141,7 +142,7 @@ impl LoadedObject {
         let links = links.map_err(|e| {
             let programs = self.loaded.programs().iter();
             let loaded =
-                programs.filter_map(|program| Some((sys::prog_info(program).ok()?.id, program.name())));
+                programs.filter_map(|program| Some((ProgramInfo::query(program).ok()?.id, program.name())));
             attach_point::explain_refusal(e, &attached, point, &loaded.collect::<Vec<_>>())
         });
         links.map_err(|cause| AttachError::Program {

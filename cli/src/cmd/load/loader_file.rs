@@ -19,8 +19,9 @@ use crate::{
     },
 };
 use core_relo_loader::{
+    Errno,
+    inventory::{MapInfo, ProgramInfo},
     load::{LoadError, execute_loader_program, execute_signed_loader_program},
-    sys,
 };
 use std::io;
 
@@ -117,13 +118,13 @@ impl LoadRequest<'_, '_> {
             out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &input.name))?;
             for map in loaded.maps() {
                 let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
-                let id = map.fd().map(|fd| sys::map_info(&fd).map(|info| info.id));
+                let id = map.fd().map(|fd| MapInfo::query(&fd).map(|info| info.id));
                 let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
                 out.line(line.text(" ").text(id_text(id)))?;
             }
             for program in loaded.programs() {
                 let kind = short_type_name(program.plan.program_type().name());
-                let id = id_text(Some(sys::prog_info(program).map(|info| info.id)));
+                let id = id_text(Some(ProgramInfo::query(program).map(|info| info.id)));
                 let line =
                     Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
                 out.line(line.text(" ").text(id))?;
@@ -155,7 +156,7 @@ impl LoadRequest<'_, '_> {
 }
 
 /// Returns the text of a kernel object's id.
-fn id_text(id: Option<Result<u32, sys::Errno>>) -> String {
+fn id_text(id: Option<Result<u32, Errno>>) -> String {
     match id {
         Some(Ok(id)) => format!("id {id}"),
         Some(Err(e)) => format!("id unknown: {e}"),

@@ -27,13 +27,13 @@ use crate::{
 };
 use core_relo_kernels::running_release;
 use core_relo_loader::{
-    Loader,
+    Errno, Loader,
     adaptive::StartupReport,
     attach::AttachError,
+    inventory::{MapInfo, ProgramInfo},
     load::{LoadError, Loaded, RemainingPins, check_reused_maps, retry_taken_pins},
     load_plan::LoadPlan,
     object::Object,
-    sys,
 };
 use core_relo_verdict::{
     judge::{ObjectVerdict, Verdict},
@@ -366,13 +366,15 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
             let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
             match map.fd() {
-                Some(fd) => out.line(line.text(" ").text(id_text(sys::map_info(&fd).map(|info| info.id))))?,
+                Some(fd) => {
+                    out.line(line.text(" ").text(id_text(MapInfo::query(&fd).map(|info| info.id))))?
+                }
                 None => out.line(line.text(" not created"))?,
             }
         }
         for program in loaded.programs() {
             let kind = short_type_name(program.plan.program_type().name());
-            let id = id_text(sys::prog_info(program).map(|info| info.id));
+            let id = id_text(ProgramInfo::query(program).map(|info| info.id));
             let insns = program.plan.insns().len() / 8;
             let line = Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
             out.line(line.text(format_args!(" {id}, {insns} instructions")))?;
@@ -402,6 +404,6 @@ fn refused_stats(e: &LoadError) -> Option<ProgramStats> {
 }
 
 /// Returns the text of a kernel object's id, or of the error of reading the id.
-fn id_text(id: Result<u32, sys::Errno>) -> String {
+fn id_text(id: Result<u32, Errno>) -> String {
     id.map_or_else(|e| format!("id unknown: {e}"), |id| format!("id {id}"))
 }

@@ -4,14 +4,11 @@ use crate::{
     args::load::{LoadArgs, LoadingArgs, ReusedMap},
     error::{BadInput, escape_path},
     input::object::{ObjectFile, object_name},
-    kernel_objects::{
-        kind::Kind,
-        select::{select_one, selection_from_word},
-    },
+    kernel_objects::select::{select_one, selection_from_word},
     settings::UserSettings,
 };
 use core_relo_kernels::kernel_text;
-use core_relo_loader::{Loader, load_plan::TokenSource};
+use core_relo_loader::{Loader, inventory::ObjectKind, load_plan::TokenSource};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -73,7 +70,7 @@ pub(crate) fn token_source(bpffs: Option<&Path>) -> TokenSource {
 /// Applies the arguments of the load itself to a loader.
 pub(crate) fn set_up_loading(loader: &mut Loader<'_, '_>, args: &LoadingArgs) -> Result<(), BadInput> {
     for ReusedMap { map, reused } in &args.reuse_map {
-        let (_, fd) = select_one(Kind::Map, &selection_from_word(reused))?;
+        let (_, fd) = select_one(ObjectKind::Map, &selection_from_word(reused))?;
         let settings = loader.map_mut(map);
         if settings.reuse.is_some() {
             return Err(BadInput::new("--reuse-map", format_args!("map `{map}` is given twice")));

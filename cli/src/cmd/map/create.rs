@@ -6,28 +6,27 @@ use crate::{
     console::Console,
     describe::short_type_name,
     error::{BadInput, CommandResult},
-    kernel_objects::{
-        kind::Kind,
-        select::{select_one, selection_from_word},
-    },
+    kernel_objects::select::{select_one, selection_from_word},
 };
 use core_relo_loader::{
-    Hint, memory_shortage,
+    Errno, Hint,
+    inventory::{self, OBJ_NAME_LEN, ObjectKind},
+    load::{Kernel as _, MapCreate, RunningKernel},
+    memory_shortage,
     object::MapType,
-    sys::{self, Errno, MapCreate},
 };
 use std::os::fd::AsFd;
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapCreateArgs) -> CommandResult {
     let id = create(args)?;
-    let change = ObjectChange::new(Kind::Map, id, "created").named(Kind::Map, &args.name);
+    let change = ObjectChange::new(ObjectKind::Map, id, "created").named(ObjectKind::Map, &args.name);
     Ok(change.pin(&args.path).write(console, args.format)?)
 }
 
 /// Creates and pins a map. Without the pin, the kernel removes the map when the descriptor is closed.
 fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
-    if args.name.len() >= sys::OBJ_NAME_LEN {
-        let what = format!("a name of {} bytes, expected at most {}", args.name.len(), sys::OBJ_NAME_LEN - 1);
+    if args.name.len() >= OBJ_NAME_LEN {
+        let what = format!("a name of {} bytes, expected at most {}", args.name.len(), OBJ_NAME_LEN - 1);
         return Err(BadInput::new("--name", what));
     }
     // The kernel's rule (`bpf_obj_name_cpy`).
@@ -36,9 +35,9 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
             format!("`{}` is not allowed, expected letters, digits, `_` and `.`", other.escape_default());
         return Err(BadInput::new("--name", what));
     }
-    let inner = args.inner_map.as_ref().map(|word| select_one(Kind::Map, &selection_from_word(word)));
+    let inner = args.inner_map.as_ref().map(|word| select_one(ObjectKind::Map, &selection_from_word(word)));
     let inner = inner.transpose()?.map(|(_, map)| map);
-    let map = sys::map_create(&MapCreate {
+    let map = RunningKernel.map_create(&MapCreate {
         map_type: args.map_type,
         name: args.name.as_bytes(),
         key_size: args.key_size,
@@ -49,10 +48,10 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
         ..MapCreate::default()
     });
     let map = map.map_err(|e| refusal(args, e))?;
-    let id = Kind::Map
+    let id = ObjectKind::Map
         .id(&map)
         .map_err(|e| BadInput::new("map create", format_args!("cannot read its id: {e}")))?;
-    sys::obj_pin_in_dir(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
+    inventory::pin_in_new_directory(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
     Ok(id)
 }
 

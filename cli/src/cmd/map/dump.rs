@@ -6,19 +6,20 @@ use crate::{
     cmd::kernel_facts::open_or_report,
     console::Console,
     error::{BadInput, CommandError, CommandResult},
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
+    kernel_objects::select::select,
 };
 use core_relo_loader::{
-    maps::{Entries, MapError},
-    sys::{self, Errno, MapFd},
+    Errno,
+    inventory::{BtfCache, ObjectKind},
+    maps::{Entries, MapError, MapFd},
 };
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapDumpArgs) -> CommandResult {
-    let maps = select(Kind::Map, &args.selector)?;
+    let maps = select(ObjectKind::Map, &args.selector)?;
     let mut btfs = BtfCache::default();
     for map in maps {
-        let id = map.id;
-        let Some(fd) = open_or_report(console, Kind::Map, map)? else { continue };
+        let id = map.id();
+        let Some(fd) = open_or_report(console, ObjectKind::Map, map)? else { continue };
         let elements = MapElements::new(id, &fd, &args.elements, &mut btfs);
         let dumped = elements.map_err(CommandError::from).and_then(|elements| dump(console, &elements));
         dumped.or_else(|error| console.report(error))?;
@@ -53,7 +54,7 @@ fn dump(console: &mut Console<'_>, elements: &MapElements<'_>) -> CommandResult 
 /// Prints the next element of a queue or stack, which stays in the map. The kernel does not show the others.
 fn dump_next(console: &mut Console<'_>, elements: &MapElements<'_>) -> CommandResult {
     let mut value = vec![0; elements.shape.value_size()];
-    match sys::map_lookup(elements.shape, &[], &mut value, 0) {
+    match elements.shape.lookup(&[], &mut value, 0) {
         Ok(()) => elements.write(&mut console.out, &[], Some(&value))?,
         Err(e) if e == Errno::ENOENT => return Ok(()),
         Err(e) => return Err(elements.refusal(e).into()),

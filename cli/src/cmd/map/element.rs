@@ -9,10 +9,7 @@ use crate::{
     format::Format,
     json::value::{UnbalancedGroups, value_to_json},
     kernel_objects::{
-        btf_cache::BtfCache,
         error::{object_name, unreadable},
-        kind::Kind,
-        names::full_program_name,
         text,
     },
     long_double,
@@ -23,8 +20,10 @@ use crate::{
 };
 use core_relo::Endian;
 use core_relo_loader::{
+    Errno,
+    inventory::{BtfCache, MapInfo, ObjectKind, ProgramInfo, full_program_name},
+    maps::{self, MapShape},
     object::MapType,
-    sys::{self, Errno, MapInfo, MapShape},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -71,8 +70,8 @@ impl<'m> MapElements<'m> {
         args: &ElementArgs,
         btfs: &mut BtfCache,
     ) -> Result<Self, BadInput> {
-        let failed = |e| unreadable(Kind::Map, id, "its elements", e);
-        let info = sys::map_info(fd).map_err(failed)?;
+        let failed = |e| unreadable(ObjectKind::Map, id, "its elements", e);
+        let info = MapInfo::query(fd).map_err(failed)?;
         Ok(Self {
             shape: MapShape::query(fd).map_err(failed)?,
             key_type: key_type(&info, btfs),
@@ -80,7 +79,7 @@ impl<'m> MapElements<'m> {
             is_hex: args.hex,
             with_types: args.types,
             format: args.format,
-            cpus: sys::possible_cpu_numbers().unwrap_or_default(),
+            cpus: maps::possible_cpu_numbers().unwrap_or_default(),
             only_cpu: None,
             info,
         })
@@ -131,7 +130,7 @@ impl<'m> MapElements<'m> {
 
     /// Returns the map's id and name, for messages.
     pub(super) fn name(&self) -> String {
-        object_name(Kind::Map, self.info.id, &self.info.name())
+        object_name(ObjectKind::Map, self.info.id, &self.info.name())
     }
 
     /// Returns an error about the map. An empty `help` is left out.
@@ -141,7 +140,7 @@ impl<'m> MapElements<'m> {
 
     /// Returns the error of a map whose elements cannot be read.
     pub(super) fn unreadable(&self, e: Errno) -> BadInput {
-        unreadable(Kind::Map, self.info.id, "its elements", e)
+        unreadable(ObjectKind::Map, self.info.id, "its elements", e)
     }
 
     /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property of the map causes.
@@ -283,20 +282,20 @@ impl<'m> MapElements<'m> {
     }
 
     /// Returns the kind of object whose id is a value of the map.
-    pub(super) fn value_kind(&self) -> Option<Kind> {
+    pub(super) fn value_kind(&self) -> Option<ObjectKind> {
         match self.map_type()? {
-            MapType::ProgArray => Some(Kind::Prog),
-            MapType::ArrayOfMaps | MapType::HashOfMaps => Some(Kind::Map),
+            MapType::ProgArray => Some(ObjectKind::Program),
+            MapType::ArrayOfMaps | MapType::HashOfMaps => Some(ObjectKind::Map),
             _ => None,
         }
     }
 }
 
 /// Returns the text of a program or map in another map: its kind, id and name.
-fn object_text(kind: Kind, id: u32) -> String {
+fn object_text(kind: ObjectKind, id: u32) -> String {
     let name = kind.open(id).ok().and_then(|fd| match kind {
-        Kind::Prog => sys::prog_info(&fd).ok().map(|info| full_program_name(&fd, &info)),
-        _ => sys::map_info(&fd).ok().map(|info| info.name()),
+        ObjectKind::Program => ProgramInfo::query(&fd).ok().map(|info| full_program_name(&fd, &info)),
+        _ => MapInfo::query(&fd).ok().map(|info| info.name()),
     });
     object_name(kind, id, &name.unwrap_or_default())
 }

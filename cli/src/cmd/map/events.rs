@@ -6,16 +6,13 @@ use crate::{
     error::{BadInput, CommandResult},
     events::{EventLimits, EventReaders, EventSource, print_events},
     kernel_objects::{
-        btf_cache::BtfCache,
         error::{object_name, unreadable},
-        kind::Kind,
-        object, processes,
         select::select_one,
     },
     process::signals::TerminationSignals,
 };
 use core_relo::btf::Btf;
-use core_relo_loader::sys::{self, MapInfo};
+use core_relo_loader::inventory::{self, BtfCache, MapInfo, ObjectKind, ProgramInfo};
 use std::sync::Arc;
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> CommandResult {
@@ -26,9 +23,9 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> CommandRes
 }
 
 fn open(args: &MapEventsArgs) -> Result<EventReaders, BadInput> {
-    let (id, map) = select_one(Kind::Map, &args.selector)?;
-    let info = sys::map_info(&map).map_err(|e| unreadable(Kind::Map, id, "its info", e))?;
-    let name = object_name(Kind::Map, id, &info.name());
+    let (id, map) = select_one(ObjectKind::Map, &args.selector)?;
+    let info = MapInfo::query(&map).map_err(|e| unreadable(ObjectKind::Map, id, "its info", e))?;
+    let name = object_name(ObjectKind::Map, id, &info.name());
     let btf = record_btf(&info)?;
     let source = EventSource::of_kernel_map(&info, btf.as_ref(), args.type_name.as_deref())
         .map_err(|(what, help)| BadInput::new(&*name, what).help(help))?;
@@ -44,12 +41,12 @@ fn record_btf(map: &MapInfo) -> Result<Option<Arc<Btf<'static>>>, BadInput> {
     if let Some(btf) = btfs.get(map.btf_id) {
         return Ok(Some(btf));
     }
-    for program in object::list(Kind::Prog)? {
-        let id = program.id;
+    for program in inventory::list(ObjectKind::Program)? {
+        let id = program.id();
         let Some(program) = program.open()? else { continue };
-        let failed = |e| unreadable(Kind::Prog, id, "its maps", e);
-        if sys::prog_map_ids(&program).map_err(failed)?.contains(&map.id) {
-            let btf_id = sys::prog_info(&program).map_err(failed)?.btf_id;
+        let failed = |e| unreadable(ObjectKind::Program, id, "its maps", e);
+        if inventory::program_map_ids(&program).map_err(failed)?.contains(&map.id) {
+            let btf_id = ProgramInfo::query(&program).map_err(failed)?.btf_id;
             if let Some(btf) = btfs.get(btf_id) {
                 return Ok(Some(btf));
             }
@@ -60,12 +57,12 @@ fn record_btf(map: &MapInfo) -> Result<Option<Arc<Btf<'static>>>, BadInput> {
 
 /// Returns an error if another process holds the map, because it may read the records.
 fn check_unread(id: u32, name: &str) -> Result<(), BadInput> {
-    if !processes::are_visible() {
+    if !inventory::are_processes_visible() {
         let bad =
             BadInput::new(name, "another process may read its records: /proc does not show the processes");
         return Err(bad.help("--force reads them nevertheless"));
     }
-    let Some(holders) = processes::find_all().remove(&(Kind::Map, id)) else { return Ok(()) };
+    let Some(holders) = inventory::all_processes().remove(&(ObjectKind::Map, id)) else { return Ok(()) };
     let names: Vec<_> = holders.iter().map(|process| format!("{}({})", process.comm, process.pid)).collect();
     let bad = BadInput::new(name, format_args!("{} may read its records", names.join(", ")));
     Err(bad.help("--force reads them instead"))

@@ -4,13 +4,7 @@ use crate::{
     cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
     describe::short_type_name,
     error::BadInput,
-    kernel_objects::{
-        btf_cache::BtfCache,
-        fdinfo::{fdinfo_value, read_fdinfo},
-        kind::Kind,
-        processes::Process,
-        text,
-    },
+    kernel_objects::text,
     text::{
         printer::Printer,
         table::{Cell, left_cell, right_cell},
@@ -18,8 +12,9 @@ use crate::{
 };
 use core_relo::{TypeId, btf::Btf, explain::CType};
 use core_relo_loader::{
+    Errno,
+    inventory::{BtfCache, FdInfo, MapInfo, ObjectKind, Process},
     object::{MapType, ProgramType},
-    sys::{self, Errno, MapInfo},
 };
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd, sync::Arc};
@@ -45,11 +40,12 @@ pub(super) struct MapFacts {
     owner_program_type: Option<String>,
     owner_jited: Option<bool>,
     pinned: Vec<String>,
+    #[serde(serialize_with = "text::serialize_processes")]
     pids: Vec<Process>,
 }
 
 impl KernelFacts for MapFacts {
-    const KIND: Kind = Kind::Map;
+    const KIND: ObjectKind = ObjectKind::Map;
     const COLUMNS: &'static [&'static str] =
         &["ID", "NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "HELD BY"];
     const NO_OBJECTS: &'static str = "there are no maps";
@@ -60,10 +56,10 @@ impl KernelFacts for MapFacts {
     }
 
     fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
-        let info = sys::map_info(fd)?;
+        let info = MapInfo::query(fd)?;
         let (key, value) = (key_type(&info, btfs), value_type(&info, btfs));
-        let fdinfo = read_fdinfo(fd);
-        let fdinfo = |key| fdinfo_value(fdinfo.as_deref()?, key);
+        let fdinfo = FdInfo::read(fd);
+        let fdinfo = |key| fdinfo.as_ref()?.get(key);
         let c_type = |ty: Option<MapElementType>| ty.map(|ty| CType::new(&ty.btf, ty.id).to_string());
         Ok(Self {
             id: info.id,
@@ -82,8 +78,8 @@ impl KernelFacts for MapFacts {
             ifindex: (info.ifindex != 0).then_some(info.ifindex),
             owner_program_type: fdinfo("owner_prog_type").map(program_type_name),
             owner_jited: fdinfo("owner_jited").map(|jited| jited != 0),
-            pinned: holders.pins(Kind::Map, info.id),
-            pids: holders.processes(Kind::Map, info.id).to_vec(),
+            pinned: text::pins(holders.pins(ObjectKind::Map, info.id)),
+            pids: holders.processes(ObjectKind::Map, info.id).to_vec(),
         })
     }
 

@@ -2,14 +2,10 @@
 
 use super::element::{MapElements, unreadable_type};
 use crate::{
-    args::map_elements::MapGetnextArgs,
-    console::Console,
-    error::CommandResult,
-    format::Format,
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select_one},
-    text::hex,
+    args::map_elements::MapGetnextArgs, console::Console, error::CommandResult, format::Format,
+    kernel_objects::select::select_one, text::hex,
 };
-use core_relo_loader::sys;
+use core_relo_loader::inventory::{BtfCache, ObjectKind};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,7 +21,7 @@ struct NextKey {
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapGetnextArgs) -> CommandResult {
     let (selector, words) = args.map.split()?;
-    let (id, fd) = select_one(Kind::Map, &selector)?;
+    let (id, fd) = select_one(ObjectKind::Map, &selector)?;
     let elements = MapElements::new(id, &fd, &args.elements, &mut BtfCache::default())?;
     print_next(console, &elements, words, args.elements.format)
 }
@@ -45,8 +41,7 @@ fn print_next(
     }
     let key = if words.is_empty() { None } else { Some(elements.parse_key(words)?) };
     let mut next = vec![0; elements.shape.key_size()];
-    let found =
-        sys::map_next_key(elements.shape, key.as_deref(), &mut next).map_err(|e| elements.refusal(e))?;
+    let found = elements.shape.next_key(key.as_deref(), &mut next).map_err(|e| elements.refusal(e))?;
     let next = found.then_some(next);
     match (format, &next) {
         (Format::Json, next) => {

@@ -6,18 +6,21 @@ use crate::{
     cmd::kernel_facts::open_or_report,
     console::Console,
     error::{CommandError, CommandResult},
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select},
+    kernel_objects::select::select,
 };
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::{
+    Errno,
+    inventory::{BtfCache, ObjectKind},
+};
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapLookupArgs) -> CommandResult {
     let (selector, key) = args.map.split()?;
-    let maps = select(Kind::Map, &selector)?;
+    let maps = select(ObjectKind::Map, &selector)?;
     let is_only_map = maps.len() == 1;
     let mut btfs = BtfCache::default();
     for map in maps {
-        let id = map.id;
-        let Some(fd) = open_or_report(console, Kind::Map, map)? else { continue };
+        let id = map.id();
+        let Some(fd) = open_or_report(console, ObjectKind::Map, map)? else { continue };
         let elements = MapElements::new(id, &fd, &args.elements, &mut btfs);
         let looked_up = elements.map_err(CommandError::from).and_then(|mut elements| {
             elements.select_cpu(args.cpu)?;
@@ -38,7 +41,7 @@ fn look_up(console: &mut Console<'_>, elements: &MapElements<'_>, words: &[Strin
     }
     let key = elements.parse_key(words)?;
     let mut value = vec![0; elements.shape.value_size()];
-    match sys::map_lookup(elements.shape, &key, &mut value, 0) {
+    match elements.shape.lookup(&key, &mut value, 0) {
         Ok(()) => Ok(elements.write(&mut console.out, &key, Some(&value))?),
         Err(e) if e == Errno::ENOENT => {
             elements.write(&mut console.out, &key, None)?;

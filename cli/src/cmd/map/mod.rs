@@ -13,9 +13,8 @@ mod queue;
 mod write;
 
 use super::{kernel_facts, object_change};
-use crate::{
-    args::kernel_objects::MapCommand, console::Console, error::CommandResult, kernel_objects::kind::Kind,
-};
+use crate::{args::kernel_objects::MapCommand, console::Console, error::CommandResult};
+use core_relo_loader::inventory::ObjectKind;
 use facts::MapFacts;
 
 pub(crate) use facts::{MapElementType, value_type};
@@ -34,7 +33,9 @@ pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> CommandRes
         MapCommand::Pop(args) => Ok(queue::pop(console, args)?),
         MapCommand::Events(args) => events::run(console, args),
         MapCommand::Freeze(args) => Ok(write::freeze(console, args)?),
-        MapCommand::Pin(args) => object_change::pin(console, Kind::Map, args.object.split(), args.format),
+        MapCommand::Pin(args) => {
+            object_change::pin(console, ObjectKind::Map, args.object.split(), args.format)
+        }
         MapCommand::Create(args) => create::run(console, args),
     }
 }

@@ -4,10 +4,7 @@ use super::element::MapElements;
 use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
-    kernel_objects::{
-        kind::Kind,
-        select::{parse_selector, select_one},
-    },
+    kernel_objects::select::{command, parse_selector, select_one},
     text::{line::Line, style},
     value_parser::element::{ElementPart, parse_part},
 };
@@ -15,7 +12,7 @@ use core_relo::{
     Endian,
     btf::{Kind as BtfKind, Type},
 };
-use core_relo_loader::{maps::Flags, object::MapType, sys};
+use core_relo_loader::{inventory::ObjectKind, maps::Flags, object::MapType};
 use rustix::fs::{self, Mode, OFlags};
 use std::{
     io,
@@ -97,16 +94,16 @@ impl MapElements<'_> {
         }
         let mut bytes = vec![0; self.shape.value_size()];
         let index = vec![0; self.shape.key_size()];
-        sys::map_lookup(self.shape, &index, &mut bytes, 0).map_err(|e| self.unreadable(e))?;
+        self.shape.lookup(&index, &mut bytes, 0).map_err(|e| self.unreadable(e))?;
         Ok(Some(bytes))
     }
 
     /// Opens a program or map that becomes a value.
-    fn object_operand(&self, kind: Kind, words: &[String]) -> Result<ValueOperand, BadInput> {
+    fn object_operand(&self, kind: ObjectKind, words: &[String]) -> Result<ValueOperand, BadInput> {
         let selector = parse_selector(kind, words).map_err(|what| {
             self.bad_input(
                 &format!("value: {what}"),
-                &format!("`core-relo {} list` lists them", kind.command()),
+                &format!("`core-relo {} list` lists them", command(kind)),
             )
         })?;
         let (_, fd) = select_one(kind, &selector)?;

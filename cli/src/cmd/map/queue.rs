@@ -10,20 +10,21 @@ use crate::{
     args::{kernel_objects::MapDumpArgs, map_elements::MapPushArgs},
     console::Console,
     error::{BadInput, CommandResult},
-    kernel_objects::{btf_cache::BtfCache, kind::Kind, select::select_one},
+    kernel_objects::select::select_one,
 };
 use core_relo_loader::{
-    maps::Flags,
+    Errno,
+    inventory::{BtfCache, ObjectKind},
+    maps::{Flags, MapShape},
     object::MapType,
-    sys::{self, Errno, MapShape},
 };
 
 pub(super) fn peek(console: &mut Console<'_>, args: &MapDumpArgs) -> CommandResult {
-    show_next(console, args, false, |shape, value| sys::map_lookup(shape, &[], value, 0))
+    show_next(console, args, false, |shape, value| shape.lookup(&[], value, 0))
 }
 
 pub(super) fn pop(console: &mut Console<'_>, args: &MapDumpArgs) -> CommandResult {
-    show_next(console, args, true, |shape, value| sys::map_lookup_and_delete(shape, &[], value, 0))
+    show_next(console, args, true, |shape, value| shape.lookup_and_delete(&[], value, 0))
 }
 
 pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> CommandResult {
@@ -35,7 +36,7 @@ pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> CommandResu
         elements.check_one_condition(flags, args.exist)?;
         let value = elements.parse_value(words)?;
         let flags = if args.exist { Flags::EXIST } else { flags.unwrap_or(Flags::ANY) };
-        sys::map_update(elements.shape, &[], &value.bytes, flags.0).map_err(|e| match e {
+        elements.shape.update(&[], &value.bytes, flags.0).map_err(|e| match e {
             Errno::E2BIG => {
                 let most = elements.info.max_entries;
                 let help = "--exist removes the oldest element";
@@ -56,7 +57,7 @@ fn show_next(
     is_removed: bool,
     read: impl FnOnce(MapShape<'_>, &mut [u8]) -> Result<(), Errno>,
 ) -> CommandResult {
-    let (id, fd) = select_one(Kind::Map, &args.selector)?;
+    let (id, fd) = select_one(ObjectKind::Map, &args.selector)?;
     let elements = MapElements::new(id, &fd, &args.elements, &mut BtfCache::default())?;
     if !elements.is_queue() {
         return Err(not_a_queue(&elements).into());

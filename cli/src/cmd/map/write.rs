@@ -14,17 +14,14 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult},
     format::Format,
-    kernel_objects::{
-        btf_cache::BtfCache,
-        fdinfo::fdinfo,
-        kind::Kind,
-        select::{Selector, select_one},
-    },
+    kernel_objects::select::{Selector, select_one},
 };
 use core_relo_loader::{
-    maps::Flags,
+    Errno,
+    inventory::{BtfCache, FdInfo, ObjectKind},
+    load::{Kernel as _, RunningKernel},
+    maps::{Cpus, Flags},
     object::MapType,
-    sys::{self, Cpus, Errno},
 };
 
 /// `BPF_F_RDONLY_PROG`: programs only read the map.
@@ -45,7 +42,7 @@ pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> Command
             (false, false) => flags.unwrap_or(Flags::ANY),
         };
         let updated = match cpu {
-            None => sys::map_update(elements.shape, &key, &value.bytes, flags.0),
+            None => elements.shape.update(&key, &value.bytes, flags.0),
             Some(cpu) => elements.update_cpu(&key, &value.bytes, cpu, flags),
         };
         match updated {
@@ -77,7 +74,7 @@ pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> Command
     change_map(console, args.map.split(), args.format, |console, elements, words| {
         elements.check_writable_by_key()?;
         let key = elements.parse_key(words)?;
-        match sys::map_delete(elements.shape, &key) {
+        match elements.shape.delete(&key) {
             Ok(()) => {}
             Err(e) if e == Errno::ENOENT => return Ok(elements.report_missing(console, &key)?),
             Err(e) if e == Errno::EINVAL && elements.is_array() => {
@@ -93,15 +90,15 @@ pub(super) fn delete(console: &mut Console<'_>, args: &MapDeleteArgs) -> Command
 
 pub(super) fn freeze(console: &mut Console<'_>, args: &ObjectChangeArgs) -> CommandResult {
     change_map(console, Ok((args.selector.clone(), &[])), args.format, |console, elements, _| {
-        sys::map_freeze(elements.shape.fd()).map_err(|e| match e {
+        RunningKernel.map_freeze(elements.shape.fd()).map_err(|e| match e {
             Errno::EBUSY => {
                 let help = "the kernel freezes a map once, and not while a process maps or writes it";
                 elements.bad_input(&format!("cannot be frozen: {e}"), help)
             }
             _ => elements.write_refusal(e),
         })?;
-        let change = ObjectChange::new(Kind::Map, elements.info.id, "frozen");
-        Ok(change.named(Kind::Map, &elements.info.name()).write(console, args.format)?)
+        let change = ObjectChange::new(ObjectKind::Map, elements.info.id, "frozen");
+        Ok(change.named(ObjectKind::Map, &elements.info.name()).write(console, args.format)?)
     })
 }
 
@@ -113,7 +110,7 @@ pub(super) fn change_map(
     change: impl FnOnce(&mut Console<'_>, &mut MapElements<'_>, &[String]) -> CommandResult,
 ) -> CommandResult {
     let (selector, words) = selected?;
-    let (id, fd) = select_one(Kind::Map, &selector)?;
+    let (id, fd) = select_one(ObjectKind::Map, &selector)?;
     let args = ElementArgs { hex: false, types: false, format };
     let mut elements = MapElements::new(id, &fd, &args, &mut BtfCache::default())?;
     change(console, &mut elements, words)
@@ -139,14 +136,14 @@ impl MapElements<'_> {
     /// Writes the value of one CPU, which is the first of `values`. The values of the other CPUs stay.
     fn update_cpu(&self, key: &[u8], values: &[u8], cpu: u32, flags: Flags) -> Result<(), Errno> {
         let value = values.get(..self.shape.cpu_value_size()).unwrap_or(values);
-        sys::map_update_cpus(self.shape, key, value, Cpus::One(cpu), flags.0)
+        self.shape.update_cpus(key, value, Cpus::One(cpu), flags.0)
     }
 
     /// Returns the error of a write that the kernel refuses. Explains errors that a property of the map causes.
     pub(super) fn write_refusal(&self, e: Errno) -> BadInput {
         let most = self.info.max_entries;
         match e {
-            Errno::EPERM if fdinfo(&self.shape.fd(), "frozen") == Some(1) => {
+            Errno::EPERM if FdInfo::read(&self.shape.fd()).and_then(|info| info.get("frozen")) == Some(1) => {
                 let help = match self.info.map_flags & F_RDONLY_PROG {
                     0 => "programs may still write to it",
                     _ => "programs cannot write to it, either",
@@ -171,7 +168,7 @@ impl MapElements<'_> {
                     _ if self.map_type() == Some(MapType::LpmTrie) => {
                         "is the prefix length, the first 4 bytes of the key, at most the number of bits after it?"
                     }
-                    Some(Kind::Map) => "is it like the inner map with which the outer one was created?",
+                    Some(ObjectKind::Map) => "is it like the inner map with which the outer one was created?",
                     Some(_) => "is it of the same type as the programs that use this map?",
                     None => "the kernel does not accept this value or flag for this type of map",
                 };

@@ -4,20 +4,16 @@ use super::attachment::{NetAttachment, NetfilterHook};
 use crate::{
     describe,
     error::BadInput,
-    kernel_objects::{
-        error::{hint, refused, unreadable},
-        kind::Kind,
-        object::list,
-        program_names::ProgramNames,
-    },
+    kernel_objects::error::{hint, refused, unreadable},
 };
 use core_relo_loader::{
+    Errno,
     attach::{
         AttachError, NetworkInterface, QueryTarget, network_interfaces, query, query_interface_links,
         tc_programs,
     },
+    inventory::{LinkInfo, ObjectKind, ProgramNames, list},
     object::AttachType,
-    sys::{self, Errno},
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -88,16 +84,16 @@ fn selected_interfaces(device: Option<&str>) -> Result<Vec<NetworkInterface>, Ba
 
 fn read_links() -> Result<Links, BadInput> {
     let mut links = Links::default();
-    let all = match list(Kind::Link) {
+    let all = match list(ObjectKind::Link) {
         Ok(all) => all,
         // Kernels before 5.8 have no links to list.
-        Err(_) if Kind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) => return Ok(links),
-        Err(bad) => return Err(bad),
+        Err(_) if ObjectKind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) => return Ok(links),
+        Err(error) => return Err(error.into()),
     };
     for link in all {
-        let id = link.id;
+        let id = link.id();
         let Some(fd) = link.open()? else { continue };
-        let info = sys::link_info(&fd).map_err(|e| unreadable(Kind::Link, id, "its info", e))?;
+        let info = LinkInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Link, id, "its info", e))?;
         match (info.link_type, info.detail) {
             (XDP_LINK, [ifindex, ..]) => {
                 links.xdp.entry((ifindex, info.prog_id)).or_default().push(info.id);
@@ -218,7 +214,7 @@ fn namespace_programs(links: &Links) -> Result<Vec<NetAttachment>, BadInput> {
 fn query_refusal(e: &AttachError) -> BadInput {
     match e.errno() {
         Some(errno) if errno == Errno::EPERM => {
-            let bad = refused(Kind::Prog, "query the attached", errno);
+            let bad = refused(ObjectKind::Program, "query the attached", errno);
             hint(errno).map_or(bad.clone(), |help| bad.help(help))
         }
         _ => BadInput::new("running kernel", e),

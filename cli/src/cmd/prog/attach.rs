@@ -11,13 +11,15 @@ use crate::{
     format::Format,
     kernel_objects::{
         error::{object_name, unreadable},
-        kind::Kind,
-        names::full_program_name,
         select::{select_one, selection_from_word},
     },
     text::{line::Line, style},
 };
-use core_relo_loader::{attach::AttachError, object::ProgramType, sys};
+use core_relo_loader::{
+    attach::AttachError,
+    inventory::{LinkInfo, ObjectKind, ProgramInfo, full_program_name},
+    object::ProgramType,
+};
 use serde::Serialize;
 use std::{io, os::fd::AsFd as _, path::Path};
 
@@ -39,7 +41,7 @@ struct AttachChange {
 impl AttachChange {
     fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
         let line = Line::new().styled(style::GOOD, self.change);
-        let program = object_name(Kind::Prog, self.prog_id, &self.name);
+        let program = object_name(ObjectKind::Program, self.prog_id, &self.name);
         let mut line = line.text(format_args!(": {program}: {}", self.attach_point));
         if let (Some(link), Some(pin)) = (self.link_id, &self.pin) {
             line = line.text(format_args!(": link {link}, pinned at {pin}"));
@@ -81,10 +83,11 @@ fn with_program<T>(
     fits: impl FnOnce(&AttachedProgram<'_>) -> Result<(), String>,
     change: impl FnOnce(u32, &AttachedProgram<'_>) -> Result<T, AttachError>,
 ) -> Result<(u32, String, T), BadInput> {
-    let (id, fd) = select_one(Kind::Prog, selector)?;
-    let info = sys::prog_info(&fd).map_err(|e| unreadable(Kind::Prog, id, "its properties", e))?;
+    let (id, fd) = select_one(ObjectKind::Program, selector)?;
+    let info =
+        ProgramInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Program, id, "its properties", e))?;
     let name = full_program_name(&fd, &info);
-    let bad = |what: String| BadInput::new(object_name(Kind::Prog, id, &name), what);
+    let bad = |what: String| BadInput::new(object_name(ObjectKind::Program, id, &name), what);
     let number = info.prog_type;
     let program_type = ProgramType::from_number(number)
         .ok_or_else(|| bad(format!("its type is not known: {number}, expected 1 to 32")))?;
@@ -97,7 +100,7 @@ fn with_program<T>(
         attach_type: None,
         usdt: None,
         open_map: &|word| {
-            let opened = select_one(Kind::Map, &selection_from_word(word));
+            let opened = select_one(ObjectKind::Map, &selection_from_word(word));
             opened.map(|(_, map)| map).map_err(|e| AttachError::target(e.file, e.what))
         },
     };
@@ -117,7 +120,7 @@ fn pin_link(program: &AttachedProgram<'_>, point: &AttachPoint, path: &Path) -> 
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
     // The id is read first: after an error, no pin remains.
     let id = match link.fd() {
-        Some(fd) => Some(sys::link_info(&fd).map_err(|e| bad(&format!("the link cannot be read: {e}")))?.id),
+        Some(fd) => Some(LinkInfo::query(&fd).map_err(|e| bad(&format!("the link cannot be read: {e}")))?.id),
         None => None,
     };
     link.pin(path)?;

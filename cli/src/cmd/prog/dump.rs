@@ -9,13 +9,9 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
-        btf_cache::BtfCache,
         error::unreadable,
         instructions::{Annotator, Call, Instruction, MapRef, SourceLine, decode_raw},
-        kind::Kind,
-        names::full_program_name,
         select::{select, select_one},
-        symbols::Symbols,
         text,
     },
     output::{self, OutputPath},
@@ -28,8 +24,8 @@ use crate::{
 };
 use core_relo::insn::BasicBlock;
 use core_relo_loader::{
+    inventory::{self, BtfCache, KernelSymbols, ObjectKind, ProgramInfo, ProgramLines, full_program_name},
     object::ProgramType,
-    sys::{self, ProgLines},
 };
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
@@ -38,16 +34,16 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> CommandResu
     if let Some(path) = &args.output {
         return Ok(write_file(path, args)?);
     }
-    let programs = select(Kind::Prog, &args.selector)?;
+    let programs = select(ObjectKind::Program, &args.selector)?;
     let mut btfs = BtfCache::default();
-    let symbols = if args.raw { Symbols::default() } else { Symbols::read() };
+    let symbols = if args.raw { KernelSymbols::default() } else { KernelSymbols::read() };
     let mut graph = args.graph.then(|| GraphWriter::new(args.format));
     if let Some(graph) = &graph {
         graph.begin(&mut console.out)?;
     }
     for program in programs {
-        let id = program.id;
-        let Some(fd) = open_or_report(console, Kind::Prog, program)? else { continue };
+        let id = program.id();
+        let Some(fd) = open_or_report(console, ObjectKind::Program, program)? else { continue };
         if args.jited {
             jited::dump(console, args, (id, &fd), &symbols, &mut btfs).or_else(|e| console.report(e))?;
             continue;
@@ -80,12 +76,12 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgDumpArgs) -> CommandResu
 
 /// Writes the bytes of one program to a file, as `bpftool prog dump` does with `file`.
 fn write_file(path: &OutputPath, args: &ProgDumpArgs) -> Result<(), BadInput> {
-    let (id, program) = select_one(Kind::Prog, &args.selector)?;
+    let (id, program) = select_one(ObjectKind::Program, &args.selector)?;
     let bytes = if args.jited {
         jited::read_machine_code(id, &program)?.1.code
     } else {
-        let insns = sys::prog_translated(&program);
-        insns.map_err(|e| unreadable(Kind::Prog, id, "its instructions", e))?
+        let insns = inventory::translated_code(&program);
+        insns.map_err(|e| unreadable(ObjectKind::Program, id, "its instructions", e))?
     };
     if bytes.is_empty() {
         return Err(hidden_instructions(id));
@@ -104,12 +100,12 @@ fn read_code(
     id: u32,
     fd: &OwnedFd,
     raw: bool,
-    symbols: &Symbols,
+    symbols: &KernelSymbols,
     btfs: &mut BtfCache,
 ) -> Result<ProgramCode, BadInput> {
-    let failed = |e| unreadable(Kind::Prog, id, "its instructions", e);
-    let info = sys::prog_info(fd).map_err(failed)?;
-    let insns = sys::prog_translated(fd).map_err(failed)?;
+    let failed = |e| unreadable(ObjectKind::Program, id, "its instructions", e);
+    let info = ProgramInfo::query(fd).map_err(failed)?;
+    let insns = inventory::translated_code(fd).map_err(failed)?;
     if insns.is_empty() {
         return Err(hidden_instructions(id));
     }
@@ -119,7 +115,8 @@ fn read_code(
         decode_raw(&insns)
     } else {
         let btf = btfs.get(info.btf_id);
-        let records = if btf.is_some() { sys::prog_lines(fd).map_err(failed)? } else { ProgLines::default() };
+        let records =
+            if btf.is_some() { ProgramLines::query(fd).map_err(failed)? } else { ProgramLines::default() };
         Annotator { btf, records, jited: info.jited_prog_len != 0, symbols }.annotate(&insns, btfs)
     };
     Ok(ProgramCode { program: full_program_name(fd, &info), program_type, instructions })

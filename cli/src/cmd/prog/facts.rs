@@ -5,10 +5,6 @@ use crate::{
     describe::short_type_name,
     error::BadInput,
     kernel_objects::{
-        fdinfo::fdinfo,
-        kind::Kind,
-        names::full_program_name,
-        processes::Process,
         text,
         time::{format_date, unix_seconds},
     },
@@ -18,8 +14,9 @@ use crate::{
     },
 };
 use core_relo_loader::{
+    Errno,
+    inventory::{self, FdInfo, ObjectKind, Process, ProgramInfo, full_program_name},
     object::ProgramType,
-    sys::{self, Errno},
 };
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
@@ -52,6 +49,7 @@ pub(super) struct ProgramFacts {
     run_time_ns: u64,
     recursion_misses: u64,
     pinned: Vec<String>,
+    #[serde(serialize_with = "text::serialize_processes")]
     pids: Vec<Process>,
 }
 
@@ -66,7 +64,7 @@ struct AttachTarget {
 }
 
 impl KernelFacts for ProgramFacts {
-    const KIND: Kind = Kind::Prog;
+    const KIND: ObjectKind = ObjectKind::Program;
     const COLUMNS: &'static [&'static str] = &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"];
     const NO_OBJECTS: &'static str = "no programs are loaded";
     type Context = HoldersAndTypes;
@@ -76,7 +74,7 @@ impl KernelFacts for ProgramFacts {
     }
 
     fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
-        let info = sys::prog_info(fd)?;
+        let info = ProgramInfo::query(fd)?;
         let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());
         Ok(Self {
             id: info.id,
@@ -89,9 +87,9 @@ impl KernelFacts for ProgramFacts {
             insns: info.xlated_prog_len / INSN_BYTES,
             bytes_xlated: info.xlated_prog_len,
             bytes_jited: info.jited_prog_len,
-            bytes_memlock: fdinfo(fd, "memlock"),
+            bytes_memlock: FdInfo::read(fd).and_then(|info| info.get("memlock")),
             verified_insns: info.verified_insns,
-            map_ids: sys::prog_map_ids(fd)?,
+            map_ids: inventory::program_map_ids(fd)?,
             btf_id: (info.btf_id != 0).then_some(info.btf_id),
             attach_to: (info.attach_btf_id != 0).then(|| AttachTarget {
                 btf_id: info.attach_btf_obj_id,
@@ -102,8 +100,8 @@ impl KernelFacts for ProgramFacts {
             run_cnt: info.run_cnt,
             run_time_ns: info.run_time_ns,
             recursion_misses: info.recursion_misses,
-            pinned: holders.pins(Kind::Prog, info.id),
-            pids: holders.processes(Kind::Prog, info.id).to_vec(),
+            pinned: text::pins(holders.pins(ObjectKind::Program, info.id)),
+            pids: holders.processes(ObjectKind::Program, info.id).to_vec(),
         })
     }
 

@@ -7,21 +7,19 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
-        btf_cache::BtfCache,
         error::unreadable,
         instructions::{Annotator, SourceLine},
-        kind::Kind,
         machine_code::{MachineInsn, disassembler},
-        names::full_program_name,
-        symbols::Symbols,
         text,
     },
     text::{line::Line, printer::Printer, style::BOLD},
 };
 use core_relo::TypeId;
 use core_relo_loader::{
+    inventory::{
+        BtfCache, KernelSymbols, MachineCode, ObjectKind, ProgramInfo, ProgramLines, full_program_name,
+    },
     object::ProgramType,
-    sys::{self, ProgLines, ProgMachineCode},
 };
 use serde::Serialize;
 use std::{collections::HashMap, env, fs, io, os::fd::OwnedFd};
@@ -42,10 +40,10 @@ struct MachineFunction<'c> {
 }
 
 /// Reads the machine code of a program, which is not empty.
-pub(super) fn read_machine_code(id: u32, fd: &OwnedFd) -> Result<(sys::ProgInfo, ProgMachineCode), BadInput> {
-    let failed = |e| unreadable(Kind::Prog, id, "its machine code", e);
-    let info = sys::prog_info(fd).map_err(failed)?;
-    let machine_code = sys::prog_machine_code(fd).map_err(failed)?;
+pub(super) fn read_machine_code(id: u32, fd: &OwnedFd) -> Result<(ProgramInfo, MachineCode), BadInput> {
+    let failed = |e| unreadable(ObjectKind::Program, id, "its machine code", e);
+    let info = ProgramInfo::query(fd).map_err(failed)?;
+    let machine_code = MachineCode::query(fd).map_err(failed)?;
     if machine_code.code.is_empty() {
         return Err(no_machine_code(id, &info));
     }
@@ -57,17 +55,18 @@ pub(super) fn dump(
     console: &mut Console<'_>,
     args: &ProgDumpArgs,
     (id, fd): (u32, &OwnedFd),
-    symbols: &Symbols,
+    symbols: &KernelSymbols,
     btfs: &mut BtfCache,
 ) -> CommandResult {
     let disassemble = if args.raw { None } else { disassembler() };
     if disassemble.is_none() && !args.raw {
         return Err(no_disassembler(id).into());
     }
-    let failed = |e| unreadable(Kind::Prog, id, "its machine code", e);
+    let failed = |e| unreadable(ObjectKind::Program, id, "its machine code", e);
     let (info, machine_code) = read_machine_code(id, fd)?;
     let btf = btfs.get(info.btf_id);
-    let records = if btf.is_some() { sys::prog_lines(fd).map_err(failed)? } else { ProgLines::default() };
+    let records =
+        if btf.is_some() { ProgramLines::query(fd).map_err(failed)? } else { ProgramLines::default() };
     let annotator = Annotator { btf, records, jited: true, symbols };
     if args.format == Format::Text {
         let program_type = ProgramType::from_number(info.prog_type)
@@ -134,7 +133,7 @@ impl MachineFunction<'_> {
 }
 
 /// Divides the machine code into functions. The order of functions is that of the function records.
-fn functions<'c>(machine_code: &'c ProgMachineCode, annotator: &Annotator<'_>) -> Vec<MachineFunction<'c>> {
+fn functions<'c>(machine_code: &'c MachineCode, annotator: &Annotator<'_>) -> Vec<MachineFunction<'c>> {
     let mut rest = &*machine_code.code;
     let lens = &machine_code.function_lens;
     // Without lengths, all code is one function.
@@ -160,7 +159,7 @@ fn functions<'c>(machine_code: &'c ProgMachineCode, annotator: &Annotator<'_>) -
 }
 
 /// Returns the source lines by the addresses at which their code begins. Of several lines at one address, the last counts.
-fn source_lines(machine_code: &ProgMachineCode, annotator: &Annotator<'_>) -> HashMap<u64, SourceLine> {
+fn source_lines(machine_code: &MachineCode, annotator: &Annotator<'_>) -> HashMap<u64, SourceLine> {
     let records = machine_code.line_addresses.iter().zip(&annotator.records.lines);
     records.filter_map(|(address, record)| Some((*address, annotator.source_line(record)?))).collect()
 }
@@ -220,7 +219,7 @@ fn no_disassembler(id: u32) -> BadInput {
 }
 
 /// Creates the error for a program without visible machine code, with the setting that is the reason.
-fn no_machine_code(id: u32, info: &sys::ProgInfo) -> BadInput {
+fn no_machine_code(id: u32, info: &ProgramInfo) -> BadInput {
     let setting = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let program = format!("program {id}");
     if info.jited_prog_len == 0 {

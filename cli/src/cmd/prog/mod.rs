@@ -14,9 +14,8 @@ mod stream;
 mod tracelog;
 
 use super::{kernel_facts, object_change};
-use crate::{
-    args::kernel_objects::ProgCommand, console::Console, error::CommandResult, kernel_objects::kind::Kind,
-};
+use crate::{args::kernel_objects::ProgCommand, console::Console, error::CommandResult};
+use core_relo_loader::inventory::ObjectKind;
 use facts::ProgramFacts;
 
 pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> CommandResult {
@@ -44,7 +43,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &ProgCommand) -> CommandRe
             Err(bad.help(help).into())
         }
         ProgCommand::Pin(args) => {
-            Ok(object_change::pin(console, Kind::Prog, args.program.split(), args.format)?)
+            Ok(object_change::pin(console, ObjectKind::Program, args.program.split(), args.format)?)
         }
     }
 }

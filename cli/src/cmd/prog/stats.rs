@@ -8,9 +8,6 @@ use crate::{
     format::Format,
     kernel_objects::{
         error::hint,
-        kind::Kind,
-        names::full_program_name,
-        object,
         select::{select_one, selection_from_word},
         text,
     },
@@ -19,8 +16,8 @@ use crate::{
     text::table::{AlignedTable, left_cell, right_cell},
 };
 use core_relo_loader::{
+    inventory::{self, ObjectKind, ProgramInfo, full_program_name},
     object::ProgramType,
-    sys::{self, ProgInfo},
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -68,8 +65,8 @@ struct Counters {
     recursion_misses: u64,
 }
 
-impl From<&ProgInfo> for Counters {
-    fn from(info: &ProgInfo) -> Self {
+impl From<&ProgramInfo> for Counters {
+    fn from(info: &ProgramInfo) -> Self {
         Self { run_cnt: info.run_cnt, run_time_ns: info.run_time_ns, recursion_misses: info.recursion_misses }
     }
 }
@@ -89,10 +86,10 @@ impl Counters {
 }
 
 pub(super) fn run(console: &mut Console<'_>, args: &ProgStatsArgs) -> CommandResult {
-    let opened = args.programs.iter().map(|word| select_one(Kind::Prog, &selection_from_word(word)));
+    let opened = args.programs.iter().map(|word| select_one(ObjectKind::Program, &selection_from_word(word)));
     let selected: Vec<(u32, OwnedFd)> = opened.collect::<Result<_, _>>()?;
     // The statistics are off again when the descriptor is closed.
-    let _enabled = sys::enable_stats().map_err(|e| {
+    let _enabled = inventory::enable_run_statistics().map_err(|e| {
         let bad = BadInput::new("running kernel", format_args!("cannot turn on run-time statistics: {e}"));
         bad.help(hint(e).unwrap_or("needs a kernel from 5.8"))
     })?;
@@ -123,14 +120,14 @@ fn counters(selected: &[(u32, OwnedFd)]) -> Result<HashMap<u32, Counters>, BadIn
 }
 
 /// Reads the properties and names of the selected programs, or of all programs. Programs that are removed meanwhile are left out.
-fn read_all(selected: &[(u32, OwnedFd)]) -> Result<Vec<(ProgInfo, String)>, BadInput> {
-    let read = |fd: &OwnedFd| sys::prog_info(fd).ok().map(|info| (full_program_name(fd, &info), info));
+fn read_all(selected: &[(u32, OwnedFd)]) -> Result<Vec<(ProgramInfo, String)>, BadInput> {
+    let read = |fd: &OwnedFd| ProgramInfo::query(fd).ok().map(|info| (full_program_name(fd, &info), info));
     let named = |(name, info)| (info, name);
     if !selected.is_empty() {
         return Ok(selected.iter().filter_map(|(_, fd)| read(fd)).map(named).collect());
     }
     let mut all = Vec::new();
-    for program in object::list(Kind::Prog)? {
+    for program in inventory::list(ObjectKind::Program)? {
         // The descriptor is closed at once, so that programs end as they would without the measurement.
         all.extend(program.open()?.as_ref().and_then(read).map(named));
     }
@@ -140,11 +137,11 @@ fn read_all(selected: &[(u32, OwnedFd)]) -> Result<Vec<(ProgInfo, String)>, BadI
 /// Returns the runs of each program since `before`, the most time first. Programs that did not run are left out unless they are selected.
 fn program_runs(
     before: &HashMap<u32, Counters>,
-    after: Vec<(ProgInfo, String)>,
+    after: Vec<(ProgramInfo, String)>,
     seconds: f64,
     is_selected: bool,
 ) -> Vec<ProgramRuns> {
-    let runs = |(info, name): (ProgInfo, String)| {
+    let runs = |(info, name): (ProgramInfo, String)| {
         let earlier = before.get(&info.id).copied().unwrap_or_default();
         let Counters { run_cnt, run_time_ns, recursion_misses } = Counters::from(&info).since(earlier);
         let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());

@@ -8,17 +8,20 @@ use crate::{
     format::Format,
     kernel_objects::{
         error::{hint, object_name},
-        kind::Kind,
         select::select_one,
     },
     text::line::Line,
 };
-use core_relo_loader::sys::{self, Errno, StreamId};
+use core_relo_loader::{
+    Errno,
+    inventory::{self, ObjectKind},
+    load::StreamId,
+};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
 pub(super) fn run(console: &mut Console<'_>, args: &ProgStreamArgs) -> CommandResult {
-    let (id, program) = select_one(Kind::Prog, &args.selector)?;
+    let (id, program) = select_one(ObjectKind::Program, &args.selector)?;
     let stream = if args.stderr { StreamId::Stderr } else { StreamId::Stdout };
     print_messages(console, &mut ProgramStream { id, program, stream, follows: args.follow }, args.limits)
 }
@@ -43,12 +46,12 @@ struct StreamLine<'l> {
 
 impl MessageSource for ProgramStream {
     fn read(&mut self, into: &mut [u8]) -> Result<usize, BadInput> {
-        match sys::prog_stream_read(&self.program, self.stream, into) {
+        match inventory::read_stream(&self.program, self.stream, into) {
             Ok(read) => Ok(read),
             Err(Errno::EAGAIN | Errno::EINTR) => Ok(0),
             Err(e) => {
                 let what = format_args!("its stream cannot be read: {e}");
-                let bad = BadInput::new(object_name(Kind::Prog, self.id, ""), what);
+                let bad = BadInput::new(object_name(ObjectKind::Program, self.id, ""), what);
                 Err(match e {
                     Errno::EINVAL => bad.help("streams need a kernel from 6.17"),
                     _ => bad.help(hint(e).unwrap_or("`core-relo prog tracelog` prints other messages")),

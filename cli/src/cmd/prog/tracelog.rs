@@ -6,9 +6,9 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult},
     format::Format,
-    kernel_objects::mounts::{Mount, mounts},
     text::line::Line,
 };
+use core_relo_loader::inventory::{Mount, mounts};
 use serde::Serialize;
 use std::{
     fs::{File, OpenOptions},

@@ -5,18 +5,15 @@ use crate::{
     error::BadInput,
     json::value::value_to_json,
     kernel_objects::{
-        btf_cache::BtfCache,
         error::{object_name, unreadable},
-        holders::Holders,
-        kind::Kind,
-        link_target::STRUCT_OPS,
-        object::{KernelObject, list},
-        processes::Process,
+        text,
     },
 };
 use core_relo_loader::{
-    object::MapType,
-    sys::{self, Errno, MapInfo, MapShape},
+    Errno,
+    inventory::{BtfCache, Holders, KernelObject, LinkInfo, MapInfo, ObjectKind, Process, list},
+    maps::MapShape,
+    object::{LinkType, MapType},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -43,6 +40,7 @@ pub(super) struct StructOpsFacts {
     pub(super) state: Option<String>,
     pub(super) link_ids: Vec<u32>,
     pub(super) pinned: Vec<String>,
+    #[serde(serialize_with = "text::serialize_processes")]
     pub(super) pids: Vec<Process>,
 }
 
@@ -63,15 +61,17 @@ impl FactsContext {
 /// Returns the links by the ids of the maps that they register.
 pub(super) fn links_of_maps() -> Result<BTreeMap<u32, Vec<u32>>, BadInput> {
     let mut links: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    if Kind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) {
+    if ObjectKind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) {
         // Kernels before 5.8 have no links to list.
         return Ok(links);
     }
-    for link in list(Kind::Link)? {
-        let id = link.id;
+    for link in list(ObjectKind::Link)? {
+        let id = link.id();
         let Some(fd) = link.open()? else { continue };
-        let info = sys::link_info(&fd).map_err(|e| unreadable(Kind::Link, id, "its info", e))?;
-        if let (STRUCT_OPS, [map_id, ..]) = (info.link_type, info.detail) {
+        let info = LinkInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Link, id, "its info", e))?;
+        if let (Some(LinkType::StructOps), [map_id, ..]) =
+            (LinkType::from_number(info.link_type), info.detail)
+        {
             links.entry(map_id).or_default().push(info.id);
         }
     }
@@ -89,11 +89,11 @@ impl StructOpsMap {
     ///
     /// The outer error is that of opening it. The inner result is an error if the map is of another type.
     pub(super) fn open(map: KernelObject) -> Result<Option<Result<Self, BadInput>>, BadInput> {
-        let id = map.id;
+        let id = map.id();
         let Some(fd) = map.open()? else { return Ok(None) };
-        let info = sys::map_info(&fd).map_err(|e| unreadable(Kind::Map, id, "its info", e))?;
+        let info = MapInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Map, id, "its info", e))?;
         if info.map_type != MapType::StructOps.number() {
-            let bad = BadInput::new(object_name(Kind::Map, id, &info.name()), "is no struct_ops map");
+            let bad = BadInput::new(object_name(ObjectKind::Map, id, &info.name()), "is no struct_ops map");
             return Ok(Some(Err(bad.help("`core-relo struct_ops list` lists them"))));
         }
         Ok(Some(Ok(Self { fd, info })))
@@ -101,7 +101,7 @@ impl StructOpsMap {
 
     /// Returns the name in messages.
     pub(super) fn name(&self) -> String {
-        object_name(Kind::Map, self.info.id, &self.info.name())
+        object_name(ObjectKind::Map, self.info.id, &self.info.name())
     }
 
     /// Returns the kernel's type of the value.
@@ -113,7 +113,7 @@ impl StructOpsMap {
     pub(super) fn value(&self) -> Result<Vec<u8>, Errno> {
         let shape = MapShape::query(&self.fd)?;
         let mut value = vec![0; shape.value_size()];
-        sys::map_lookup(shape, &KEY, &mut value, 0)?;
+        shape.lookup(&KEY, &mut value, 0)?;
         Ok(value)
     }
 
@@ -123,7 +123,7 @@ impl StructOpsMap {
         let ty = self.value_type(&mut context.btfs);
         let state = match &ty {
             Some(ty) => {
-                let value = self.value().map_err(|e| unreadable(Kind::Map, id, "its value", e))?;
+                let value = self.value().map_err(|e| unreadable(ObjectKind::Map, id, "its value", e))?;
                 let json = to_json(ty, &value)
                     .map_err(|e| BadInput::new(self.name(), format_args!("its value cannot be read: {e}")))?;
                 state(&json)
@@ -136,8 +136,8 @@ impl StructOpsMap {
             kernel_struct_ops: ty.as_ref().and_then(kernel_struct_name),
             state,
             link_ids: context.links.get(&id).cloned().unwrap_or_default(),
-            pinned: context.holders.pins(Kind::Map, id),
-            pids: context.holders.processes(Kind::Map, id).to_vec(),
+            pinned: text::pins(context.holders.pins(ObjectKind::Map, id)),
+            pids: context.holders.processes(ObjectKind::Map, id).to_vec(),
         })
     }
 }
@@ -161,7 +161,7 @@ fn state(value: &Value) -> Option<String> {
 
 /// Returns the id of a map.
 pub(super) fn map_id(fd: &impl AsFd) -> Result<u32, Errno> {
-    sys::map_info(fd).map(|info| info.id)
+    MapInfo::query(fd).map(|info| info.id)
 }
 
 #[cfg(test)]

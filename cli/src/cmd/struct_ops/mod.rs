@@ -13,12 +13,8 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
-        btf_cache::BtfCache,
         error::{object_name, unreadable},
-        kind::Kind,
-        object::{self, KernelObject},
-        program_names::ProgramNames,
-        select::{ObjectSelection, Selector, select_or_all},
+        select::{Selector, select_or_all},
         text,
     },
     text::{
@@ -27,6 +23,7 @@ use crate::{
         table::{AlignedTable, left_cell, right_cell},
     },
 };
+use core_relo_loader::inventory::{self, BtfCache, KernelObject, ObjectKind, ProgramNames, Selection};
 use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name, to_json};
 use programs::{StructOpsProgram, programs};
 use serde::Serialize;
@@ -38,11 +35,11 @@ const COLUMNS: &[&str] = &["ID", "NAME", "IMPLEMENTS", "STATE", "LINKS", "HELD B
 struct StructOpsSelector<'a>(&'a ObjectSelector);
 
 impl Selector for StructOpsSelector<'_> {
-    fn selection(&self) -> Option<ObjectSelection> {
+    fn selection(&self) -> Option<Selection> {
         self.0.selection()
     }
 
-    fn command(&self, _kind: Kind) -> &'static str {
+    fn command(&self, _kind: ObjectKind) -> &'static str {
         "struct_ops"
     }
 }
@@ -69,7 +66,7 @@ pub(crate) fn run(console: &mut Console<'_>, command: &StructOpsCommand) -> Comm
 }
 
 fn list(console: &mut Console<'_>, format: Format) -> CommandResult {
-    let facts = all_facts(object::list(Kind::Map)?)?;
+    let facts = all_facts(inventory::list(ObjectKind::Map)?)?;
     if format == Format::Json {
         return Ok(facts.iter().try_for_each(|facts| console.out.json(facts))?);
     }
@@ -105,7 +102,7 @@ fn all_facts(maps: Vec<KernelObject>) -> Result<Vec<StructOpsFacts>, BadInput> {
 fn select_maps(selector: &ObjectSelector) -> Result<Vec<StructOpsMap>, BadInput> {
     let selector = &StructOpsSelector(selector);
     let (mut found, mut other) = (Vec::new(), None);
-    for map in select_or_all(Kind::Map, selector)? {
+    for map in select_or_all(ObjectKind::Map, selector)? {
         match StructOpsMap::open(map)? {
             Some(Ok(map)) => found.push(map),
             Some(Err(bad)) => other = Some(bad),
@@ -147,7 +144,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> CommandResult {
         let value = match map.value() {
             Ok(value) => value,
             Err(e) => {
-                console.report_error(&unreadable(Kind::Map, id, "its value", e))?;
+                console.report_error(&unreadable(ObjectKind::Map, id, "its value", e))?;
                 continue;
             }
         };
@@ -182,7 +179,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> CommandResult {
         };
         console.out.formatted_lines(text.trim_start_matches('\n'))?;
         for StructOpsProgram { member, id, name } in programs {
-            let program = object_name(Kind::Prog, id, name.as_deref().unwrap_or("gone"));
+            let program = object_name(ObjectKind::Program, id, name.as_deref().unwrap_or("gone"));
             console.out.line(format_args!(".{member}: {program}"))?;
         }
     }

@@ -1,10 +1,11 @@
 //! The programs of a struct_ops map. In the value that the kernel returns, a function is the id of its program.
 
-use crate::{cmd::map::MapElementType, kernel_objects::program_names::ProgramNames};
+use crate::cmd::map::MapElementType;
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, Kind, Type},
 };
+use core_relo_loader::inventory::ProgramNames;
 use serde::Serialize;
 
 /// A function of a struct_ops map, and the program that implements it.

@@ -12,20 +12,18 @@ use crate::{
     format::Format,
     input::object::{ObjectFile, object_name},
     kernel_objects::{
-        btf_cache::BtfCache,
-        error::{hint, object_name as kernel_object_name},
-        kind::Kind,
-        object::KernelObject,
+        error::{hint, object_name as kernel_object_name, unreadable as object_unreadable},
         select::select_one,
     },
     text::{line::Line, style},
 };
 use core_relo_loader::{
-    Loader,
+    Errno, Loader,
     attach::Link,
+    inventory::{BtfCache, KernelObject, LinkInfo, ObjectKind},
     load::{Loaded, LoadedMap, RunningKernel},
     load_plan::{LoadPlan, MapRole},
-    sys::{self, Errno, MapShape},
+    maps::MapShape,
 };
 use serde::Serialize;
 use std::{
@@ -49,7 +47,7 @@ struct Registration {
 
 impl Registration {
     fn write(&self, console: &mut Console<'_>, format: Format) -> io::Result<()> {
-        let map = kernel_object_name(Kind::Map, self.id, &self.name);
+        let map = kernel_object_name(ObjectKind::Map, self.id, &self.name);
         let kernel_struct = self.kernel_struct_ops.as_deref().unwrap_or("struct_ops");
         let mut line = Line::new().styled(style::GOOD, self.change);
         line = line.text(format_args!(": {map}: {kernel_struct}"));
@@ -176,8 +174,8 @@ fn registrations(
             BadInput::new(file, format_args!("internal error: registered map `{name}` has no descriptor"))
         })?;
         let id = map_id(&fd).map_err(unreadable)?;
-        let link_id = link.fd().map(|fd| sys::link_info(&fd)).transpose().map_err(unreadable)?;
-        let kernel_struct_ops = match StructOpsMap::open(KernelObject::new(Kind::Map, id)) {
+        let link_id = link.fd().map(|fd| LinkInfo::query(&fd)).transpose().map_err(unreadable)?;
+        let kernel_struct_ops = match StructOpsMap::open(KernelObject::new(ObjectKind::Map, id)) {
             Ok(Some(Ok(map))) => map.value_type(&mut btfs).as_ref().and_then(kernel_struct_name),
             _ => None,
         };
@@ -199,13 +197,15 @@ pub(super) fn unregister(console: &mut Console<'_>, args: &ObjectChangeArgs) -> 
 }
 
 fn unregister_map(args: &ObjectChangeArgs) -> Result<Registration, BadInput> {
-    let (id, fd) = select_one(Kind::Map, &StructOpsSelector(&args.selector))?;
-    let gone = || BadInput::new(kernel_object_name(Kind::Map, id, ""), "it is gone");
-    let map = StructOpsMap::open(KernelObject::from_fd(Kind::Map, id, fd))?.ok_or_else(gone)??;
+    let (id, fd) = select_one(ObjectKind::Map, &StructOpsSelector(&args.selector))?;
+    let gone = || BadInput::new(kernel_object_name(ObjectKind::Map, id, ""), "it is gone");
+    let object = KernelObject::from_fd(ObjectKind::Map, fd)
+        .map_err(|e| object_unreadable(ObjectKind::Map, id, "its info", e))?;
+    let map = StructOpsMap::open(object)?.ok_or_else(gone)??;
     let kernel_struct_ops = map.value_type(&mut BtfCache::default()).as_ref().and_then(kernel_struct_name);
     let shape = MapShape::query(&map.fd)
         .map_err(|e| BadInput::new(map.name(), format_args!("cannot be read: {e}")))?;
-    sys::map_delete(shape, &KEY).map_err(|e| unregister_refusal(&map, e))?;
+    shape.delete(&KEY).map_err(|e| unregister_refusal(&map, e))?;
     Ok(Registration {
         id,
         name: map.info.name(),

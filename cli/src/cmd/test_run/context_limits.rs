@@ -1,7 +1,7 @@
 //! The sizes of contexts of programs that take data, too: the kernel copies what it knows of the context, and demands zeros behind it.
 
 use super::sizes::{MOST_BYTES, RefusedRun, USUAL_BYTES, load_like, smallest};
-use core_relo_loader::sys::{self, Errno, TestRun};
+use core_relo_loader::{Errno, inventory, load::TestRun};
 use std::os::fd::AsFd as _;
 
 /// The sizes in bytes of a context that the running kernel does not refuse with `E2BIG`.
@@ -20,7 +20,7 @@ impl ContextLimits {
         let data = [0; USUAL_BYTES];
         Some(Self::search(&|context| {
             let mut request = TestRun { data_in: &data, ctx_in: context, ..TestRun::default() };
-            sys::prog_test_run(program.as_fd(), &mut request).is_err_and(|e| e == Errno::E2BIG)
+            inventory::test_run(program.as_fd(), &mut request).is_err_and(|e| e == Errno::E2BIG)
         }))
     }
 

@@ -16,8 +16,9 @@ use crate::{
 use context_limits::ContextLimits;
 use core_relo_kernels::file;
 use core_relo_loader::{
+    Errno, inventory,
+    load::{TestRun, TestRunResult},
     object::ProgramType,
-    sys::{self, Errno, TestRun, TestRunResult},
 };
 use sizes::AcceptedSizes;
 pub(super) use sizes::RefusedRun;
@@ -93,7 +94,7 @@ impl TestRunInput {
             // The kernel takes 0 for its default.
             batch_size: args.batch.unwrap_or(0),
         };
-        let result = sys::prog_test_run(program, &mut request)?;
+        let result = inventory::test_run(program, &mut request)?;
         Ok(TestRunOutput { result, data, context })
     }
 }

@@ -5,8 +5,9 @@
 
 use core_relo::{Endian, insn::Insn};
 use core_relo_loader::{
+    Errno, inventory,
+    load::{Kernel as _, ProgLoad, RunningKernel, TestRun},
     object::{AttachType, ProgramType},
-    sys::{self, Errno, ProgLoad, TestRun},
 };
 use std::{
     fmt,
@@ -88,7 +89,7 @@ impl AcceptedSizes {
             let program = load_like(program).ok()?;
             Self::search(&|bytes| {
                 let data = vec![0; bytes];
-                sys::prog_test_run(program.as_fd(), &mut TestRun { data_in: &data, ..TestRun::default() })
+                inventory::test_run(program.as_fd(), &mut TestRun { data_in: &data, ..TestRun::default() })
                     .is_ok()
             })
         };
@@ -113,7 +114,7 @@ impl AcceptedSizes {
         let program = load_like(refused).ok()?;
         let accepts = |bytes| {
             let context = vec![0; bytes];
-            sys::prog_test_run(program.as_fd(), &mut TestRun { ctx_in: &context, ..TestRun::default() })
+            inventory::test_run(program.as_fd(), &mut TestRun { ctx_in: &context, ..TestRun::default() })
                 .is_ok()
         };
         smallest(0..MOST_BYTES, &|bytes| !accepts(bytes)).checked_sub(1)
@@ -156,7 +157,7 @@ pub(super) fn load_like(refused: RefusedRun) -> Result<OwnedFd, Errno> {
         license: b"GPL",
         ..ProgLoad::default()
     };
-    sys::prog_load(&load, &mut [])
+    RunningKernel.prog_load(&load, &mut [])
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl Encap {
 
 /// Returns a name that no other program has. The kernel takes programs of routes only with a name.
 fn unique_name(program: BorrowedFd<'_>) -> Result<String, Errno> {
-    let info = sys::prog_info(&program)?;
+    let info = sys::ProgramInfo::query(&program)?;
     Ok(format!("{}:[{}]", info.name(), info.id))
 }
 

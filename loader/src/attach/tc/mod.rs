@@ -242,7 +242,7 @@ impl TcHook {
         prog: BorrowedFd<'_>,
         options: TcOptions,
     ) -> Result<TcFilter, NetlinkError> {
-        let info = sys::prog_info(&prog)?;
+        let info = sys::ProgramInfo::query(&prog)?;
         let bpf_options = Attributes::default()
             .u32(TCA_BPF_FD, prog.as_raw_fd().cast_unsigned())
             .text(TCA_BPF_NAME, &format!("{}:[{}]", info.name(), info.id))

@@ -70,12 +70,12 @@ impl Counting {
     }
 
     pub(crate) fn id(&self) -> u32 {
-        sys::prog_info(&self.prog).unwrap().id
+        sys::ProgramInfo::query(&self.prog).unwrap().id
     }
 
     pub(crate) fn runs(&self) -> u64 {
         let mut value = [0; 8];
-        sys::map_lookup(self.runs.shape(), &[0; 4], &mut value, 0).unwrap();
+        self.runs.shape().lookup(&[0; 4], &mut value, 0).unwrap();
         Endian::native().u64(&value, 0).unwrap()
     }
 

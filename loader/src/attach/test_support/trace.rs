@@ -35,7 +35,7 @@ impl Counter {
 
     fn value(&self) -> [u8; 16] {
         let mut value = [0; 16];
-        sys::map_lookup(self.0.shape(), &[0; 4], &mut value, 0).unwrap();
+        self.0.shape().lookup(&[0; 4], &mut value, 0).unwrap();
         value
     }
 

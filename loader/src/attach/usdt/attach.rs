@@ -210,7 +210,7 @@ mod tests {
 
     fn value(map: &MapFd, id: u32) -> Vec<u8> {
         let mut value = vec![0; map.shape().value_size()];
-        sys::map_lookup(map.shape(), &Endian::native().u32_bytes(id), &mut value, 0).unwrap();
+        map.shape().lookup(&Endian::native().u32_bytes(id), &mut value, 0).unwrap();
         value
     }
 
@@ -243,12 +243,12 @@ mod tests {
                 drop(second);
             } else {
                 assert!(second.unwrap_err().to_string().contains("one program at each address"));
-                assert_eq!(sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]), Ok(true));
+                assert_eq!(ip_to_spec_id.shape().next_key(None, &mut [0; 8]), Ok(true));
                 assert!(elf.run() > 0);
                 assert_eq!(counter.count(), 1);
                 drop(first);
             }
-            assert_eq!(sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]), Ok(false));
+            assert_eq!(ip_to_spec_id.shape().next_key(None, &mut [0; 8]), Ok(false));
             assert!(eventually(|| elf.run() == 0), "the semaphore is lowered");
             let spec = value(&specs, 0);
             let e = Endian::native();
@@ -294,11 +294,7 @@ mod tests {
         let Some(prog) = Program::counting_all(ProgramType::Kprobe, 0, &counter) else { return };
         let options = UsdtOptions::default();
         let link = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options).unwrap();
-        assert_eq!(
-            sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]),
-            Ok(true),
-            "the address is mapped"
-        );
+        assert_eq!(ip_to_spec_id.shape().next_key(None, &mut [0; 8]), Ok(true), "the address is mapped");
         drop(link);
         let manager = UsdtManager::with_plan(&specs, &ip_to_spec_id, plan(true)).unwrap();
         assert!(manager.features().cookies && !manager.features().uprobe_multi);

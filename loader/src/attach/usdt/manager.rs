@@ -74,7 +74,7 @@ impl UsdtManager {
             );
             return Err(AttachError::target("__bpf_usdt_ip_to_spec_id", problem));
         }
-        let max_entries = sys::map_info(specs).map_err(failed)?.max_entries;
+        let max_entries = sys::MapInfo::query(specs).map_err(failed)?.max_entries;
         Ok(Self(Arc::new(Shared {
             specs: specs.try_clone().map_err(failed)?,
             ip_to_spec_id: ip_to_spec_id.try_clone().map_err(failed)?,
@@ -127,7 +127,10 @@ impl SpecLease {
             AttachError::target(label, problem)
         })?;
         self.ids.push(id);
-        sys::map_update(shared.specs.shape(), &Endian::native().u32_bytes(id), &value, 0)
+        shared
+            .specs
+            .shape()
+            .update(&Endian::native().u32_bytes(id), &value, 0)
             .map_err(|errno| AttachError::kernel(label, "write to __bpf_usdt_specs", errno))?;
         Ok(id)
     }
@@ -142,12 +145,10 @@ impl SpecLease {
             return Ok(());
         }
         let (key, value) = (address_key(address), Endian::native().u32_bytes(id));
-        sys::map_update(self.manager.0.ip_to_spec_id.shape(), &key, &value, BPF_NOEXIST).map_err(
-            |errno| {
-                let hint = if errno == Errno(libc::EEXIST) { ADDRESS_IN_USE } else { Hint::for_errno(errno) };
-                AttachError::kernel_with_hint(label, "write to __bpf_usdt_ip_to_spec_id", errno, hint)
-            },
-        )?;
+        self.manager.0.ip_to_spec_id.shape().update(&key, &value, BPF_NOEXIST).map_err(|errno| {
+            let hint = if errno == Errno(libc::EEXIST) { ADDRESS_IN_USE } else { Hint::for_errno(errno) };
+            AttachError::kernel_with_hint(label, "write to __bpf_usdt_ip_to_spec_id", errno, hint)
+        })?;
         self.addresses.push(address);
         Ok(())
     }
@@ -162,7 +163,7 @@ impl SpecLease {
 impl Drop for SpecLease {
     fn drop(&mut self) {
         for address in self.addresses.drain(..) {
-            let deleted = sys::map_delete(self.manager.0.ip_to_spec_id.shape(), &address_key(address));
+            let deleted = self.manager.0.ip_to_spec_id.shape().delete(&address_key(address));
             if let Err(errno) = deleted {
                 log::warn!("USDT: address {address:#x} stays in __bpf_usdt_ip_to_spec_id: {errno}");
             }

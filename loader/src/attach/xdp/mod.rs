@@ -265,7 +265,7 @@ impl XdpAttachment {
     fn detach_by_id(&mut self) -> Result<(), NetlinkError> {
         let attached =
             parse_interface_attributes(&query_interface_attributes(&mut self.socket, self.ifindex)?);
-        if !attached.prog_ids().contains(&sys::prog_info(&self.prog)?.id) {
+        if !attached.prog_ids().contains(&sys::ProgramInfo::query(&self.prog)?.id) {
             return Err(Errno(libc::ENOENT).into());
         }
         set_program(&mut self.socket, self.ifindex, self.mode.flags(), None, None)

@@ -37,7 +37,7 @@ fn maps_of_maps_hold_maps_by_descriptor() {
     let outer = ArrayOfMaps::new(outer).unwrap();
     assert_eq!(outer.id(1), Ok(None));
     outer.set(&1, &inner).unwrap();
-    assert_eq!(outer.id(1), Ok(Some(sys::map_info(&inner).unwrap().id)));
+    assert_eq!(outer.id(1), Ok(Some(sys::MapInfo::query(&inner).unwrap().id)));
     let inside = HashMap::<u32, u64>::new(outer.get(1).unwrap().unwrap()).unwrap();
     inside.insert(&1, &2, Flags::ANY).unwrap();
     assert_eq!(HashMap::<u32, u64>::new(inner).unwrap().get(&1), Ok(Some(2)));
@@ -51,7 +51,7 @@ fn maps_of_maps_hold_maps_by_descriptor() {
     let outer = HashOfMaps::<u32>::new(outer).unwrap();
     outer.set_with(&77, &inner, Flags::NO_EXIST).unwrap();
     assert_eq!(outer.keys().collect::<Vec<_>>(), [Ok(77)]);
-    assert_eq!(outer.id(&77), Ok(Some(sys::map_info(&inner).unwrap().id)));
+    assert_eq!(outer.id(&77), Ok(Some(sys::MapInfo::query(&inner).unwrap().id)));
     assert!(outer.get(&78).unwrap().is_none());
     assert_eq!((outer.remove(&77), outer.remove(&77)), (Ok(true), Ok(false)));
 }
@@ -67,7 +67,7 @@ fn a_prog_array_holds_the_targets_of_tail_calls() {
     assert_eq!(run(&caller, &[], 1), 99);
     progs.set(&1, &callee).unwrap();
     assert_eq!(run(&caller, &[], 1), 17);
-    assert_eq!(progs.id(1), Ok(Some(sys::prog_info(&callee).unwrap().id)));
+    assert_eq!(progs.id(1), Ok(Some(sys::ProgramInfo::query(&callee).unwrap().id)));
     assert_eq!((progs.remove(&1), progs.id(1)), (Ok(true), Ok(None)));
     progs.set(&3, &callee).unwrap_err();
     progs.set(&1, File::open("/dev/null").unwrap()).unwrap_err();
@@ -114,7 +114,7 @@ fn redirect_maps_hold_interfaces_and_cpus() {
     let xdp = ProgLoad { expected_attach_type: 33, ..ProgLoad::default() };
     if let Some(prog) = program(ProgramType::Xdp, &[set(0, 2), exit()], &xdp) {
         array.set(0, LOOPBACK, Some(prog.as_fd()), Flags::ANY).unwrap();
-        let id = sys::prog_info(&prog).unwrap().id;
+        let id = sys::ProgramInfo::query(&prog).unwrap().id;
         assert_eq!(array.get(0).unwrap().unwrap().prog_id, Some(id));
     }
 
@@ -211,7 +211,7 @@ fn stack_traces_are_read_by_id() {
     code.extend([set(3, 0), call(27), exit()]);
     let Some(prog) = program(ProgramType::RawTracepoint, &code, &ProgLoad::default()) else { return };
     let stacks = StackTraces::new(map).unwrap();
-    let ran = sys::prog_test_run(&prog, &mut TestRun::default());
+    let ran = sys::test_run(&prog, &mut TestRun::default());
     let Some(ran) = or_skip("run a raw tracepoint program", ran) else { return };
     let id = ran.retval;
     if id.cast_signed() < 0 {

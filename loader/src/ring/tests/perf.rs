@@ -208,7 +208,7 @@ fn a_reader_of_one_cpu_leaves_the_map_on_drop() {
         drop(buffer);
         assert_eq!(run(&prog, &[0; 8], 1), -libc::ENOENT);
     });
-    sys::map_delete(map.shape(), 0u32.as_bytes()).unwrap_err();
+    map.shape().delete(0u32.as_bytes()).unwrap_err();
 }
 
 /// A child has no copy of a ring's memory, and may have other memory at the same address.

@@ -56,7 +56,7 @@ fn drainer(map: &MapFd) -> Option<(OwnedFd, MapFd)> {
 
 fn sum(map: &MapFd) -> u64 {
     let mut value = [0; 8];
-    sys::map_lookup(map.shape(), 0u32.as_bytes(), &mut value, 0).unwrap();
+    map.shape().lookup(0u32.as_bytes(), &mut value, 0).unwrap();
     u64::from_bytes(&value).unwrap()
 }
 

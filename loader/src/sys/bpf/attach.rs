@@ -20,12 +20,9 @@ attr! {
     }
 }
 
-/// A program and its attach target (`BPF_PROG_ATTACH`).
+/// A program and its attach target, for an attachment without a link, which lasts (`BPF_PROG_ATTACH`).
 #[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(
-    feature = "sys",
-    expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")
-)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct ProgAttach<'a> {
     /// The program.
     pub prog: Option<BorrowedFd<'a>>,
@@ -42,6 +39,16 @@ pub struct ProgAttach<'a> {
 }
 
 impl ProgAttach<'_> {
+    /// Attaches the program.
+    pub fn attach(&self) -> Result<(), Errno> {
+        call_done(Cmd::ProgAttach, &mut self.attr())
+    }
+
+    /// Detaches the program.
+    pub fn detach(&self) -> Result<(), Errno> {
+        call_done(Cmd::ProgDetach, &mut self.attr())
+    }
+
     fn attr(&self) -> AttachAttr {
         AttachAttr {
             target: self.target.map_or(self.ifindex, fd),
@@ -54,11 +61,6 @@ impl ProgAttach<'_> {
     }
 }
 
-/// Attaches a program.
-pub fn prog_attach(attach: &ProgAttach<'_>) -> Result<(), Errno> {
-    call_done(Cmd::ProgAttach, &mut attach.attr())
-}
-
 /// Requests to attach a program to a target that does not exist: a closed descriptor, and the index of no network interface.
 pub(crate) fn attach_to_closed_target(prog: BorrowedFd<'_>, attach_type: u32) -> Result<(), Errno> {
     let closed =
@@ -66,15 +68,9 @@ pub(crate) fn attach_to_closed_target(prog: BorrowedFd<'_>, attach_type: u32) ->
     call_done(Cmd::ProgAttach, &mut { closed })
 }
 
-/// Detaches a program.
-pub fn prog_detach(attach: &ProgAttach<'_>) -> Result<(), Errno> {
-    call_done(Cmd::ProgDetach, &mut attach.attr())
-}
-
 /// The programs of an attach target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct QueryResult {
+pub(crate) struct QueryResult {
     /// Ids of programs, in the order in which they run.
     pub prog_ids: Vec<u32>,
     /// The flags of the programs.
@@ -88,7 +84,7 @@ pub struct QueryResult {
 }
 
 /// Lists the programs of a cgroup, network namespace or interface (`BPF_PROG_QUERY`).
-pub fn prog_query(
+pub(crate) fn prog_query(
     target: Option<BorrowedFd<'_>>,
     ifindex: u32,
     attach_type: u32,

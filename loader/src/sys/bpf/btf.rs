@@ -24,7 +24,7 @@ pub struct BtfLoad<'a> {
 }
 
 /// Loads BTF. If the kernel refuses the BTF, `log` contains the reason. An empty `log` requests no reason.
-pub fn btf_load(load: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+pub(crate) fn btf_load(load: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
     let (flags, token_fd) = (if load.token.is_some() { TOKEN } else { 0 }, opt_fd(load.token));
     let mut attr = LoadAttr {
         btf: address(load.btf),

@@ -2,7 +2,7 @@
 
 use super::{
     call::{Attr, Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, count, fd},
-    kind::Kind,
+    kind::ObjectKind,
 };
 use crate::convert::before_nul;
 use core_relo::Endian;
@@ -31,7 +31,7 @@ macro_rules! info {
 
 info! {
     /// The properties of a program (`struct bpf_prog_info`).
-    pub struct ProgInfo {
+    pub struct ProgramInfo {
         /// The kernel's number of its type.
         pub prog_type: u32,
         /// Its id.
@@ -156,7 +156,7 @@ info! {
     }
 }
 
-impl ProgInfo {
+impl ProgramInfo {
     /// Returns whether the program's license is compatible with the GPL.
     pub const fn is_gpl_compatible(&self) -> bool {
         // C counts bit fields from the low end, or from the high one of big-endian machines.
@@ -192,26 +192,44 @@ fn fill_info<I: Attr>(object: BorrowedFd<'_>, info: &mut I) -> Result<(), Errno>
 }
 
 /// Returns the properties of an object that must be of a kind.
-fn get_info<I: Attr>(kind: Kind, object: BorrowedFd<'_>) -> Result<I, Errno> {
+fn get_info<I: Attr>(kind: ObjectKind, object: BorrowedFd<'_>) -> Result<I, Errno> {
     kind.check(object)?;
     let mut info = I::default();
     fill_info(object, &mut info)?;
     Ok(info)
 }
 
-/// Returns the properties of a program. Here and in the functions below, a descriptor of another kind is `EINVAL`.
-pub fn prog_info(prog: &impl AsFd) -> Result<ProgInfo, Errno> {
-    get_info(Kind::Program, prog.as_fd())
+impl ProgramInfo {
+    /// Returns the properties of a program. Here and in the other queries, a descriptor of another kind is `EINVAL`.
+    pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
+        get_info(ObjectKind::Program, prog.as_fd())
+    }
 }
 
-/// Returns the properties of a map.
-pub fn map_info(map: &impl AsFd) -> Result<MapInfo, Errno> {
-    get_info(Kind::Map, map.as_fd())
+impl MapInfo {
+    /// Returns the properties of a map.
+    pub fn query(map: &impl AsFd) -> Result<Self, Errno> {
+        get_info(ObjectKind::Map, map.as_fd())
+    }
 }
 
-/// Returns the properties of a link. [`link_target_name`] returns the name of a tracepoint or iterator.
-pub fn link_info(link: &impl AsFd) -> Result<LinkInfo, Errno> {
-    get_info(Kind::Link, link.as_fd())
+impl LinkInfo {
+    /// Returns the properties of a link. [`link_target_name`] returns the name of a tracepoint or iterator.
+    pub fn query(link: &impl AsFd) -> Result<Self, Errno> {
+        get_info(ObjectKind::Link, link.as_fd())
+    }
+}
+
+impl ObjectKind {
+    /// Returns the id of an open object. A descriptor of another kind is `EINVAL`.
+    pub fn id(self, object: &impl AsFd) -> Result<u32, Errno> {
+        match self {
+            Self::Program => ProgramInfo::query(object).map(|info| info.id),
+            Self::Map => MapInfo::query(object).map(|info| info.id),
+            Self::Link => LinkInfo::query(object).map(|info| info.id),
+            Self::Btf => BtfInfo::query(object).map(|info| info.id),
+        }
+    }
 }
 
 /// Returns the name of a link's attach target: the raw tracepoint, the iterator's target, the function, tracepoint or binary of a
@@ -219,7 +237,7 @@ pub fn link_info(link: &impl AsFd) -> Result<LinkInfo, Errno> {
 pub fn link_target_name(link: &impl AsFd) -> Result<String, Errno> {
     // The indices of the words with the name's address and the size of the buffer, by link type.
     let link = link.as_fd();
-    let (address, room) = match link_info(&link)?.link_type {
+    let (address, room) = match LinkInfo::query(&link)?.link_type {
         1 | 4 => (0, 2), // raw tracepoint, iterator
         7 => (2, 4),     // perf event, of whatever kind
         12 => (0, 8),    // uprobe.multi
@@ -244,9 +262,11 @@ fn low32(v: u64) -> Result<u32, Errno> {
     u32::try_from(v & 0xffff_ffff).map_err(|_large| Errno(libc::EOVERFLOW))
 }
 
-/// Returns the properties of a BTF object.
-pub fn btf_info(btf: &impl AsFd) -> Result<BtfInfo, Errno> {
-    get_info(Kind::Btf, btf.as_fd())
+impl BtfInfo {
+    /// Returns the properties of a BTF object.
+    pub fn query(btf: &impl AsFd) -> Result<Self, Errno> {
+        get_info(ObjectKind::Btf, btf.as_fd())
+    }
 }
 
 /// Returns the name of a BTF object: `vmlinux`, a module's name, or an empty name.
@@ -255,7 +275,7 @@ pub fn btf_name(btf: &impl AsFd) -> Result<String, Errno> {
     let room = count(&name)?;
     let mut info = BtfInfo { name: address_mut(&mut name), name_len: room, ..BtfInfo::default() };
     let btf = btf.as_fd();
-    Kind::Btf.check(btf)?;
+    ObjectKind::Btf.check(btf)?;
     fill_info(btf, &mut info)?;
     Ok(name_of(&name))
 }
@@ -263,7 +283,7 @@ pub fn btf_name(btf: &impl AsFd) -> Result<String, Errno> {
 /// Returns the bytes of a BTF object. The BTF of a module is split from the kernel's.
 pub fn btf_bytes(btf: &impl AsFd) -> Result<Vec<u8>, Errno> {
     let btf = btf.as_fd();
-    let size = btf_info(&btf)?.btf_size;
+    let size = BtfInfo::query(&btf)?.btf_size;
     let mut bytes = vec![0u8; usize::try_from(size).map_err(|_big| Errno(libc::E2BIG))?];
     let mut info = BtfInfo { btf: address_mut(&mut bytes), btf_size: size, ..BtfInfo::default() };
     fill_info(btf, &mut info)?;
@@ -271,23 +291,27 @@ pub fn btf_bytes(btf: &impl AsFd) -> Result<Vec<u8>, Errno> {
 }
 
 /// Returns the ids of the maps that a program uses.
-pub fn prog_map_ids(prog: &impl AsFd) -> Result<Vec<u32>, Errno> {
+pub fn program_map_ids(prog: &impl AsFd) -> Result<Vec<u32>, Errno> {
     let prog = prog.as_fd();
-    let map_count = prog_info(&prog)?.nr_map_ids;
+    let map_count = ProgramInfo::query(&prog)?.nr_map_ids;
     let mut ids = vec![0u32; length(map_count)?];
-    let mut info = ProgInfo { nr_map_ids: map_count, map_ids: address_mut(&mut ids), ..ProgInfo::default() };
+    let mut info =
+        ProgramInfo { nr_map_ids: map_count, map_ids: address_mut(&mut ids), ..ProgramInfo::default() };
     fill_info(prog, &mut info)?;
     Ok(ids)
 }
 
 /// Returns a program's instructions after the verifier's rewriting, in the machine's byte order. The result is empty if the process
 /// lacks the privilege to read them.
-pub fn prog_translated(prog: &impl AsFd) -> Result<Vec<u8>, Errno> {
+pub fn translated_code(prog: &impl AsFd) -> Result<Vec<u8>, Errno> {
     let prog = prog.as_fd();
-    let len = prog_info(&prog)?.xlated_prog_len;
+    let len = ProgramInfo::query(&prog)?.xlated_prog_len;
     let mut insns = vec![0u8; length(len)?];
-    let mut info =
-        ProgInfo { xlated_prog_len: len, xlated_prog_insns: address_mut(&mut insns), ..ProgInfo::default() };
+    let mut info = ProgramInfo {
+        xlated_prog_len: len,
+        xlated_prog_insns: address_mut(&mut insns),
+        ..ProgramInfo::default()
+    };
     fill_info(prog, &mut info)?;
     if info.xlated_prog_insns == 0 {
         insns.clear();
@@ -298,7 +322,7 @@ pub fn prog_translated(prog: &impl AsFd) -> Result<Vec<u8>, Errno> {
 /// The function and source line records of a translated program (`struct bpf_func_info`, `struct bpf_line_info`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ProgLines {
+pub struct ProgramLines {
     /// `(instruction, FUNC's type id)`.
     pub functions: Vec<[u32; 2]>,
     /// `(instruction, file, text, line << 10 | column)`; names are offsets in the program's BTF.
@@ -309,74 +333,78 @@ fn length(count: u32) -> Result<usize, Errno> {
     usize::try_from(count).map_err(|_large| Errno(libc::E2BIG))
 }
 
-/// Returns the function and source line records of a program.
-pub fn prog_lines(prog: &impl AsFd) -> Result<ProgLines, Errno> {
-    let prog = prog.as_fd();
-    let first = prog_info(&prog)?;
-    let mut functions = vec![[0u32; 2]; length(first.nr_func_info)?];
-    let mut lines = vec![[0u32; 4]; length(first.nr_line_info)?];
-    let mut info = ProgInfo {
-        nr_func_info: first.nr_func_info,
-        func_info_rec_size: 8,
-        func_info: address_mut(&mut functions),
-        nr_line_info: first.nr_line_info,
-        line_info_rec_size: 16,
-        line_info: address_mut(&mut lines),
-        ..ProgInfo::default()
-    };
-    fill_info(prog, &mut info)?;
-    Ok(ProgLines { functions, lines })
+impl ProgramLines {
+    /// Returns the function and source line records of a program.
+    pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
+        let prog = prog.as_fd();
+        let first = ProgramInfo::query(&prog)?;
+        let mut functions = vec![[0u32; 2]; length(first.nr_func_info)?];
+        let mut lines = vec![[0u32; 4]; length(first.nr_line_info)?];
+        let mut info = ProgramInfo {
+            nr_func_info: first.nr_func_info,
+            func_info_rec_size: 8,
+            func_info: address_mut(&mut functions),
+            nr_line_info: first.nr_line_info,
+            line_info_rec_size: 16,
+            line_info: address_mut(&mut lines),
+            ..ProgramInfo::default()
+        };
+        fill_info(prog, &mut info)?;
+        Ok(Self { functions, lines })
+    }
 }
 
 /// The machine code that the JIT compiler made of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ProgMachineCode {
+pub struct MachineCode {
     /// The code of all functions, one after the other; empty if the kernel hides it.
     pub code: Vec<u8>,
     /// The length of each function's code in bytes.
     pub function_lens: Vec<u32>,
     /// The address of each function; 0 if the kernel hides it.
     pub function_addresses: Vec<u64>,
-    /// The address of the code of each source line record, in the order of [`ProgLines::lines`]; empty if
+    /// The address of the code of each source line record, in the order of [`ProgramLines::lines`]; empty if
     /// the kernel hides them.
     pub line_addresses: Vec<u64>,
 }
 
-/// Returns the machine code of a program. Addresses and code are hidden from a process that may not see the kernel's addresses
-/// (`kernel.kptr_restrict`).
-pub fn prog_machine_code(prog: &impl AsFd) -> Result<ProgMachineCode, Errno> {
-    let prog = prog.as_fd();
-    let first = prog_info(&prog)?;
-    let mut code = vec![0u8; length(first.jited_prog_len)?];
-    let mut function_lens = vec![0u32; length(first.nr_jited_func_lens)?];
-    let mut function_addresses = vec![0u64; length(first.nr_jited_ksyms)?];
-    let mut line_addresses = vec![0u64; length(first.nr_jited_line_info)?];
-    let mut info = ProgInfo {
-        jited_prog_len: first.jited_prog_len,
-        jited_prog_insns: address_mut(&mut code),
-        nr_jited_func_lens: first.nr_jited_func_lens,
-        jited_func_lens: address_mut(&mut function_lens),
-        nr_jited_ksyms: first.nr_jited_ksyms,
-        jited_ksyms: address_mut(&mut function_addresses),
-        nr_jited_line_info: first.nr_jited_line_info,
-        jited_line_info_rec_size: 8,
-        jited_line_info: address_mut(&mut line_addresses),
-        ..ProgInfo::default()
-    };
-    fill_info(prog, &mut info)?;
-    // The kernel clears the address of a buffer that it does not fill.
-    if info.jited_prog_insns == 0 {
-        code.clear();
+impl MachineCode {
+    /// Returns the machine code of a program. Addresses and code are hidden from a process that may not see the kernel's addresses
+    /// (`kernel.kptr_restrict`).
+    pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
+        let prog = prog.as_fd();
+        let first = ProgramInfo::query(&prog)?;
+        let mut code = vec![0u8; length(first.jited_prog_len)?];
+        let mut function_lens = vec![0u32; length(first.nr_jited_func_lens)?];
+        let mut function_addresses = vec![0u64; length(first.nr_jited_ksyms)?];
+        let mut line_addresses = vec![0u64; length(first.nr_jited_line_info)?];
+        let mut info = ProgramInfo {
+            jited_prog_len: first.jited_prog_len,
+            jited_prog_insns: address_mut(&mut code),
+            nr_jited_func_lens: first.nr_jited_func_lens,
+            jited_func_lens: address_mut(&mut function_lens),
+            nr_jited_ksyms: first.nr_jited_ksyms,
+            jited_ksyms: address_mut(&mut function_addresses),
+            nr_jited_line_info: first.nr_jited_line_info,
+            jited_line_info_rec_size: 8,
+            jited_line_info: address_mut(&mut line_addresses),
+            ..ProgramInfo::default()
+        };
+        fill_info(prog, &mut info)?;
+        // The kernel clears the address of a buffer that it does not fill.
+        if info.jited_prog_insns == 0 {
+            code.clear();
+        }
+        if info.jited_func_lens == 0 {
+            function_lens.clear();
+        }
+        if info.jited_ksyms == 0 {
+            function_addresses.clear();
+        }
+        if info.jited_line_info == 0 {
+            line_addresses.clear();
+        }
+        Ok(Self { code, function_lens, function_addresses, line_addresses })
     }
-    if info.jited_func_lens == 0 {
-        function_lens.clear();
-    }
-    if info.jited_ksyms == 0 {
-        function_addresses.clear();
-    }
-    if info.jited_line_info == 0 {
-        line_addresses.clear();
-    }
-    Ok(ProgMachineCode { code, function_lens, function_addresses, line_addresses })
 }

@@ -1,18 +1,27 @@
 //! Kinds of BPF objects. The kernel has one request for the properties of all kinds, but a struct for each.
 
+use core::fmt;
 use core_relo_object::Errno;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::{
+    os::fd::{AsRawFd as _, BorrowedFd},
+    path::Path,
+};
 
-/// The kind of object behind a descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Map,
+/// A kind of BPF object that has an id in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the kernel has these")]
+pub enum ObjectKind {
+    /// A program.
     Program,
+    /// A map.
+    Map,
+    /// A link.
     Link,
+    /// A BTF: a program's, the kernel's or a module's.
     Btf,
 }
 
-impl Kind {
+impl ObjectKind {
     /// Checks a descriptor's kind. Another kind is `EINVAL`.
     ///
     /// Without `/proc` the check succeeds. Even then no request accesses memory beyond its buffers.
@@ -21,34 +30,48 @@ impl Kind {
         let Ok(target) = std::fs::read_link(format!("/proc/thread-self/fd/{}", fd.as_raw_fd())) else {
             return Ok(());
         };
-        let is_kind = target.to_str().is_some_and(|target| self.is_named(target));
-        if is_kind { Ok(()) } else { Err(Errno(libc::EINVAL)) }
+        if Self::from_fd_link(&target) == Some(self) { Ok(()) } else { Err(Errno(libc::EINVAL)) }
     }
 
-    /// Returns whether the name of an anonymous file stands for this kind. New links and links opened by id or pin differ in name.
-    fn is_named(self, file: &str) -> bool {
-        let Some(name) = file.strip_prefix("anon_inode:") else { return false };
-        let name = name.trim_matches(['[', ']']);
-        match self {
-            Self::Map => name == "bpf-map",
-            Self::Program => name == "bpf-prog",
-            Self::Link => matches!(name, "bpf_link" | "bpf-link"),
-            Self::Btf => name == "btf",
-        }
+    /// Returns the kind of a descriptor from its link in `/proc/PID/fd`: `anon_inode:bpf-map`. New links and links opened by id or pin
+    /// differ in name.
+    pub(crate) fn from_fd_link(link: &Path) -> Option<Self> {
+        Some(match link.to_str()?.strip_prefix("anon_inode:")?.trim_matches(['[', ']']) {
+            "bpf-prog" => Self::Program,
+            "bpf-map" => Self::Map,
+            "bpf_link" | "bpf-link" => Self::Link,
+            "btf" => Self::Btf,
+            _ => return None,
+        })
+    }
+}
+
+/// The noun for messages: `program`.
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Program => "program",
+            Self::Map => "map",
+            Self::Link => "link",
+            Self::Btf => "BTF",
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::{MapFd, btf_info, link_info, map_info, next_btf_id, prog_info};
+    use crate::sys::{BtfInfo, LinkInfo, MapFd, MapInfo, ProgramInfo};
     use std::os::fd::AsFd as _;
 
     #[test]
-    fn names_of_files() {
-        assert!(Kind::Map.is_named("anon_inode:bpf-map") && !Kind::Map.is_named("anon_inode:bpf-prog"));
-        assert!(Kind::Link.is_named("anon_inode:bpf_link") && Kind::Program.is_named("anon_inode:bpf-prog"));
-        assert!(!Kind::Map.is_named("/tmp/bpf-map") && !Kind::Btf.is_named(""));
+    fn kinds_of_descriptors() {
+        let kind = |link: &str| ObjectKind::from_fd_link(Path::new(link));
+        assert_eq!(kind("anon_inode:bpf-map"), Some(ObjectKind::Map));
+        assert_eq!(kind("anon_inode:bpf_link"), Some(ObjectKind::Link));
+        assert_eq!(kind("anon_inode:[bpf-prog]"), Some(ObjectKind::Program));
+        assert_eq!(kind("anon_inode:btf"), Some(ObjectKind::Btf));
+        assert_eq!((kind("/tmp/bpf-map"), kind("anon_inode:[eventpoll]"), kind("")), (None, None, None));
     }
 
     #[test]
@@ -68,15 +91,18 @@ mod tests {
         let prog = crate::sys::prog_load(&load, &mut []).unwrap();
         let no = Errno(libc::EINVAL);
         assert_eq!(MapFd::new(prog.try_clone().unwrap()).unwrap_err(), no);
-        assert!(map_info(&map).is_ok() && prog_info(&prog).is_ok());
-        assert_eq!((prog_info(&map), link_info(&map), btf_info(&map)), (Err(no), Err(no), Err(no)));
+        assert!(MapInfo::query(&map).is_ok() && ProgramInfo::query(&prog).is_ok());
+        assert_eq!(
+            (ProgramInfo::query(&map), LinkInfo::query(&map), BtfInfo::query(&map)),
+            (Err(no), Err(no), Err(no))
+        );
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!((map_info(&file), prog_info(&file)), (Err(no), Err(no)));
+        assert_eq!((MapInfo::query(&file), ProgramInfo::query(&file)), (Err(no), Err(no)));
         let link = crate::sys::raw_tracepoint_open(Some(c"sys_enter"), prog.as_fd(), 0).unwrap();
-        assert!(link_info(&link).is_ok());
-        assert_eq!(map_info(&link), Err(no));
-        if let Ok(Some(id)) = next_btf_id(0) {
-            assert!(btf_info(&crate::sys::btf_fd_by_id(id).unwrap()).is_ok());
+        assert!(LinkInfo::query(&link).is_ok());
+        assert_eq!(MapInfo::query(&link), Err(no));
+        if let Ok(Some(id)) = ObjectKind::Btf.next_id(0) {
+            assert!(BtfInfo::query(&ObjectKind::Btf.open(id).unwrap()).is_ok());
         }
     }
 }

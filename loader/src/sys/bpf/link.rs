@@ -22,8 +22,7 @@ attr! {
 
 /// The attach target of a link.
 #[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "the kernel has these two"))]
-pub enum LinkTarget<'a> {
+pub(crate) enum LinkTarget<'a> {
     /// The target that the program was loaded for.
     #[default]
     None,
@@ -35,8 +34,7 @@ pub enum LinkTarget<'a> {
 
 /// The parameters that depend on the link type (the union in `BPF_LINK_CREATE`).
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub enum LinkExtra<'a> {
+pub(crate) enum LinkExtra<'a> {
     /// Nothing.
     #[default]
     None,
@@ -109,8 +107,7 @@ pub enum LinkExtra<'a> {
 
 /// The binary of a uprobe.multi program.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "sys", expect(clippy::exhaustive_enums, reason = "the kernel has these two"))]
-pub enum UprobeBinary<'a> {
+pub(crate) enum UprobeBinary<'a> {
     /// A path.
     Path(&'a CStr),
     /// An open file (kernels from 7.2).
@@ -119,8 +116,7 @@ pub enum UprobeBinary<'a> {
 
 /// The parameters of a new link (`BPF_LINK_CREATE`).
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "sys", expect(clippy::exhaustive_structs, reason = "filled by callers"))]
-pub struct LinkCreate<'a> {
+pub(crate) struct LinkCreate<'a> {
     /// The program, or a struct_ops map.
     pub prog: BorrowedFd<'a>,
     /// The attach target.
@@ -134,7 +130,7 @@ pub struct LinkCreate<'a> {
 }
 
 /// Attaches a program, or registers a struct_ops map.
-pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
     let mut addresses = Vec::new();
     let target = match link.target {
         LinkTarget::None => 0,
@@ -239,25 +235,29 @@ fn encode_extra(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> R
 }
 
 /// Replaces the program (or struct_ops map) of a link. With `old`, replaces only that program.
-pub fn link_update(link: impl AsFd, new: impl AsFd, old: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+pub fn update_link(link: impl AsFd, new: impl AsFd, old: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
     let flags = if old.is_some() { REPLACE } else { 0 };
     let attr = UpdateAttr { link_fd: fd(link.as_fd()), new_fd: fd(new.as_fd()), flags, old_fd: opt_fd(old) };
     call_done(Cmd::LinkUpdate, &mut { attr })
 }
 
 /// Detaches a link, even if other descriptors or pins of the link exist.
-pub fn link_detach(link: impl AsFd) -> Result<(), Errno> {
+pub fn detach_link(link: impl AsFd) -> Result<(), Errno> {
     call_done(Cmd::LinkDetach, &mut LinkAttr { link_fd: fd(link.as_fd()) })
 }
 
 /// Opens an iterator's output for reading.
-pub fn iter_create(link: impl AsFd) -> Result<OwnedFd, Errno> {
+pub(crate) fn iter_create(link: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::IterCreate, &mut IterAttr { link_fd: fd(link.as_fd()), flags: 0 })
 }
 
 /// Attaches a program to a raw tracepoint by name. Without a name, attaches a tracing or LSM program to the target that it was loaded
 /// for.
-pub fn raw_tracepoint_open(name: Option<&CStr>, prog: impl AsFd, cookie: u64) -> Result<OwnedFd, Errno> {
+pub(crate) fn raw_tracepoint_open(
+    name: Option<&CStr>,
+    prog: impl AsFd,
+    cookie: u64,
+) -> Result<OwnedFd, Errno> {
     let name = name.map_or(0, |name| address(name.to_bytes_with_nul()));
     call_fd(
         Cmd::RawTracepointOpen,

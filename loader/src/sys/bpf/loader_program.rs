@@ -17,7 +17,7 @@ attr! {
 }
 
 /// Lets the kernel compute the SHA-256 of a frozen map's value (kernels from 6.18). The kernel keeps the hash for programs that read it.
-pub fn map_hash(map: impl AsFd) -> Result<[u8; 32], Errno> {
+pub(crate) fn map_hash(map: impl AsFd) -> Result<[u8; 32], Errno> {
     let mut hash = [0; 32];
     let mut info =
         MapHashInfo { hash: address_mut(&mut hash), hash_size: count(&hash)?, ..Default::default() };
@@ -29,8 +29,7 @@ pub fn map_hash(map: impl AsFd) -> Result<[u8; 32], Errno> {
 
 /// A run of a loader program.
 #[derive(Debug)]
-#[expect(clippy::exhaustive_structs, reason = "the result and the descriptors")]
-pub struct LoaderProgramRun {
+pub(crate) struct LoaderProgramRun {
     /// The program's result: 0, or a negative error number.
     pub result: i32,
     /// The descriptors that the program created; none if it failed. They can be of any kind.
@@ -41,7 +40,7 @@ pub struct LoaderProgramRun {
 ///
 /// The program writes descriptors to the context, at the given offsets. It runs in a thread whose descriptors are not those of this
 /// process, because a program can close and replace every descriptor of the thread that runs it.
-pub fn run_loader_program(
+pub(crate) fn run_loader_program(
     program: impl AsFd,
     context: &mut [u8],
     fd_offsets: &[usize],

@@ -2,10 +2,10 @@
 
 use super::{
     call::{
-        Cmd, OBJ_NAME_LEN, address, address_mut, attr, call_done, call_fd, call_fd_with_log, count, fd,
-        object_name, opt_fd,
+        Cmd, OBJ_NAME_LEN, address, attr, call_done, call_fd, call_fd_with_log, count, fd, object_name,
+        opt_fd,
     },
-    info::map_info,
+    info::MapInfo,
 };
 use crate::sys::memory::possible_cpus;
 use core_relo_object::{Errno, object::MapType};
@@ -20,15 +20,12 @@ const TOKEN: u32 = 1 << 16;
 const VALUE_TYPE_FD: u32 = 1 << 15;
 
 attr! {
+    struct FreezeAttr { map_fd: u32, }
     struct CreateAttr {
         map_type: u32, key_size: u32, value_size: u32, max_entries: u32, map_flags: u32, inner_map_fd: u32, numa_node: u32,
         map_name: [u8; OBJ_NAME_LEN], map_ifindex: u32, btf_fd: u32, btf_key_type_id: u32, btf_value_type_id: u32,
         btf_vmlinux_value_type_id: u32, map_extra: u64, value_type_btf_obj_fd: u32, map_token_fd: u32,
         excl_prog_hash: u64, excl_prog_hash_size: u32, pad: u32,
-    }
-    struct ElemAttr { map_fd: u32, pad: u32, key: u64, value: u64, flags: u64, }
-    struct BatchAttr {
-        in_batch: u64, out_batch: u64, keys: u64, values: u64, count: u32, map_fd: u32, elem_flags: u64, flags: u64,
     }
 }
 
@@ -73,14 +70,14 @@ pub struct MapCreate<'a> {
 }
 
 /// Creates a map.
-pub fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
+pub(crate) fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::MapCreate, &mut create_attr(map)?)
 }
 
 /// Creates a map, and writes the kernel's reason of a refusal to `log`, up to a NUL (`BPF_COMMON_ATTRS`: Linux 7.2 has it, 6.18 does not).
 ///
 /// Older kernels return `EINVAL` and write nothing.
-pub fn map_create_log(map: &MapCreate<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+pub(crate) fn map_create_log(map: &MapCreate<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
     call_fd_with_log(Cmd::MapCreate, &mut create_attr(map)?, log)
 }
 
@@ -117,14 +114,15 @@ fn create_attr(map: &MapCreate<'_>) -> Result<CreateAttr, Errno> {
 
 /// A map's descriptor with the sizes of its elements. The kernel accesses that many bytes of each key and value.
 ///
-/// The sizes come from the kernel, so that no element function lets the kernel access memory beyond a buffer.
+/// The sizes come from the kernel, so that no element method lets the kernel access memory beyond a buffer. The types in
+/// [`maps`](crate::maps) have typed keys and values instead.
 #[derive(Clone, Copy, Debug)]
 pub struct MapShape<'m> {
-    map: BorrowedFd<'m>,
-    map_type: u32,
-    key_size: usize,
-    value_size: usize,
-    cpu_value_size: usize,
+    pub(super) map: BorrowedFd<'m>,
+    pub(super) map_type: u32,
+    pub(super) key_size: usize,
+    pub(super) value_size: usize,
+    pub(super) cpu_value_size: usize,
 }
 
 impl<'m> MapShape<'m> {
@@ -132,7 +130,7 @@ impl<'m> MapShape<'m> {
     pub fn query(map: &'m impl AsFd) -> Result<Self, Errno> {
         // Only one call: an implementation of `AsFd` may return another descriptor the next time.
         let map = map.as_fd();
-        let info = map_info(&map)?;
+        let info = MapInfo::query(&map)?;
         Self::from_sizes(map, info.map_type, info.key_size, info.value_size)
     }
 
@@ -177,18 +175,6 @@ impl<'m> MapShape<'m> {
     pub fn cpu_value_size(&self) -> usize {
         self.cpu_value_size
     }
-
-    fn key(&self, key: &[u8]) -> Result<u64, Errno> {
-        if key.len() == self.key_size { Ok(address(key)) } else { Err(Errno(libc::EINVAL)) }
-    }
-
-    fn value(&self, value: &[u8]) -> Result<u64, Errno> {
-        if value.len() == self.value_size { Ok(address(value)) } else { Err(Errno(libc::EINVAL)) }
-    }
-
-    fn value_mut(&self, value: &mut [u8]) -> Result<u64, Errno> {
-        if value.len() == self.value_size { Ok(address_mut(value)) } else { Err(Errno(libc::EINVAL)) }
-    }
 }
 
 /// An owned descriptor of a map, with the sizes of its elements.
@@ -210,6 +196,16 @@ impl MapFd {
         Ok(Self { fd, map_type, key_size, value_size, cpu_value_size, name: None })
     }
 
+    /// Creates a map.
+    pub fn create(map: &MapCreate<'_>) -> Result<Self, Errno> {
+        Self::new(map_create(map)?)
+    }
+
+    /// Makes the map read-only for user space.
+    pub fn freeze(&self) -> Result<(), Errno> {
+        map_freeze(self)
+    }
+
     /// Opens a map that is pinned in a bpffs.
     pub fn open_pinned(path: impl AsRef<Path>) -> Result<Self, Errno> {
         Self::new(super::obj_get(path.as_ref(), 0)?)
@@ -226,7 +222,7 @@ impl MapFd {
         self.name.as_deref()
     }
 
-    /// Returns the shape, which the element functions take.
+    /// Returns the shape, which reads and writes elements by the bytes of their keys.
     pub fn shape(&self) -> MapShape<'_> {
         MapShape {
             map: self.fd.as_fd(),
@@ -251,7 +247,7 @@ impl AsFd for MapFd {
     }
 }
 
-const fn is_per_cpu(map_type: u32) -> bool {
+pub(super) const fn is_per_cpu(map_type: u32) -> bool {
     matches!(
         MapType::from_number(map_type),
         Some(
@@ -277,208 +273,7 @@ const fn holds_descriptors(map_type: u32) -> bool {
     )
 }
 
-/// Reads an element. Here and in the functions below, a key or value of another length than in [`MapShape`] is `EINVAL`.
-pub fn map_lookup(map: MapShape<'_>, key: &[u8], value: &mut [u8], flags: u64) -> Result<(), Errno> {
-    let attr =
-        ElemAttr { map_fd: fd(map.map), key: map.key(key)?, value: map.value_mut(value)?, flags, pad: 0 };
-    call_done(Cmd::MapLookup, &mut { attr })
-}
-
-/// Reads and removes an element.
-pub fn map_lookup_and_delete(
-    map: MapShape<'_>,
-    key: &[u8],
-    value: &mut [u8],
-    flags: u64,
-) -> Result<(), Errno> {
-    let attr =
-        ElemAttr { map_fd: fd(map.map), key: map.key(key)?, value: map.value_mut(value)?, flags, pad: 0 };
-    call_done(Cmd::MapLookupAndDelete, &mut { attr })
-}
-
-/// Writes an element.
-pub fn map_update(map: MapShape<'_>, key: &[u8], value: &[u8], flags: u64) -> Result<(), Errno> {
-    let attr = ElemAttr { map_fd: fd(map.map), key: map.key(key)?, value: map.value(value)?, flags, pad: 0 };
-    call_done(Cmd::MapUpdate, &mut { attr })
-}
-
-/// The CPUs whose value in a per-CPU map a call reads or writes: Linux 7.2 knows them, 6.18 does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the kernel has these two")]
-pub enum Cpus {
-    /// The CPU of this number (`BPF_F_CPU`).
-    One(u32),
-    /// All possible CPUs, which get the same value (`BPF_F_ALL_CPUS`).
-    All,
-}
-
-impl Cpus {
-    /// Returns the bits of the flags of an element.
-    fn flags(self) -> u64 {
-        match self {
-            Self::One(cpu) => 8 | (u64::from(cpu) << 32),
-            Self::All => 16,
-        }
-    }
-}
-
-/// Reads the value of one CPU in a per-CPU map. `value` has [`MapShape::cpu_value_size`] bytes.
-pub fn map_lookup_cpu(map: MapShape<'_>, key: &[u8], cpu: u32, value: &mut [u8]) -> Result<(), Errno> {
-    if value.len() != map.cpu_value_size || !is_per_cpu(map.map_type) {
-        return Err(Errno(libc::EINVAL));
-    }
-    // A kernel that ignored the flag would write the values of all CPUs.
-    let mut values = vec![0; map.value_size];
-    map_lookup(map, key, &mut values, Cpus::One(cpu).flags())?;
-    let (to, from) = (value.iter_mut(), values.iter());
-    to.zip(from).for_each(|(to, from)| *to = *from);
-    Ok(())
-}
-
-/// Writes the value of one CPU, or of all CPUs, in a per-CPU map. `value` has [`MapShape::cpu_value_size`] bytes.
-///
-/// Older kernels refuse the request with `EINVAL`.
-pub fn map_update_cpus(
-    map: MapShape<'_>,
-    key: &[u8],
-    value: &[u8],
-    cpus: Cpus,
-    flags: u64,
-) -> Result<(), Errno> {
-    if value.len() != map.cpu_value_size || !is_per_cpu(map.map_type) {
-        return Err(Errno(libc::EINVAL));
-    }
-    // Older kernels read the values of all CPUs before they look at the flags.
-    let mut values = value.to_vec();
-    values.resize(map.value_size, 0);
-    map_update(map, key, &values, flags | cpus.flags())
-}
-
-/// Removes an element.
-pub fn map_delete(map: MapShape<'_>, key: &[u8]) -> Result<(), Errno> {
-    let attr = ElemAttr { map_fd: fd(map.map), key: map.key(key)?, value: 0, flags: 0, pad: 0 };
-    call_done(Cmd::MapDelete, &mut { attr })
-}
-
-/// Writes the key after `key`, or the first key, to `next`. Returns `false` at the end.
-pub fn map_next_key(map: MapShape<'_>, key: Option<&[u8]>, next: &mut [u8]) -> Result<bool, Errno> {
-    if next.len() != map.key_size {
-        return Err(Errno(libc::EINVAL));
-    }
-    let key = key.map_or(Ok(0), |key| map.key(key))?;
-    let attr = ElemAttr { map_fd: fd(map.map), key, value: address_mut(next), flags: 0, pad: 0 };
-    match call_done(Cmd::MapNextKey, &mut { attr }) {
-        Ok(()) => Ok(true),
-        Err(Errno(libc::ENOENT)) => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
 /// Makes a map read-only for user space.
-pub fn map_freeze(map: impl AsFd) -> Result<(), Errno> {
-    call_done(Cmd::MapFreeze, &mut ElemAttr { map_fd: fd(map.as_fd()), ..ElemAttr::default() })
-}
-
-/// The result of reading a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Batch {
-    /// The number of elements read.
-    pub count: u32,
-    /// Whether the batch is the last one.
-    pub is_last: bool,
-}
-
-/// Reads (and with `delete` removes) as many elements as `keys` and `values` have room for.
-///
-/// The kernel writes its cursor to `to`, which is `from` for the next batch. `from` is `None` for the first batch.
-pub fn map_lookup_batch(
-    map: MapShape<'_>,
-    from: Option<&[u8]>,
-    to: &mut [u8],
-    keys: &mut [u8],
-    values: &mut [u8],
-    delete: bool,
-) -> Result<Batch, Errno> {
-    // The cursor of a hash map has four bytes, whatever its keys.
-    let cursor_bytes = map.key_size.max(4);
-    if to.len() < cursor_bytes || from.is_some_and(|from| from.len() < cursor_bytes) {
-        return Err(Errno(libc::EINVAL));
-    }
-    let mut attr = BatchAttr {
-        in_batch: from.map_or(0, address),
-        out_batch: address_mut(to),
-        count: elements(map, keys, values)?,
-        keys: address_mut(keys),
-        values: address_mut(values),
-        map_fd: fd(map.map),
-        ..BatchAttr::default()
-    };
-    let room = attr.count;
-    let cmd = if delete { Cmd::MapLookupAndDeleteBatch } else { Cmd::MapLookupBatch };
-    match call_done(cmd, &mut attr) {
-        Ok(()) => Ok(Batch { count: attr.count, is_last: false }),
-        Err(Errno(libc::ENOENT)) => Ok(Batch { count: attr.count, is_last: true }),
-        // A bucket was busy after other buckets were read (and removed), and those count. The kernel does not change `count` if it
-        // refuses the whole call.
-        Err(_busy) if attr.count != 0 && attr.count < room => Ok(Batch { count: attr.count, is_last: false }),
-        Err(e) => Err(e),
-    }
-}
-
-/// Returns the number of elements processed before an error. The kernel does not change the count if it refuses the whole batch.
-const fn processed(given: u32, count: u32) -> u32 {
-    if count == given { 0 } else { count }
-}
-
-/// Writes elements. Returns the number of elements written, with or without an error.
-pub fn map_update_batch(
-    map: MapShape<'_>,
-    keys: &[u8],
-    values: &[u8],
-    flags: u64,
-) -> Result<u32, (Errno, u32)> {
-    let none = |e| (e, 0);
-    let mut attr = BatchAttr {
-        count: elements(map, keys, values).map_err(none)?,
-        keys: address(keys),
-        values: address(values),
-        map_fd: fd(map.map),
-        elem_flags: flags,
-        ..BatchAttr::default()
-    };
-    let given = attr.count;
-    match call_done(Cmd::MapUpdateBatch, &mut attr) {
-        Ok(()) => Ok(attr.count),
-        Err(e) => Err((e, processed(given, attr.count))),
-    }
-}
-
-/// Removes elements. Returns the number of elements removed, with or without an error.
-pub fn map_delete_batch(map: MapShape<'_>, keys: &[u8]) -> Result<u32, (Errno, u32)> {
-    let none = |e| (e, 0);
-    let invalid = none(Errno(libc::EINVAL));
-    if !keys.len().is_multiple_of(map.key_size) {
-        return Err(invalid);
-    }
-    let key_count = keys.len().checked_div(map.key_size).ok_or(invalid)?;
-    let mut attr = BatchAttr {
-        count: u32::try_from(key_count).map_err(|_many| none(Errno(libc::E2BIG)))?,
-        keys: address(keys),
-        map_fd: fd(map.map),
-        ..BatchAttr::default()
-    };
-    let given = attr.count;
-    match call_done(Cmd::MapDeleteBatch, &mut attr) {
-        Ok(()) => Ok(attr.count),
-        Err(e) => Err((e, processed(given, attr.count))),
-    }
-}
-
-/// Returns the number of elements of which keys and values consist. Different numbers are `EINVAL`.
-fn elements(map: MapShape<'_>, keys: &[u8], values: &[u8]) -> Result<u32, Errno> {
-    let n = keys.len().checked_div(map.key_size).ok_or(Errno(libc::EINVAL))?;
-    let fits = n.checked_mul(map.key_size) == Some(keys.len())
-        && n.checked_mul(map.value_size) == Some(values.len());
-    if fits { u32::try_from(n).map_err(|_many| Errno(libc::E2BIG)) } else { Err(Errno(libc::EINVAL)) }
+pub(crate) fn map_freeze(map: impl AsFd) -> Result<(), Errno> {
+    call_done(Cmd::MapFreeze, &mut FreezeAttr { map_fd: fd(map.as_fd()) })
 }

@@ -23,7 +23,7 @@ fn c_path(path: &Path) -> Result<CString, Errno> {
 }
 
 /// Pins a program, map or link in a bpffs.
-pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
+pub(crate) fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     let path = c_path(path)?;
     let attr =
         PinAttr { pathname: address(path.as_bytes_with_nul()), bpf_fd: fd(object.as_fd()), file_flags: 0 };
@@ -32,7 +32,7 @@ pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
 
 /// Pins a program, map or link as [`obj_pin`] does. Creates the pin's directory if that directory is missing, but no directory above it
 /// (libbpf: `make_parent_dir`). If the pin fails, removes the new directory again.
-pub fn obj_pin_in_dir(object: impl AsFd, path: &Path) -> Result<(), Errno> {
+pub fn pin_in_new_directory(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let is_new = dir.map_or(Ok(false), make_pin_dir)?;
     obj_pin(object, path).inspect_err(|_refused| {
@@ -45,7 +45,7 @@ pub fn obj_pin_in_dir(object: impl AsFd, path: &Path) -> Result<(), Errno> {
 }
 
 /// Creates a directory for pins that only its owner can use. Returns `false` if the directory exists.
-pub fn make_pin_dir(path: &Path) -> Result<bool, Errno> {
+pub(crate) fn make_pin_dir(path: &Path) -> Result<bool, Errno> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -54,7 +54,7 @@ pub fn make_pin_dir(path: &Path) -> Result<bool, Errno> {
 }
 
 /// Renames a pin in the same bpffs. An existing `to` is `EEXIST`.
-pub fn rename_pin(from: &Path, to: &Path) -> Result<(), Errno> {
+pub(crate) fn rename_pin(from: &Path, to: &Path) -> Result<(), Errno> {
     let (from, to) = (c_path(from)?, c_path(to)?);
     // SAFETY: both paths end in NUL and outlive the call. The other arguments are numbers.
     let done = unsafe {
@@ -71,14 +71,14 @@ pub fn rename_pin(from: &Path, to: &Path) -> Result<(), Errno> {
 }
 
 /// Opens a pinned program, map or link. `flags` are 0, `BPF_F_RDONLY` or `BPF_F_WRONLY`.
-pub fn obj_get(path: &Path, flags: u32) -> Result<OwnedFd, Errno> {
+pub(crate) fn obj_get(path: &Path, flags: u32) -> Result<OwnedFd, Errno> {
     let path = c_path(path)?;
     let attr = PinAttr { pathname: address(path.as_bytes_with_nul()), bpf_fd: 0, file_flags: flags };
     call_fd(Cmd::ObjGet, &mut { attr })
 }
 
 /// Creates a BPF token from the root directory of a bpffs that is mounted with `delegate_…` options.
-pub fn token_create(bpffs: impl AsFd) -> Result<OwnedFd, Errno> {
+pub(crate) fn token_create(bpffs: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: fd(bpffs.as_fd()) })
 }
 

@@ -6,7 +6,7 @@ use super::{
         Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, object_name,
         opt_fd,
     },
-    info::prog_info,
+    info::ProgramInfo,
 };
 use core::time::Duration;
 use core_relo::{
@@ -89,7 +89,7 @@ pub struct ProgLoad<'a> {
 /// Loads a program. The verifier writes to `log` if `log` is not empty and the log level is not 0.
 ///
 /// `ENOSPC` means that `log` was too small, not that the program was refused.
-pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+pub(crate) fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
     let records = |bytes: &[u8], size: u32| match (count(bytes)?, size) {
         (0, 0) => Ok(0),
         (len, size) if len.is_multiple_of(size) => len.checked_div(size).ok_or(Errno(libc::EINVAL)),
@@ -164,24 +164,21 @@ fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
 }
 
 /// Binds a map to a program, so that the map lives as long as the program (`BPF_PROG_BIND_MAP`).
-pub fn prog_bind_map(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
+pub(crate) fn prog_bind_map(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
     let attr = BindAttr { prog_fd: fd(prog.as_fd()), map_fd: fd(map.as_fd()), flags: 0 };
     call_done(Cmd::ProgBindMap, &mut { attr })
 }
 
 /// Associates a program with a struct_ops map for the program's kfuncs (`BPF_PROG_ASSOC_STRUCT_OPS`, kernels from 7.0; libbpf:
 /// `bpf_program__assoc_struct_ops`). The programs of the map itself are always associated with it.
-pub fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
+pub(crate) fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
     let (prog, map) = (prog.as_fd(), map.as_fd());
     call_done(Cmd::ProgAssocStructOps, &mut AssocAttr { map_fd: fd(map), prog_fd: fd(prog), flags: 0 })
 }
 
 /// A test run of a program (`BPF_PROG_TEST_RUN`).
 #[derive(Debug, Default)]
-#[cfg_attr(
-    feature = "sys",
-    expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")
-)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TestRun<'a> {
     /// The packet, or other input data of the program type.
     pub data_in: &'a [u8],
@@ -218,11 +215,11 @@ pub struct TestRunResult {
 }
 
 /// Runs a program.
-pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
+pub fn test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
     let prog = prog.as_fd();
     // For some program types, the kernel writes the context back to its buffer.
     let mut context = run.ctx_in.to_vec();
-    let in_place = !run.ctx_out.is_empty() && prog_info(&prog)?.prog_type == SYSCALL;
+    let in_place = !run.ctx_out.is_empty() && ProgramInfo::query(&prog)?.prog_type == SYSCALL;
     let ctx_out: &mut [u8] = if in_place { &mut [] } else { run.ctx_out };
     let mut attr = TestAttr {
         prog_fd: fd(prog),
@@ -258,9 +255,9 @@ pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunRe
     })
 }
 
-/// Turns on the statistics of program runs: `run_cnt` and `run_time_ns` of [`ProgInfo`](super::ProgInfo) (`BPF_ENABLE_STATS`, kernels
+/// Turns on the statistics of program runs: `run_cnt` and `run_time_ns` of [`ProgramInfo`](super::ProgramInfo) (`BPF_ENABLE_STATS`, kernels
 /// from 5.8). They are off again when all descriptors are closed, unless the sysctl `kernel.bpf_stats_enabled` is 1.
-pub fn enable_stats() -> Result<OwnedFd, Errno> {
+pub fn enable_run_statistics() -> Result<OwnedFd, Errno> {
     /// `BPF_STATS_RUN_TIME`.
     const RUN_TIME: u32 = 0;
     call_fd(Cmd::EnableStats, &mut StatsAttr { kind: RUN_TIME })
@@ -277,7 +274,7 @@ pub enum StreamId {
 }
 
 /// Reads from a stream of a program (kernels from 6.17). Returns 0 at the end of the output.
-pub fn prog_stream_read(prog: impl AsFd, stream: StreamId, into: &mut [u8]) -> Result<usize, Errno> {
+pub fn read_stream(prog: impl AsFd, stream: StreamId, into: &mut [u8]) -> Result<usize, Errno> {
     let mut attr = StreamAttr {
         buf_len: count(into)?,
         buf: address_mut(into),

@@ -16,7 +16,7 @@ const NAME_BYTES: usize = 4096;
 /// The program of a perf event or raw tracepoint (`BPF_TASK_FD_QUERY`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct TaskFd {
+pub struct TaskProgram {
     /// The program's id.
     pub prog_id: u32,
     /// The kind of the event (`enum bpf_task_fd_type`): 0 raw tracepoint, 1 tracepoint, 2 kprobe, 3 kretprobe, 4 uprobe, 5 uretprobe.
@@ -29,19 +29,26 @@ pub struct TaskFd {
     pub probe_addr: u64,
 }
 
-/// Returns the program behind a descriptor of a process.
-///
-/// A descriptor without a program is `ENOENT` or `EBADF`, a descriptor of another kind `ENOTSUPP` (524).
-pub fn task_fd_query(pid: u32, fd: u32) -> Result<TaskFd, Errno> {
-    let mut name = vec![0u8; NAME_BYTES];
-    let mut attr =
-        TaskFdAttr { pid, fd, buf_len: count(&name)?, buf: address_mut(&mut name), ..TaskFdAttr::default() };
-    match call_done(Cmd::TaskFdQuery, &mut attr) {
-        // The kernel has cut the name.
-        Ok(()) | Err(Errno(libc::ENOSPC)) => {}
-        Err(e) => return Err(e),
+impl TaskProgram {
+    /// Returns the program behind a descriptor of a process.
+    ///
+    /// A descriptor without a program is `ENOENT` or `EBADF`, a descriptor of another kind `ENOTSUPP` (524).
+    pub fn query(pid: u32, fd: u32) -> Result<Self, Errno> {
+        let mut name = vec![0u8; NAME_BYTES];
+        let mut attr = TaskFdAttr {
+            pid,
+            fd,
+            buf_len: count(&name)?,
+            buf: address_mut(&mut name),
+            ..TaskFdAttr::default()
+        };
+        match call_done(Cmd::TaskFdQuery, &mut attr) {
+            // The kernel has cut the name.
+            Ok(()) | Err(Errno(libc::ENOSPC)) => {}
+            Err(e) => return Err(e),
+        }
+        name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
+        let TaskFdAttr { prog_id, fd_type, probe_offset, probe_addr, .. } = attr;
+        Ok(Self { prog_id, fd_type, name, probe_offset, probe_addr })
     }
-    name.truncate(name.iter().position(|byte| *byte == 0).unwrap_or(name.len()));
-    let TaskFdAttr { prog_id, fd_type, probe_offset, probe_addr, .. } = attr;
-    Ok(TaskFd { prog_id, fd_type, name, probe_offset, probe_addr })
 }

@@ -1,9 +1,10 @@
 //! Implementations of `Kernel` for tests: a fault injector around a kernel, and a fake kernel.
 
 use core_relo_loader::{
-    load::Kernel,
+    Errno,
+    inventory::{BtfInfo, MapInfo, ObjectKind, ProgramInfo},
+    load::{BtfLoad, Kernel, MapCreate, ProgLoad},
     maps::Arena,
-    sys::{self, BtfLoad, Errno, MapCreate, MapInfo, ProgLoad},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -54,9 +55,9 @@ impl Id {
     /// Returns whether the kernel has freed the object.
     pub fn is_freed(self) -> bool {
         let opened = match self {
-            Self::Program(id) => sys::prog_fd_by_id(id),
-            Self::Map(id) => sys::map_fd_by_id(id),
-            Self::Btf(id) => sys::btf_fd_by_id(id),
+            Self::Program(id) => ObjectKind::Program.open(id),
+            Self::Map(id) => ObjectKind::Map.open(id),
+            Self::Btf(id) => ObjectKind::Btf.open(id),
         };
         opened.is_err()
     }
@@ -137,7 +138,7 @@ impl<K: Kernel> Kernel for FaultInjector<'_, K> {
 
     fn btf_load(&self, btf: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
         let fd = self.request(Request::BtfLoad, format!("log {}", log.len()), |k| k.btf_load(btf, log))?;
-        self.record_created(sys::btf_info(&fd).ok().map(|info| Id::Btf(info.id)));
+        self.record_created(BtfInfo::query(&fd).ok().map(|info| Id::Btf(info.id)));
         Ok(fd)
     }
 
@@ -150,7 +151,7 @@ impl<K: Kernel> Kernel for FaultInjector<'_, K> {
         let types = if has_types { " with types" } else { "" };
         let detail = format!("{}{types}", String::from_utf8_lossy(map.name));
         let fd = self.request(Request::MapCreate, detail, |k| k.map_create(map))?;
-        self.record_created(sys::map_info(&fd).ok().map(|info| Id::Map(info.id)));
+        self.record_created(MapInfo::query(&fd).ok().map(|info| Id::Map(info.id)));
         Ok(fd)
     }
 
@@ -176,7 +177,7 @@ impl<K: Kernel> Kernel for FaultInjector<'_, K> {
 
     fn prog_load(&self, prog: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
         let fd = self.request(Request::ProgLoad, format!("log {}", log.len()), |k| k.prog_load(prog, log))?;
-        self.record_created(sys::prog_info(&fd).ok().map(|info| Id::Program(info.id)));
+        self.record_created(ProgramInfo::query(&fd).ok().map(|info| Id::Program(info.id)));
         Ok(fd)
     }
 

@@ -1,7 +1,7 @@
 //! Paths where maps cannot be pinned. Each error names the path and contains help, and the load leaves nothing.
 
 use crate::live::harness::{Bpffs, live, object};
-use core_relo_loader::{Loader, load::LoadError, object::Object};
+use core_relo_loader::{Loader, inventory, load::LoadError, object::Object};
 use rustix::mount::{MountFlags, mount_remount};
 use std::{env, fs, path::Path, process};
 
@@ -47,8 +47,7 @@ fn a_pinned_program_is_not_taken_for_a_map() {
     let bpffs = Bpffs::new();
     let other = Bpffs::new();
     let loaded = load("pinned", other.path(), 1).unwrap();
-    core_relo_loader::sys::obj_pin(loaded.program("count").unwrap(), &bpffs.path().join("core_relo_live"))
-        .unwrap();
+    inventory::pin(loaded.program("count").unwrap(), &bpffs.path().join("core_relo_live")).unwrap();
     expect_error(bpffs.path(), 1, &["is no map", "remove the pin"]);
 }
 

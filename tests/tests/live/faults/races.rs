@@ -8,10 +8,10 @@ use crate::live::harness::{Bpffs, live, object};
 use core_relo_loader::{
     Loader,
     features::Features,
+    inventory::MapInfo,
     load::{self, Kernel, LoadError, Loaded, RunningKernel},
     load_plan::LoadPlan,
     object::Object,
-    sys,
 };
 use rustix::io::Errno as E;
 use std::cell::{Cell, RefCell};
@@ -200,8 +200,8 @@ fn only_one_of_two_loads_gets_a_pin_name_in_the_running_kernel() {
     assert!(matches!(error, LoadError::PinTaken { .. }), "{error}");
     let path = bpffs.path().join("directory/core_relo_live");
     let id_of =
-        |loaded: &Loaded| sys::map_info(&loaded.map("core_relo_live").unwrap().fd().unwrap()).unwrap().id;
-    let pinned_id = || sys::map_info(&sys::obj_get(&path, 0).unwrap()).unwrap().id;
+        |loaded: &Loaded| MapInfo::query(&loaded.map("core_relo_live").unwrap().fd().unwrap()).unwrap().id;
+    let pinned_id = || MapInfo::query(&RunningKernel.open_pin(&path).unwrap()).unwrap().id;
     assert_eq!(pinned_id(), id_of(&quick));
     assert_ne!(pinned_id(), id_of(&slow));
     slow.unpin_maps();

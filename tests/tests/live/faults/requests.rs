@@ -7,12 +7,11 @@ use super::{
 use crate::live::harness::object;
 use core_relo::btf::{Btf, Builder, Kind};
 use core_relo_loader::{
-    Loader,
+    Errno, Loader,
     features::{Feature, Features},
     load::{self, LoadError},
     load_plan::{LoadPlan, TargetKernel},
     object::Object,
-    sys::Errno,
     target::{self, KernelBtf},
 };
 use core_relo_test_support::skip;

@@ -1,6 +1,6 @@
 //! A list of the resources that a test can leave behind in the process and in the kernel.
 
-use core_relo_loader::sys::{self, Errno};
+use core_relo_loader::inventory::{MapInfo, ObjectKind, ProgramInfo};
 use std::{
     collections::BTreeSet,
     fs,
@@ -41,10 +41,10 @@ impl Census {
         pins_below(Path::new("/sys/fs/bpf"), &mut all);
         // On other machines, other processes may load programs at any time.
         if in_vm() {
-            ids("program", sys::next_prog_id, &mut all);
-            ids("map", sys::next_map_id, &mut all);
-            ids("BTF", sys::next_btf_id, &mut all);
-            ids("link", sys::next_link_id, &mut all);
+            ids(ObjectKind::Program, &mut all);
+            ids(ObjectKind::Map, &mut all);
+            ids(ObjectKind::Btf, &mut all);
+            ids(ObjectKind::Link, &mut all);
         }
         Self(all)
     }
@@ -83,9 +83,9 @@ fn descriptors(all: &mut BTreeSet<String>) {
 ///
 /// Opens no map: the kernel clears a prog array once its last user closes it, and a second close before the clear has run leaks the map
 /// (`prog_array_map_clear`, seen on 5.10 and 7.2).
-fn ids(kind: &str, next: fn(u32) -> Result<Option<u32>, Errno>, all: &mut BTreeSet<String>) {
+fn ids(kind: ObjectKind, all: &mut BTreeSet<String>) {
     let mut last = 0;
-    while let Some(id) = next(last).unwrap_or_else(|e| panic!("next {kind} id after {last}: {e}")) {
+    while let Some(id) = kind.next_id(last).unwrap_or_else(|e| panic!("next {kind} id after {last}: {e}")) {
         all.insert(format!("{kind} {id}"));
         last = id;
     }
@@ -95,9 +95,11 @@ fn ids(kind: &str, next: fn(u32) -> Result<Option<u32>, Errno>, all: &mut BTreeS
 fn with_name(line: String) -> String {
     let name = match line.split_once(' ').map(|(kind, id)| (kind, id.parse())) {
         Some(("program", Ok(id))) => {
-            sys::prog_fd_by_id(id).and_then(|fd| sys::prog_info(&fd)).map(|i| i.name())
+            ObjectKind::Program.open(id).and_then(|fd| ProgramInfo::query(&fd)).map(|i| i.name())
         }
-        Some(("map", Ok(id))) => sys::map_fd_by_id(id).and_then(|fd| sys::map_info(&fd)).map(|i| i.name()),
+        Some(("map", Ok(id))) => {
+            ObjectKind::Map.open(id).and_then(|fd| MapInfo::query(&fd)).map(|i| i.name())
+        }
         _ => return line,
     };
     name.map_or(line.clone(), |name| format!("{line} `{name}`"))

@@ -2,10 +2,9 @@
 
 use super::objects::object;
 use core_relo_loader::{
-    Loader,
-    load::Loaded,
+    Loader, inventory,
+    load::{Loaded, TestRun},
     object::Object,
-    sys::{self, TestRun},
 };
 
 /// Loads an object that counts the events of this process.
@@ -36,5 +35,5 @@ pub fn run(loaded: &Loaded, program: &str) -> u32 {
 /// Runs a program with the given options and returns its result.
 pub fn run_with(loaded: &Loaded, program: &str, options: &mut TestRun<'_>) -> u32 {
     let program = loaded.program(program).unwrap();
-    sys::prog_test_run(program, options).unwrap_or_else(|e| panic!("{program}: {e}")).retval
+    inventory::test_run(program, options).unwrap_or_else(|e| panic!("{program}: {e}")).retval
 }

@@ -3,7 +3,10 @@
 
 use core_relo::btf::{Btf, Kind, Type};
 use core_relo_loader::{
-    sys::{self, Errno, MapCreate, ProgLoad},
+    Errno, attach,
+    inventory::ProgramInfo,
+    load::{Kernel as _, MapCreate, ProgLoad, RunningKernel},
+    object::AttachType,
     target,
 };
 use rustix::{
@@ -13,7 +16,7 @@ use rustix::{
 use std::{
     collections::BTreeMap,
     env, fs,
-    os::fd::OwnedFd,
+    os::fd::{AsFd as _, OwnedFd},
     path::Path,
     sync::{Mutex, OnceLock, PoisonError},
 };
@@ -226,7 +229,7 @@ fn memory_anywhere() -> Result<(), String> {
 
 fn bpf() -> Result<(), Errno> {
     let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
-    sys::prog_load(&load, &mut []).map(drop)
+    RunningKernel.prog_load(&load, &mut []).map(drop)
 }
 
 /// The kernel with the first trampolines of this architecture.
@@ -242,7 +245,7 @@ const FIRST_TRAMPOLINES: (u32, u32) = if cfg!(target_arch = "x86_64") {
 
 fn jit() -> Result<(), String> {
     let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
-    let info = sys::prog_load(&load, &mut []).and_then(|prog| sys::prog_info(&prog));
+    let info = RunningKernel.prog_load(&load, &mut []).and_then(|prog| ProgramInfo::query(&prog));
     let is_compiled = info.map_err(|e| e.to_string())?.jited_prog_len > 0;
     met(is_compiled, "this kernel has no JIT compiler, or it is off")
 }
@@ -250,7 +253,7 @@ fn jit() -> Result<(), String> {
 fn arena() -> Result<(), Errno> {
     const MMAPABLE: u32 = 1 << 10;
     let create = MapCreate { map_type: ARENA, map_flags: MMAPABLE, max_entries: 1, ..MapCreate::default() };
-    sys::map_create(&create).map(drop)
+    RunningKernel.map_create(&create).map(drop)
 }
 
 /// Checks that `find` succeeds in the kernel's types. The result is cached, because parsing takes time.
@@ -277,7 +280,10 @@ fn tracing() -> &'static Result<(), String> {
     RESULT.get_or_init(|| {
         let prog = load_tracing("bpf_fentry_test1", FENTRY)?;
         // Some kernels of other architectures than x86-64 load the program, but cannot attach it.
-        let attached = prog.and_then(|prog| sys::raw_tracepoint_open(None, &prog, 0));
+        let attached = prog.map_err(|e| e.to_string()).and_then(|prog| {
+            attach::trace(prog.as_fd(), AttachType::TraceFentry, &attach::TraceOptions::default())
+                .map_err(|e| e.to_string())
+        });
         attached.map(drop).map_err(|e| format!("no fentry here: {e}"))
     })
 }
@@ -304,7 +310,7 @@ fn load_tracing(function: &str, attach_type: u32) -> Result<Result<OwnedFd, Errn
         license: b"GPL",
         ..ProgLoad::default()
     };
-    Ok(sys::prog_load(&load, &mut []))
+    Ok(RunningKernel.prog_load(&load, &mut []))
 }
 
 fn veth() -> &'static Result<(), String> {

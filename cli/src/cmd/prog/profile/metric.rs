@@ -6,11 +6,11 @@ use crate::{
     words::{list, suggestion},
 };
 use clap::ValueEnum as _;
-use core_relo_loader::sys::{self, Errno, PerfEventOpen};
+use core_relo_loader::{
+    Errno,
+    attach::{self, PerfCounter, PerfCounterOptions},
+};
 use std::os::fd::OwnedFd;
-
-/// `PERF_COUNT_HW_CACHE_OP_READ` with `PERF_COUNT_HW_CACHE_RESULT_MISS`, in their places of the configuration of a cache counter.
-const READ_MISS: u64 = 1 << 16;
 
 /// The ratio of a metric to another one.
 pub(super) struct Ratio {
@@ -82,36 +82,40 @@ impl Metric {
         matches!(self, M::CpuClock | M::TaskClock | M::PageFaults | M::ContextSwitches)
     }
 
-    /// Returns `type` and `config` of the perf event.
-    fn type_and_config(self) -> (u32, u64) {
+    /// Returns the counter.
+    fn counter(self) -> PerfCounter {
         match self {
-            Self::Cycles => (sys::PERF_TYPE_HARDWARE, 0),
-            Self::Instructions => (sys::PERF_TYPE_HARDWARE, 1),
-            // The lowest byte is the cache: L1D 0, LL 2, DTLB 3, ITLB 4.
-            Self::L1dLoads => (sys::PERF_TYPE_HW_CACHE, 0),
-            Self::LlcMisses => (sys::PERF_TYPE_HW_CACHE, READ_MISS | 2),
-            Self::DtlbMisses => (sys::PERF_TYPE_HW_CACHE, READ_MISS | 3),
-            Self::ItlbMisses => (sys::PERF_TYPE_HW_CACHE, READ_MISS | 4),
-            Self::CpuClock => (sys::PERF_TYPE_SOFTWARE, 0),
-            Self::TaskClock => (sys::PERF_TYPE_SOFTWARE, 1),
-            Self::PageFaults => (sys::PERF_TYPE_SOFTWARE, 2),
-            Self::ContextSwitches => (sys::PERF_TYPE_SOFTWARE, 3),
+            Self::Cycles => PerfCounter::CpuCycles,
+            Self::Instructions => PerfCounter::Instructions,
+            Self::L1dLoads => PerfCounter::L1dReads,
+            Self::LlcMisses => PerfCounter::LastCacheReadMisses,
+            Self::DtlbMisses => PerfCounter::DtlbReadMisses,
+            Self::ItlbMisses => PerfCounter::ItlbReadMisses,
+            Self::CpuClock => PerfCounter::CpuClock,
+            Self::TaskClock => PerfCounter::TaskClock,
+            Self::PageFaults => PerfCounter::PageFaults,
+            Self::ContextSwitches => PerfCounter::ContextSwitches,
         }
     }
 
     /// Opens the counter of each processor. A processor that is offline has none.
     pub(super) fn open_counters(self, cpus: &[u32]) -> Result<Vec<(u32, OwnedFd)>, BadInput> {
-        let (kind, config) = self.type_and_config();
         let mut counters = Vec::new();
         for &cpu in cpus {
             // Programs run in the kernel. A program that sleeps may be preempted, and what processes do meanwhile does not count.
             let exclude_user = !self.is_software();
-            let event =
-                PerfEventOpen { kind, config, exclude_user, cpu: Some(cpu), ..PerfEventOpen::default() };
-            match sys::perf_event_open(&event) {
+            let options =
+                PerfCounterOptions { exclude_user, cpu: Some(cpu), ..PerfCounterOptions::default() };
+            match attach::open_perf_counter(self.counter(), &options) {
                 Ok(event) => counters.push((cpu, event)),
-                Err(e) if e == Errno::ENODEV => {}
-                Err(e) => return Err(self.missing(format_args!("cannot open the perf counter: {e}"), e)),
+                Err(e) => match e.errno() {
+                    Some(Errno::ENODEV) => {}
+                    Some(errno) => {
+                        let what = format_args!("cannot open the perf counter: {errno}");
+                        return Err(self.missing(what, errno));
+                    }
+                    None => return Err(BadInput::new(self.name(), e)),
+                },
             }
         }
         if counters.is_empty() {

@@ -16,10 +16,11 @@ use crate::{
     cmd::prog::profile::{metric::parse_metrics, profiler::Profiler},
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
-    kernel_objects::{kind::Kind, select::select_one},
+    kernel_objects::select::select_one,
     output::is_stdout_closed,
     process::signals::TerminationSignals,
 };
+use core_relo_loader::inventory::ObjectKind;
 use report::Report;
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ProgProfileArgs) -> CommandR
 fn measure(args: &ProgProfileArgs) -> Result<Report, BadInput> {
     let (selector, words) = args.program.split()?;
     let metrics = parse_metrics(words)?;
-    let (prog_id, program) = select_one(Kind::Prog, &selector)?;
+    let (prog_id, program) = select_one(ObjectKind::Program, &selector)?;
     let mut termination = TerminationSignals::catch()?;
     let profiler = Profiler::attach(prog_id, program, &metrics)?;
     wait(args.duration.unwrap_or(Duration::MAX), &mut || termination.has_arrived() || is_stdout_closed());

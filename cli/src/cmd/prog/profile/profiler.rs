@@ -3,21 +3,17 @@
 use crate::{
     args::prog_profile::Metric,
     error::BadInput,
-    kernel_objects::{
-        error::{object_name, unreadable},
-        kind::Kind,
-        names::{full_program_name, main_function},
-    },
+    kernel_objects::error::{object_name, unreadable},
 };
 use core_relo::Endian;
 use core_relo_loader::{
     Loader,
     attach::Link,
+    inventory::{ObjectKind, ProgramInfo, full_program_name, main_function},
     load::{LoadError, Loaded},
     load_plan::{AttachTarget, KernelHandle, LoadPlanError},
-    maps::{MapError, PerCpuArray, PerfEventArray},
+    maps::{self, MapError, PerCpuArray, PerfEventArray},
     object::Object,
-    sys,
 };
 use std::{fmt, os::fd::OwnedFd, sync::Arc};
 
@@ -62,14 +58,15 @@ pub(super) struct Profiler {
 impl Profiler {
     /// Opens the counters, and loads and attaches the programs. After an error, nothing stays in the kernel.
     pub(super) fn attach(id: u32, program: OwnedFd, metrics: &[Metric]) -> Result<Self, BadInput> {
-        let info = sys::prog_info(&program).map_err(|e| unreadable(Kind::Prog, id, "its properties", e))?;
+        let info = ProgramInfo::query(&program)
+            .map_err(|e| unreadable(ObjectKind::Program, id, "its properties", e))?;
         let program_name = full_program_name(&program, &info);
-        let bad = |what: String| BadInput::new(object_name(Kind::Prog, id, &program_name), what);
+        let bad = |what: String| BadInput::new(object_name(ObjectKind::Program, id, &program_name), what);
         let function = main_function(&program, &info).ok_or_else(|| {
             bad("it cannot be profiled: it was loaded without BTF".to_owned())
                 .help("`core-relo prog stats` measures every program")
         })?;
-        let cpus = sys::possible_cpu_numbers()
+        let cpus = maps::possible_cpu_numbers()
             .map_err(|e| bad(format!("it cannot be profiled: the processors are not known: {e}")))?;
         let cannot = |e: &dyn fmt::Display| bad(format!("it cannot be profiled: {e}"));
         let counters: Vec<_> =

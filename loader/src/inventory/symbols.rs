@@ -4,14 +4,15 @@ use std::{collections::HashMap, fs};
 
 /// The symbols of `/proc/kallsyms` whose addresses this user may see.
 #[derive(Debug, Default)]
-pub(crate) struct Symbols {
+pub struct KernelSymbols {
     by_address: HashMap<u64, String>,
     /// The address of `__bpf_call_base`. The immediates of translated helper and kfunc calls are relative to it.
     call_base: Option<u64>,
 }
 
-impl Symbols {
-    pub(crate) fn read() -> Self {
+impl KernelSymbols {
+    /// Reads `/proc/kallsyms`. The result is empty if this user may not see addresses.
+    pub fn read() -> Self {
         fs::read_to_string("/proc/kallsyms").map(|text| Self::parse(&text)).unwrap_or_default()
     }
 
@@ -33,12 +34,12 @@ impl Symbols {
     }
 
     /// Returns the symbol at an address.
-    pub(crate) fn name_at(&self, address: u64) -> Option<&str> {
+    pub fn name_at(&self, address: u64) -> Option<&str> {
         self.by_address.get(&address).map(String::as_str)
     }
 
     /// Returns the function that a translated call with this immediate calls.
-    pub(crate) fn call_target(&self, imm: i32) -> Option<&str> {
+    pub fn call_target(&self, imm: i32) -> Option<&str> {
         let address = self.call_base?.wrapping_add_signed(imm.into());
         self.name_at(address)
     }
@@ -52,10 +53,10 @@ mod tests {
     fn calls_are_relative_to_the_base() {
         let text = "ffffffff81000010 T __bpf_call_base\nffffffff81000000 T bpf_map_lookup_elem\n\
                     ffffffff81000100 t cubic_init\t[tcp_cubic]\n";
-        let symbols = Symbols::parse(text);
+        let symbols = KernelSymbols::parse(text);
         assert_eq!(symbols.call_target(-16), Some("bpf_map_lookup_elem"));
         assert_eq!(symbols.call_target(0xf0), Some("cubic_init"));
         assert_eq!(symbols.call_target(12), None);
-        assert_eq!(Symbols::parse("0000000000000000 T __bpf_call_base\n").call_target(0), None);
+        assert_eq!(KernelSymbols::parse("0000000000000000 T __bpf_call_base\n").call_target(0), None);
     }
 }

@@ -4,15 +4,16 @@ use std::{ffi::OsString, fs, io, os::unix::ffi::OsStringExt as _, path::PathBuf}
 
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mount {
+#[expect(clippy::exhaustive_structs, reason = "callers test their rules with mounts of their own")]
+pub struct Mount {
     /// The mount point.
-    pub(crate) dir: PathBuf,
+    pub dir: PathBuf,
     /// The options, separated by commas.
-    pub(crate) options: String,
+    pub options: String,
 }
 
 /// Returns the mounts of a type of file system, such as `bpf`, in the order in which they were mounted.
-pub(crate) fn mounts(fs_type: &str) -> io::Result<Vec<Mount>> {
+pub fn mounts(fs_type: &str) -> io::Result<Vec<Mount>> {
     let lines = fs::read("/proc/self/mounts")?;
     Ok(lines.split(|b| *b == b'\n').filter_map(|line| parse_line(line, fs_type)).collect())
 }

@@ -1,20 +1,24 @@
 //! The BTFs in the running kernel that programs and maps refer to. Each is read once.
 
+use crate::{
+    sys::{self, BtfInfo},
+    target,
+};
+use alloc::{collections::BTreeMap, sync::Arc};
+use core::cell::OnceCell;
 use core_relo::{TypeId, btf::Btf};
-use core_relo_loader::{sys, target};
-use std::{collections::BTreeMap, sync::Arc};
 
 /// BTFs by their ids. `None` is a BTF that cannot be read.
 #[derive(Debug, Default)]
-pub(crate) struct BtfCache {
+pub struct BtfCache {
     by_id: BTreeMap<u32, Option<Arc<Btf<'static>>>>,
-    kernel: Option<Option<Arc<Btf<'static>>>>,
+    kernel: OnceCell<Option<Arc<Btf<'static>>>>,
 }
 
 impl BtfCache {
     /// Returns the running kernel's own BTF.
-    pub(crate) fn kernel(&mut self) -> Option<Arc<Btf<'static>>> {
-        let kernel = self.kernel.get_or_insert_with(|| {
+    pub fn kernel(&mut self) -> Option<Arc<Btf<'static>>> {
+        let kernel = self.kernel.get_or_init(|| {
             let parsed = target::kernel().and_then(|file| file.parse(None));
             parsed.map_err(|e| log::info!("the kernel has no BTF: {e}")).ok().map(Arc::new)
         });
@@ -22,7 +26,7 @@ impl BtfCache {
     }
 
     /// Returns the BTF with this id: a program's, the kernel's, a module's.
-    pub(crate) fn get(&mut self, id: u32) -> Option<Arc<Btf<'static>>> {
+    pub fn get(&mut self, id: u32) -> Option<Arc<Btf<'static>>> {
         if id == 0 {
             return None;
         }
@@ -35,8 +39,8 @@ impl BtfCache {
     }
 
     fn read(&mut self, id: u32) -> Option<Arc<Btf<'static>>> {
-        let fd = sys::btf_fd_by_id(id).map_err(|e| log::info!("BTF {id}: {e}")).ok()?;
-        let info = sys::btf_info(&fd).ok()?;
+        let fd = sys::ObjectKind::Btf.open(id).map_err(|e| log::info!("BTF {id}: {e}")).ok()?;
+        let info = BtfInfo::query(&fd).ok()?;
         if info.kernel_btf == 0 {
             return program_btf(id).ok().map(Arc::new);
         }
@@ -48,7 +52,7 @@ impl BtfCache {
     }
 
     /// Returns the name of a type, unless it is anonymous.
-    pub(crate) fn type_name(&mut self, btf: u32, ty: u32) -> Option<String> {
+    pub fn type_name(&mut self, btf: u32, ty: u32) -> Option<String> {
         let btf = self.get(btf)?;
         let name = btf.ty(TypeId(ty))?.name();
         (!name.is_empty()).then(|| name.to_string())
@@ -56,9 +60,9 @@ impl BtfCache {
 }
 
 /// Reads the BTF with this id, which must not be split BTF.
-pub(crate) fn program_btf(id: u32) -> Result<Btf<'static>, String> {
+pub fn program_btf(id: u32) -> Result<Btf<'static>, String> {
     let message = |e: sys::Errno| e.to_string();
-    let fd = sys::btf_fd_by_id(id).map_err(message)?;
+    let fd = sys::ObjectKind::Btf.open(id).map_err(message)?;
     let bytes = sys::btf_bytes(&fd).map_err(message)?;
     Btf::parse(bytes).map_err(|e| e.to_string())
 }

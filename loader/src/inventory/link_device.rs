@@ -1,52 +1,43 @@
-//! The network interface of a link: its name, if it is of this network namespace.
+//! [`OwnInterfaces`]: the network interfaces of this network namespace, of which links may be.
 
-use crate::kernel_objects::{kind::Kind, object::list};
-use core_relo_loader::{
-    attach::{self, QueryTarget, XdpPrograms},
-    object::{AttachType, LinkType},
-    sys::{self, Errno, LinkInfo},
+use super::{
+    link_target::{LinkDevice, LinkTarget},
+    object::list,
 };
-use rustix::net::{self, AddressFamily, SocketType};
-use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
-
-/// The network interface of an XDP, tcx or netkit link.
-///
-/// The kernel reports the index of the interface, but not its network namespace. The interface of this namespace with the same
-/// index is another one, unless a query of the interface finds the link.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum LinkDevice {
-    /// An interface of this network namespace, with its name.
-    Own(String),
-    /// An interface of another network namespace.
-    OtherNetns,
-    /// An interface of this or of another network namespace.
-    Unclear,
-}
-
-/// The name of the interface, or `null`.
-impl Serialize for LinkDevice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Own(name) => serializer.serialize_some(name),
-            Self::OtherNetns | Self::Unclear => serializer.serialize_none(),
-        }
-    }
-}
+use crate::{
+    attach::{self, InterfaceRef, QueryTarget, XdpPrograms},
+    sys::{Errno, LinkInfo, ObjectKind},
+};
+use alloc::collections::BTreeMap;
+use core::cell::OnceCell;
+use core_relo_object::object::{AttachType, LinkType};
 
 /// The number of XDP links of each interface index and program.
 type XdpLinkCounts = BTreeMap<(u32, u32), usize>;
 
 /// The network interfaces of this network namespace, which are queried for the links that they have.
 #[derive(Debug, Default)]
-pub(crate) struct OwnInterfaces {
-    /// The XDP links in all network namespaces, once they are counted. `None` if they cannot be counted.
-    xdp_links: Option<Option<XdpLinkCounts>>,
+pub struct OwnInterfaces {
+    /// The XDP links in all network namespaces, once they are counted.
+    xdp_links: OnceCell<Option<XdpLinkCounts>>,
 }
 
 impl OwnInterfaces {
+    /// Finds the network interface of an XDP, tcx or netkit link. Other links stay as they are.
+    pub fn find_device(&self, info: &LinkInfo, target: &mut LinkTarget) {
+        let attach_type = match LinkType::from_number(info.link_type) {
+            Some(LinkType::Tcx | LinkType::Netkit) => info.detail.get(1).copied(),
+            _ => None,
+        };
+        if let LinkTarget::Interface { ifindex, device, .. } = target
+            && *ifindex != 0
+        {
+            *device = self.find(info, *ifindex, attach_type);
+        }
+    }
+
     /// Finds the interface of an XDP, tcx or netkit link. `attach_type` is the number in the info of a tcx or netkit link.
-    pub(crate) fn find(&mut self, info: &LinkInfo, ifindex: u32, attach_type: Option<u32>) -> LinkDevice {
+    fn find(&self, info: &LinkInfo, ifindex: u32, attach_type: Option<u32>) -> LinkDevice {
         match attach_type {
             Some(number) => AttachType::from_number(number)
                 .map_or(LinkDevice::Unclear, |attach_type| find_classifier(info.id, ifindex, attach_type)),
@@ -58,7 +49,7 @@ impl OwnInterfaces {
     ///
     /// If the same program is attached to this interface without a link, and by a link to an interface of another namespace with the
     /// same index, the kernel reports no difference, and the link is taken for one of this namespace.
-    fn find_xdp(&mut self, prog_id: u32, ifindex: u32) -> LinkDevice {
+    fn find_xdp(&self, prog_id: u32, ifindex: u32) -> LinkDevice {
         let XdpPrograms { prog_id: only, driver_prog_id, generic_prog_id, hardware_prog_id, .. } =
             match attach::xdp_query(ifindex) {
                 Ok(programs) => programs,
@@ -67,7 +58,7 @@ impl OwnInterfaces {
         if ![only, driver_prog_id, generic_prog_id, hardware_prog_id].contains(&prog_id) {
             return LinkDevice::OtherNetns;
         }
-        let links = self.xdp_links.get_or_insert_with(count_xdp_links);
+        let links = self.xdp_links.get_or_init(count_xdp_links);
         match links.as_ref().and_then(|links| links.get(&(ifindex, prog_id))) {
             Some(1) => named(ifindex),
             // Several links attach the program to interfaces with this index, or the links changed meanwhile.
@@ -97,19 +88,18 @@ fn without_answer(errno: Option<Errno>) -> LinkDevice {
 /// Returns an interface of this network namespace with its name.
 fn named(ifindex: u32) -> LinkDevice {
     // /sys/class/net shows the interfaces of the namespace in which sysfs was mounted.
-    let name = net::socket(AddressFamily::UNIX, SocketType::DGRAM, None)
-        .and_then(|socket| net::netdevice::index_to_name(&socket, ifindex));
-    name.map_or(LinkDevice::Unclear, LinkDevice::Own)
+    InterfaceRef::from(ifindex).name().map_or(LinkDevice::Unclear, LinkDevice::Own)
 }
 
 /// Counts the XDP links of each interface index and program. `None` if the kernel does not list them, or without the right to open them.
 fn count_xdp_links() -> Option<XdpLinkCounts> {
     let mut links = XdpLinkCounts::new();
-    for link in list(Kind::Link).ok()? {
+    for link in list(ObjectKind::Link).ok()? {
         let Some(fd) = link.open().ok()? else { continue };
-        let info = sys::link_info(&fd).ok()?;
+        let info = LinkInfo::query(&fd).ok()?;
         if let (true, [ifindex, ..]) = (info.link_type == LinkType::Xdp.number(), info.detail) {
-            *links.entry((ifindex, info.prog_id)).or_default() += 1;
+            let count: &mut usize = links.entry((ifindex, info.prog_id)).or_default();
+            *count = count.checked_add(1)?;
         }
     }
     Some(links)

@@ -1,38 +1,42 @@
 //! The names of objects. The kernel keeps the first 15 bytes of a name.
 
-use super::{btf_cache::program_btf, kind::Kind, link_target::STRUCT_OPS};
+use super::btf_cache::program_btf;
+use crate::sys::{self, LinkInfo, MapInfo, ObjectKind, ProgramInfo, ProgramLines};
 use core_relo::TypeId;
-use core_relo_loader::sys::{self, LinkInfo, ProgInfo};
+use core_relo_object::object::LinkType;
 use std::os::fd::{AsFd, OwnedFd};
 
+/// The bytes of a name that the kernel keeps, which stores a NUL after them.
+const KEPT_NAME_BYTES: usize = sys::OBJ_NAME_LEN - 1;
+
 /// Returns whether an object has this name, or the first 15 bytes of the name, which the kernel keeps.
-pub(super) fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
+pub(super) fn has_name(kind: ObjectKind, fd: &OwnedFd, wanted: &str) -> bool {
     match kind {
-        Kind::Prog => sys::prog_info(fd).is_ok_and(|info| {
+        ObjectKind::Program => ProgramInfo::query(fd).is_ok_and(|info| {
             let name = info.name();
             name == wanted
                 || (may_be_truncated(&name)
                     && wanted.starts_with(&name)
                     && full_program_name(fd, &info) == wanted)
         }),
-        Kind::Map => sys::map_info(fd).is_ok_and(|info| {
+        ObjectKind::Map => MapInfo::query(fd).is_ok_and(|info| {
             let name = info.name();
             is_kept_name(&name, wanted.as_bytes()) || (wanted.starts_with('.') && has_section(&name, wanted))
         }),
-        Kind::Btf => sys::btf_name(fd).is_ok_and(|name| name == wanted),
-        Kind::Link => sys::link_info(fd).is_ok_and(|info| link_has_name(&info, wanted)),
+        ObjectKind::Btf => sys::btf_name(fd).is_ok_and(|name| name == wanted),
+        ObjectKind::Link => LinkInfo::query(fd).is_ok_and(|info| link_has_name(&info, wanted)),
     }
 }
 
 /// Returns the name of an object; of a link, the name of its program. Empty for an object without a name.
-pub(crate) fn object_label(kind: Kind, fd: &OwnedFd) -> String {
+pub fn object_name(kind: ObjectKind, fd: &OwnedFd) -> String {
     let name = match kind {
-        Kind::Prog => sys::prog_info(fd).map(|info| full_program_name(fd, &info)).ok(),
-        Kind::Map => sys::map_info(fd).map(|info| info.name()).ok(),
-        Kind::Btf => sys::btf_name(fd).ok(),
-        Kind::Link => sys::link_info(fd).ok().and_then(|info| {
-            let program = Kind::Prog.open(info.prog_id).ok()?;
-            Some(full_program_name(&program, &sys::prog_info(&program).ok()?))
+        ObjectKind::Program => ProgramInfo::query(fd).map(|info| full_program_name(fd, &info)).ok(),
+        ObjectKind::Map => MapInfo::query(fd).map(|info| info.name()).ok(),
+        ObjectKind::Btf => sys::btf_name(fd).ok(),
+        ObjectKind::Link => LinkInfo::query(fd).ok().and_then(|info| {
+            let program = ObjectKind::Program.open(info.prog_id).ok()?;
+            Some(full_program_name(&program, &ProgramInfo::query(&program).ok()?))
         }),
     };
     name.unwrap_or_default()
@@ -48,30 +52,30 @@ fn has_section(map_name: &str, section: &str) -> bool {
 /// Returns whether a link's program has this name, or the map of a struct_ops link. Links have no names themselves.
 fn link_has_name(link: &LinkInfo, wanted: &str) -> bool {
     let program_has_name = || {
-        let fd = Kind::Prog.open(link.prog_id).ok()?;
-        let info = sys::prog_info(&fd).ok()?;
+        let fd = ObjectKind::Program.open(link.prog_id).ok()?;
+        let info = ProgramInfo::query(&fd).ok()?;
         Some(info.name() == wanted || full_program_name(&fd, &info) == wanted)
     };
     let map_has_name = || {
-        let map_id = *link.detail.first().filter(|_| link.link_type == STRUCT_OPS)?;
-        let info = sys::map_info(&Kind::Map.open(map_id).ok()?).ok()?;
+        let map_id = *link.detail.first().filter(|_| link.link_type == LinkType::StructOps.number())?;
+        let info = MapInfo::query(&ObjectKind::Map.open(map_id).ok()?).ok()?;
         Some(info.name() == wanted)
     };
     program_has_name() == Some(true) || map_has_name() == Some(true)
 }
 
 /// Returns whether the kernel keeps `kept` of the name `whole`.
-pub(crate) fn is_kept_name(kept: &str, whole: &[u8]) -> bool {
+pub fn is_kept_name(kept: &str, whole: &[u8]) -> bool {
     kept.as_bytes() == whole || (may_be_truncated(kept) && whole.starts_with(kept.as_bytes()))
 }
 
 /// Returns whether the kernel may have truncated a name.
 fn may_be_truncated(name: &str) -> bool {
-    name.len() + 1 >= sys::OBJ_NAME_LEN
+    name.len() >= KEPT_NAME_BYTES
 }
 
 /// Returns a program's whole name. The program's BTF has it where the kernel has truncated it.
-pub(crate) fn full_program_name(fd: &impl AsFd, info: &ProgInfo) -> String {
+pub fn full_program_name(fd: &impl AsFd, info: &ProgramInfo) -> String {
     let name = info.name();
     if !may_be_truncated(&name) {
         return name;
@@ -80,12 +84,12 @@ pub(crate) fn full_program_name(fd: &impl AsFd, info: &ProgInfo) -> String {
 }
 
 /// Returns the name of a program's first function in its BTF. `None` if the program was loaded without BTF.
-pub(crate) fn main_function(fd: &impl AsFd, info: &ProgInfo) -> Option<String> {
+pub fn main_function(fd: &impl AsFd, info: &ProgramInfo) -> Option<String> {
     if info.btf_id == 0 {
         return None;
     }
     let btf = program_btf(info.btf_id).ok()?;
-    let [_, ty] = sys::prog_lines(fd).ok()?.functions.first().copied()?;
+    let [_, ty] = ProgramLines::query(fd).ok()?.functions.first().copied()?;
     Some(btf.ty(TypeId(ty))?.name().to_string())
 }
 

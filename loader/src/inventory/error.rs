@@ -1,0 +1,93 @@
+//! [`InventoryError`]: an object of the kernel that cannot be found or read.
+
+use super::selection::{ProgramTag, Selection};
+use crate::sys::{Errno, ObjectKind};
+use std::path::PathBuf;
+
+/// The reason why an object of the kernel cannot be found or read.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InventoryError {
+    /// The kernel does not list the objects of a kind.
+    #[error("running kernel: cannot list {kind}s: {errno}")]
+    List {
+        /// The kind.
+        kind: ObjectKind,
+        /// The kernel's error.
+        errno: Errno,
+    },
+    /// The kernel does not open an object.
+    #[error("running kernel: cannot open id {id} of {kind}s: {errno}")]
+    Open {
+        /// The kind of the object.
+        kind: ObjectKind,
+        /// Its id.
+        id: u32,
+        /// The kernel's error.
+        errno: Errno,
+    },
+    /// The properties of an object cannot be read.
+    #[error("{kind} {id}: cannot read its info: {errno}")]
+    Info {
+        /// The kind of the object.
+        kind: ObjectKind,
+        /// Its id.
+        id: u32,
+        /// The kernel's error.
+        errno: Errno,
+    },
+    /// No object fits a selection.
+    #[error("no {kind} fits {selection}")]
+    NotFound {
+        /// The kind.
+        kind: ObjectKind,
+        /// The selection.
+        selection: Selection,
+    },
+    /// Several objects fit a selection, where one is expected.
+    #[error("{} {kind}s fit {selection}, expected one: ids {ids:?}", ids.len())]
+    Several {
+        /// The kind.
+        kind: ObjectKind,
+        /// The selection.
+        selection: Selection,
+        /// The ids of the objects.
+        ids: Vec<u32>,
+    },
+    /// An object was removed after it was found.
+    #[error("{kind} {id}: is gone")]
+    Gone {
+        /// The kind.
+        kind: ObjectKind,
+        /// Its id.
+        id: u32,
+    },
+    /// Only programs have a tag.
+    #[error("tag {}: a {kind} has no tag", tag.escape_ascii())]
+    NoTag {
+        /// The kind.
+        kind: ObjectKind,
+        /// The tag.
+        tag: ProgramTag,
+    },
+    /// A pin cannot be opened.
+    #[error("{}: cannot open the pin: {errno}", path.display())]
+    Pin {
+        /// The path of the pin.
+        path: PathBuf,
+        /// The kernel's error.
+        errno: Errno,
+    },
+    /// A pin is that of an object of another kind.
+    #[error("{}: is a pin of a {found}, expected a {expected}", path.display())]
+    PinKind {
+        /// The path of the pin.
+        path: PathBuf,
+        /// The kind of the pinned object.
+        found: ObjectKind,
+        /// The kind that was selected.
+        expected: ObjectKind,
+    },
+}
+
+core_relo::debug_as_message!(InventoryError);

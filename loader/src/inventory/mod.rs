@@ -1,0 +1,76 @@
+//! The programs, maps, links and BTFs in the running kernel: by id, by name, by tag, by pin, with the processes and pins that hold them.
+//!
+//! An object is a descriptor. [`ObjectKind`] and [`KernelObject`] open it, and the info types read it: [`ProgramInfo`], [`MapInfo`],
+//! [`LinkInfo`], [`BtfInfo`]. They take any descriptor of the right kind, so they read the programs and maps of a
+//! [`Loaded`](crate::load::Loaded) object too.
+//!
+//! ```no_run
+//! use core_relo_loader::inventory::{self, Holders, ObjectKind, ProgramInfo, Selection};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let holders = Holders::find();
+//! for object in inventory::list(ObjectKind::Program)? {
+//!     let id = object.id();
+//!     // The program may be gone by now.
+//!     let Some(program) = object.open()? else { continue };
+//!     let info = ProgramInfo::query(&program)?;
+//!     println!("{id}: {}", inventory::full_program_name(&program, &info));
+//!     for process in holders.processes(ObjectKind::Program, id) {
+//!         println!("    held by {} ({})", process.comm, process.pid);
+//!     }
+//! }
+//! for map in inventory::find(ObjectKind::Map, &Selection::Name("events".into()))? {
+//!     println!("map {}", map.id());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | run a program once | [`test_run`], [`LoadedProgram::test_run`](crate::load::LoadedProgram::test_run) |
+//! | read or write the elements of a map by the bytes of their keys | [`MapShape`](crate::maps::MapShape) |
+//! | pin, open a pin, remove a pin | [`pin`], [`open_pin`], [`unpin`] |
+//! | replace the program of a link, detach a link | [`update_link`], [`detach_link`] |
+//! | read the instructions of a program, as the verifier rewrote them or as machine code | [`translated_code`], [`MachineCode`], [`ProgramLines`] |
+//! | count the runs of programs | [`enable_run_statistics`], [`ProgramInfo`] |
+
+mod btf_cache;
+mod error;
+mod fdinfo;
+mod holders;
+#[cfg(feature = "netlink")]
+mod link_device;
+mod link_target;
+mod mounts;
+mod names;
+mod object;
+mod pins;
+mod processes;
+mod program_names;
+mod select;
+mod selection;
+mod symbols;
+
+pub use crate::sys::{
+    BtfInfo, LinkInfo, MachineCode, MapInfo, OBJ_NAME_LEN, ObjectKind, ProgramInfo, ProgramLines, StreamId,
+    TaskProgram, TestRun, TestRunResult, btf_bytes, btf_name, detach_link, enable_run_statistics,
+    link_target_name, pin_in_new_directory, program_map_ids, read_stream, test_run, translated_code,
+    update_link,
+};
+pub use btf_cache::{BtfCache, program_btf};
+pub use error::InventoryError;
+pub use fdinfo::FdInfo;
+pub use holders::Holders;
+#[cfg(feature = "netlink")]
+pub use link_device::OwnInterfaces;
+pub use link_target::{FieldValue, LinkDevice, LinkField, LinkTarget};
+pub use mounts::{Mount, mounts};
+pub use names::{full_program_name, is_kept_name, main_function, object_name};
+pub use object::{KernelObject, list};
+pub use pins::{all_pins, open_pin, pin, unpin};
+pub use processes::{Process, all_processes, are_processes_visible};
+pub use program_names::{ProgramName, ProgramNames};
+pub use select::{find, find_one};
+pub use selection::{ProgramTag, Selection};
+pub use symbols::KernelSymbols;
