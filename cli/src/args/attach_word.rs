@@ -2,18 +2,18 @@
 
 use crate::error::escape_path;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use std::{fmt::Display, path::Path, str::FromStr};
+use std::path::Path;
 
 /// Returns the parser of an attach point, whose error names a text that is not UTF-8.
-pub(super) fn attach_word<T>() -> impl TypedValueParser<Value = T>
+pub(super) fn attach_word<T>(parse: fn(&str) -> Result<T, String>) -> impl TypedValueParser<Value = T>
 where
-    T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
 {
-    OsStringValueParser::new().try_map(|word| {
+    OsStringValueParser::new().try_map(move |word| {
         let text = word.to_str().ok_or_else(|| {
             let shown = escape_path(Path::new(&word));
             format!("{shown}: expected UTF-8 text: a symbolic link with such a name may lead to the path")
         })?;
-        text.parse::<T>().map_err(|e| e.to_string())
+        parse(text)
     })
 }

@@ -5,12 +5,12 @@ use crate::{
         attach_word::attach_word, events::EventArgs, object_name::parse_name, relocate::RelocationArgs,
         stats::StatsArgs, test_run::TestRunArgs,
     },
-    attach_point::AttachPoint,
+    attach_point::parse_attach_point,
     format::Format,
     settings::SettingsArgs,
 };
 use clap::{ArgGroup, Args, ValueHint};
-use core_relo_loader::load::Keyring;
+use core_relo_loader::{attach::AttachPoint, load::Keyring};
 use core_relo_verdict::kernel::KernelVersion;
 use std::{path::PathBuf, str::FromStr};
 
@@ -143,7 +143,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
     /// Attach a program to this attach point, see below; may be given several times
-    #[arg(long, value_name = "PROG=KIND:PLACE", value_parser = attach_word::<AttachRequest>(), conflicts_with = "dry_run")]
+    #[arg(long, value_name = "PROG=KIND:PLACE", value_parser = attach_word(|text| text.parse::<AttachRequest>()), conflicts_with = "dry_run")]
     pub(crate) attach_to: Vec<AttachRequest>,
     /// Pin everything in DIR on a bpffs, which is created. Several objects are pinned in DIR/NAME each
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
@@ -225,6 +225,6 @@ impl FromStr for AttachRequest {
             .split_once('=')
             .filter(|(program, _)| !program.is_empty())
             .ok_or("expected PROG=KIND:PLACE")?;
-        Ok(Self { program: program.into(), point: point.parse()? })
+        Ok(Self { program: program.into(), point: parse_attach_point(point)? })
     }
 }

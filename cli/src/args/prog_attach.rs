@@ -5,10 +5,11 @@ use crate::{
         attach_word::attach_word,
         object_selector::{ProgramSelector, one_program_name, one_tag},
     },
-    attach_point::{AttachPoint, CgroupSharing},
+    attach_point::{CgroupSharing, parse_attach_point},
     format::Format,
 };
 use clap::{Args, ValueHint};
+use core_relo_loader::attach::AttachPoint;
 use std::path::PathBuf;
 
 pub(super) const ATTACH_HELP: &str = "Examples:
@@ -39,7 +40,7 @@ pub(crate) struct ProgAttachArgs {
     #[command(flatten)]
     pub(crate) selector: ProgramSelector,
     /// The attach point
-    #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word::<AttachPoint>(), required = true)]
+    #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word(parse_attach_point), required = true)]
     pub(crate) to: AttachPoint,
     /// Attach by a link, and pin the link at this path; the directory is created if its parent exists
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
@@ -61,7 +62,7 @@ pub(crate) struct ProgDetachArgs {
     #[command(flatten)]
     pub(crate) selector: ProgramSelector,
     /// The attach point
-    #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word::<AttachPoint>(), required = true)]
+    #[arg(long, value_name = "KIND:PLACE", value_parser = attach_word(parse_attach_point), required = true)]
     pub(crate) from: AttachPoint,
     /// Output format
     #[arg(long, value_enum, default_value_t)]

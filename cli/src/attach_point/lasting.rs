@@ -1,10 +1,8 @@
 //! Attachments without a link, which last when the command ends, and their removal.
 
 use super::{
-    AttachPoint, AttachedProgram, InterfaceHook, Site,
-    attach_type::{attach_types_of, attach_types_of_cgroups, shortest_word},
-    fit::interface_hook,
-    link::{netns_attach_type, open},
+    AttachPoint, AttachSite, AttachedProgram, explain,
+    file::open,
     occupants::{XdpHolder, is_held_by_link},
 };
 use crate::words::{list, shell_word};
@@ -12,8 +10,9 @@ use clap::ValueEnum;
 use core_relo_loader::{
     Errno,
     attach::{
-        self, AttachError, InterfaceRef, ProgAttach, QueryTarget, TcAttachPoint, TcFilter, TcHook, XdpMode,
-        XdpPrograms, XdpReplace,
+        self, AttachError, InterfaceHook, InterfaceRef, ProgAttach, QueryTarget, TcAttachPoint, TcFilter,
+        TcHook, XdpMode, XdpPrograms, XdpReplace, attach_type_word, attach_types_of, cgroup_attach_types,
+        netns_attach_type,
     },
     object::AttachType,
 };
@@ -60,16 +59,16 @@ impl LastingAttachment<'_> {
     /// Attaches the program. With `replace`, the program takes the place of another one, where only one can be attached.
     pub(crate) fn attach(&self, sharing: Option<CgroupSharing>, replace: bool) -> Result<(), AttachError> {
         let fd = self.program.fd;
-        if sharing.is_some() && !matches!(self.point.site, Site::Cgroup { .. }) {
+        if sharing.is_some() && !matches!(self.point.site(), AttachSite::Cgroup { .. }) {
             return Err(self.bad("--sharing is for cgroups only".into()));
         }
         if replace && !self.can_replace()? {
             let what = "--replace replaces an XDP program, a flow dissector or the program of a sockmap; this place may have several programs";
             return Err(self.bad(format!("{what}: detach the other one")));
         }
-        match &self.point.site {
-            Site::Interface { name, hook } => {
-                match self.interface_hook(*hook)? {
+        match self.point.site() {
+            AttachSite::Interface { name, .. } => {
+                match self.interface_hook()? {
                     InterfaceHook::Xdp(mode) => {
                         let replace = if replace { XdpReplace::Any } else { XdpReplace::Never };
                         attach::xdp_netlink(fd, name, mode, replace)
@@ -87,7 +86,7 @@ impl LastingAttachment<'_> {
                 }
                 Ok(())
             }
-            Site::Cgroup { path, attach_type } => {
+            AttachSite::Cgroup { path, attach_type } => {
                 let of = self.cgroup_attach_type(*attach_type)?;
                 if of == AttachType::TraceIter {
                     return Err(self.needs_link());
@@ -95,7 +94,7 @@ impl LastingAttachment<'_> {
                 attach::cgroup_attach(fd, path, of, sharing.unwrap_or_default().into(), None)?.leak();
                 Ok(())
             }
-            Site::Map { map, attach_type } => {
+            AttachSite::Map { map, attach_type } => {
                 let of = self.map_attach_type(*attach_type)?;
                 if of == AttachType::TraceIter {
                     return Err(self.needs_link());
@@ -106,30 +105,33 @@ impl LastingAttachment<'_> {
                 attach::sockmap_attach(fd, map.as_fd(), of)?.leak();
                 Ok(())
             }
-            Site::Netns(path) => {
+            AttachSite::Netns(path) => {
                 let request = self.netns_request(path)?;
                 let netns = open(path, OFlags::empty())?;
                 self.check_free(QueryTarget::Netns(netns.as_fd()), AttachType::FlowDissector, replace)?;
                 request.attach().map_err(|e| self.refused("attach", e))
             }
-            Site::Lirc(path) => {
+            AttachSite::Lirc(path) => {
                 attach::lirc(fd, path)?.leak();
                 Ok(())
             }
-            Site::Route(route) => {
-                route.attach(self.program)?.leak();
+            AttachSite::Route(route) => {
+                route.attach(self.program.fd, self.program.program_type)?.leak();
                 Ok(())
             }
-            Site::Netfilter(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) => Err(self.needs_link()),
+            AttachSite::Netfilter(_)
+            | AttachSite::Process(_)
+            | AttachSite::Cpu(_)
+            | AttachSite::Section(_) => Err(self.needs_link()),
         }
     }
 
     /// Returns whether the attach point has at most one program, which another program can replace.
     fn can_replace(&self) -> Result<bool, AttachError> {
-        Ok(match &self.point.site {
-            Site::Interface { hook, .. } => matches!(self.interface_hook(*hook)?, InterfaceHook::Xdp(_)),
-            Site::Netns(_) => netns_attach_type(self.program.program_type) == AttachType::FlowDissector,
-            site => matches!(site, Site::Map { .. }),
+        Ok(match self.point.site() {
+            AttachSite::Interface { .. } => matches!(self.interface_hook()?, InterfaceHook::Xdp(_)),
+            AttachSite::Netns(_) => netns_attach_type(self.program.program_type) == AttachType::FlowDissector,
+            site => matches!(site, AttachSite::Map { .. }),
         })
     }
 
@@ -211,14 +213,14 @@ impl LastingAttachment<'_> {
     /// Detaches the program. Fails if this program is not attached there, or is attached by a link.
     pub(crate) fn detach(&self) -> Result<(), AttachError> {
         let request = ProgAttach { prog: Some(self.program.fd), ..ProgAttach::default() };
-        match &self.point.site {
-            Site::Interface { name, hook } => match self.interface_hook(*hook)? {
+        match self.point.site() {
+            AttachSite::Interface { name, .. } => match self.interface_hook()? {
                 InterfaceHook::Xdp(mode) => self.detach_xdp(name, mode),
                 InterfaceHook::Tc(direction) => self.detach_tc(name, direction),
                 InterfaceHook::Direction(direction) => self.detach_classifier(name, direction.attach_type()),
                 InterfaceHook::Classifier(of) => self.detach_classifier(name, of),
             },
-            Site::Cgroup { path, attach_type } => {
+            AttachSite::Cgroup { path, attach_type } => {
                 let dir = open(path, OFlags::DIRECTORY)?;
                 let of = match attach_type {
                     Some(_) => self.cgroup_attach_type(*attach_type)?,
@@ -227,13 +229,13 @@ impl LastingAttachment<'_> {
                 self.check_attached(QueryTarget::Cgroup(dir.as_fd()), of)?;
                 self.detach_by(&ProgAttach { target: Some(dir.as_fd()), attach_type: of.number(), ..request })
             }
-            Site::Map { map, attach_type } => {
+            AttachSite::Map { map, attach_type } => {
                 let of = self.map_attach_type(*attach_type)?;
                 let map = (self.program.open_map)(map)?;
                 self.check_attached(QueryTarget::Sockmap(map.as_fd()), of)?;
                 self.detach_by(&ProgAttach { target: Some(map.as_fd()), attach_type: of.number(), ..request })
             }
-            Site::Netns(path) => {
+            AttachSite::Netns(path) => {
                 if netns_attach_type(self.program.program_type) != AttachType::FlowDissector {
                     return Err(self.only_links());
                 }
@@ -242,7 +244,7 @@ impl LastingAttachment<'_> {
                 self.check_attached(QueryTarget::Netns(netns.as_fd()), AttachType::FlowDissector)?;
                 self.detach_by(&request)
             }
-            Site::Lirc(path) => {
+            AttachSite::Lirc(path) => {
                 let (device, of) = (open(path, OFlags::empty())?, AttachType::LircMode2);
                 self.check_attached(QueryTarget::Lirc(device.as_fd()), of)?;
                 self.detach_by(&ProgAttach {
@@ -251,10 +253,13 @@ impl LastingAttachment<'_> {
                     ..request
                 })
             }
-            Site::Route(route) => {
+            AttachSite::Route(route) => {
                 Err(self.bad(format!("the program belongs to a route: {} removes both", route.removal())))
             }
-            Site::Netfilter(_) | Site::Process(_) | Site::Cpu(_) | Site::Section(_) => Err(self.only_links()),
+            AttachSite::Netfilter(_)
+            | AttachSite::Process(_)
+            | AttachSite::Cpu(_)
+            | AttachSite::Section(_) => Err(self.only_links()),
         }
     }
 
@@ -336,20 +341,24 @@ impl LastingAttachment<'_> {
         Ok(ProgAttach { prog: Some(self.program.fd), attach_type, ..ProgAttach::default() })
     }
 
-    fn interface_hook(&self, hook: Option<InterfaceHook>) -> Result<InterfaceHook, AttachError> {
+    fn interface_hook(&self) -> Result<InterfaceHook, AttachError> {
         let AttachedProgram { program_type, attach_type, .. } = *self.program;
-        interface_hook(hook, program_type, attach_type).map_err(|problem| self.bad(problem))
+        let hook = self.point.interface_hook(program_type, attach_type);
+        let hook = hook.map_err(|error| self.bad(explain(error)))?;
+        hook.ok_or_else(|| self.bad("the attach point is no network interface".into()))
     }
 
     fn cgroup_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {
         let given = given.or(self.program.attach_type);
-        self.point.cgroup_attach_type(self.program.program_type, given).map_err(|problem| self.bad(problem))
+        self.point
+            .cgroup_attach_type(self.program.program_type, given)
+            .map_err(|error| self.bad(explain(error)))
     }
 
     /// Returns the attach type with which the cgroup has the program.
     fn find_cgroup_attach_type(&self, cgroup: QueryTarget<'_>) -> Result<AttachType, AttachError> {
         let candidates =
-            attach_types_of(self.program.program_type, &attach_types_of_cgroups().collect::<Vec<_>>());
+            attach_types_of(self.program.program_type, &cgroup_attach_types().collect::<Vec<_>>());
         if candidates.is_empty() {
             return Err(self.only_links());
         }
@@ -367,7 +376,7 @@ impl LastingAttachment<'_> {
             [] => Err(self.not_attached()),
             [only] => Ok(only),
             ref several => {
-                let words: Vec<_> = several.iter().map(|of| shortest_word(*of)).collect();
+                let words: Vec<_> = several.iter().map(|of| attach_type_word(*of)).collect();
                 let (id, point) = (self.id, self.point);
                 let expected = list(words.iter().map(String::as_str));
                 Err(self.bad(format!(
@@ -379,7 +388,7 @@ impl LastingAttachment<'_> {
 
     fn map_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {
         let given = given.or(self.program.attach_type);
-        self.point.map_attach_type(self.program.program_type, given).map_err(|problem| self.bad(problem))
+        self.point.map_attach_type(self.program.program_type, given).map_err(|error| self.bad(explain(error)))
     }
 
     fn bad(&self, problem: String) -> AttachError {

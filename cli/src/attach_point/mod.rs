@@ -1,101 +1,26 @@
-//! Attach points on the command line: `dev:eth0`, `cgroup:/sys/fs/cgroup/mine,egress`, `kprobe:vfs_read`.
+//! Attach points that the user names: `dev:eth0`, `cgroup:/sys/fs/cgroup/mine,egress`, `kprobe:vfs_read`.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `parse` | the text of an attach point |
-//! | `attach_type` | the words for attach types, and the attach types that fit a program type and a kind of attach point |
-//! | `fit` | the kinds that fit a program, and the hook that a program gets |
-//! | `link` | attachments by links |
+//! | `file` | attach targets that are files |
+//! | `help` | the words of errors and help texts |
 //! | `lasting` | attachments without a link, which last when the command ends, and their removal |
-//! | `route` | routes with programs |
 //! | `occupants` | the programs that are attached at a place already, in errors |
 
-mod attach_type;
-mod fit;
+mod file;
+mod help;
 mod lasting;
-mod link;
 mod occupants;
-mod parse;
-mod route;
-#[cfg(test)]
-mod tests;
 
-#[cfg(feature = "completions")]
-pub(crate) use fit::all_kinds;
-pub(crate) use fit::place_for;
+pub(crate) use help::{explain, parse_attach_point, place_for};
 pub(crate) use lasting::{CgroupSharing, LastingAttachment};
-pub(crate) use link::attach;
 pub(crate) use occupants::explain_refusal;
 
 use core_relo_loader::{
-    attach::{AttachError, NetfilterHook, PacketDirection, TcAttachPoint, UsdtManager, XdpMode},
+    attach::{AttachError, AttachPoint, AttachSite, Link, PointOptions, ProgramRef, UsdtManager},
     object::{AttachType, ProgramType},
 };
-use route::Route;
-use std::{
-    fmt,
-    os::fd::{BorrowedFd, OwnedFd},
-    path::PathBuf,
-};
-
-/// An attach point that the user names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AttachPoint {
-    /// The user's text.
-    text: String,
-    site: Site,
-}
-
-/// The kinds of attach points.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Site {
-    /// A network interface. Without a hook, the program's type and attach type name the hook.
-    Interface { name: String, hook: Option<InterfaceHook> },
-    /// The directory of a cgroup.
-    Cgroup { path: PathBuf, attach_type: Option<AttachType> },
-    /// The file of a network namespace.
-    Netns(PathBuf),
-    /// A map: a sockmap, or the map that an iterator visits.
-    Map { map: String, attach_type: Option<AttachType> },
-    /// An infrared receiver.
-    Lirc(PathBuf),
-    /// A netfilter hook.
-    Netfilter(NetfilterHook),
-    /// A process.
-    Process(u32),
-    /// A processor, or all of them.
-    Cpu(Option<u32>),
-    /// A route.
-    Route(Route),
-    /// An attach point in the notation of section names: `kprobe/vfs_read`.
-    Section(String),
-}
-
-/// The hook of a network interface that runs a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InterfaceHook {
-    Xdp(XdpMode),
-    /// A classifier in a direction: by tcx or, in an adaptive load on a kernel without tcx, by traffic control, unless the program's
-    /// section names tcx.
-    Direction(PacketDirection),
-    /// A classifier by link: `TcxIngress`, `TcxEgress`, `NetkitPrimary` or `NetkitPeer`.
-    Classifier(AttachType),
-    /// A classifier of traffic control, through netlink.
-    Tc(TcAttachPoint),
-}
-
-impl AttachPoint {
-    /// Returns whether a program gets a link for each processor.
-    pub(crate) fn has_several_links(&self) -> bool {
-        self.site == Site::Cpu(None)
-    }
-}
-
-impl fmt::Display for AttachPoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// A loaded program that is attached.
 #[derive(Clone, Copy)]
@@ -116,10 +41,65 @@ pub(crate) struct AttachedProgram<'a> {
 }
 
 impl AttachedProgram<'_> {
+    /// Attaches the program by links.
+    pub(crate) fn attach(&self, point: &AttachPoint) -> Result<Vec<Link>, AttachError> {
+        let Self { fd, name, section, program_type, attach_type, usdt, open_map, .. } = *self;
+        let program = ProgramRef { fd, name, section, program_type, attach_type, usdt };
+        let may_use_traffic_control = self.may_use_traffic_control();
+        point.attach(&program, &PointOptions { may_use_traffic_control, open_map })
+    }
+
+    /// Checks that the program can have an attach point.
+    pub(crate) fn check_fits(&self, point: &AttachPoint) -> Result<(), String> {
+        point.check_fits(self.program_type, self.attach_type).map_err(explain)
+    }
+
+    /// Checks that the program can be detached from an attach point. The attach type of a cgroup may be missing: the cgroup has it.
+    pub(crate) fn check_detaches(&self, point: &AttachPoint) -> Result<(), String> {
+        match point.site() {
+            AttachSite::Cgroup { attach_type: None, .. } => {
+                point.check_kind(self.program_type).map_err(explain)
+            }
+            _ => self.check_fits(point),
+        }
+    }
+
     /// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an adaptive load, unless
     /// its section names tcx, as `tcx/ingress` does.
     fn may_use_traffic_control(&self) -> bool {
         let names_tcx = matches!(self.attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
         self.is_adaptive && !names_tcx
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo_loader::object::{ProgramType as P, SecDef};
+    use std::os::fd::AsFd as _;
+
+    #[test]
+    fn only_an_adaptive_classifier_whose_section_leaves_it_open_may_use_traffic_control() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let may_use = |is_adaptive, attach_type| {
+            let program = AttachedProgram {
+                fd: file.as_fd(),
+                name: "count",
+                section: "",
+                program_type: P::SchedCls,
+                attach_type,
+                usdt: None,
+                is_adaptive,
+                open_map: &|_| Err(AttachError::target("map", "none")),
+            };
+            program.may_use_traffic_control()
+        };
+        assert!(may_use(true, None), "sections `tc` and `classifier`");
+        assert!(!may_use(false, None), "not adaptive");
+        // As in libbpf, `tc/ingress` is another name of `tcx/ingress`.
+        for section in ["tcx/ingress", "tcx/egress", "tc/ingress", "tc/egress"] {
+            let def = SecDef::find(section.as_bytes()).unwrap();
+            assert!(!may_use(true, def.attach_type), "{section}");
+        }
     }
 }

@@ -1,16 +1,13 @@
 //! The programs that are attached at a place already. They explain why the kernel refuses another one.
 
-use super::{
-    AttachPoint, AttachedProgram, InterfaceHook, Site,
-    attach_type::{attach_types_of_sockmaps, short_name},
-    fit::interface_hook,
-    link::{netns_attach_type, open},
-    parse::interface_hook_word,
-};
+use super::{AttachPoint, AttachSite, AttachedProgram, file::open};
 use crate::words::shell_word;
 use core_relo_loader::{
     Errno,
-    attach::{self, AttachError, InterfaceRef, QueryTarget, XdpMode},
+    attach::{
+        self, AttachError, InterfaceHook, InterfaceRef, QueryTarget, XdpMode, attach_type_name,
+        interface_hook_word, netns_attach_type, sockmap_attach_types,
+    },
     inventory::{BtfCache, LinkInfo, LinkTarget, MapInfo, ObjectKind, ProgramInfo, list},
     object::{AttachType, LinkType},
 };
@@ -76,7 +73,7 @@ pub(crate) fn explain_refusal(
     let own_id = ProgramInfo::query(&program.fd).map(|info| info.id).ok();
     // A cgroup refuses a program with `EINVAL` if the program is attached already, but not because of another one.
     let is_invalid_in_cgroup =
-        matches!(point.site, Site::Cgroup { .. }) && error.errno() == Some(Errno::EINVAL);
+        matches!(point.site(), AttachSite::Cgroup { .. }) && error.errno() == Some(Errno::EINVAL);
     let found = found.filter(|found| {
         !is_invalid_in_cgroup || found.occupants.iter().any(|other| Some(other.prog_id) == own_id)
     });
@@ -165,7 +162,7 @@ impl XdpHolder {
 fn explain_refusal_of_cgroup(error: AttachError, point: &AttachPoint) -> AttachError {
     let errno = error.errno();
     let help = match error.errno() {
-        _ if !matches!(point.site, Site::Cgroup { .. }) => return error,
+        _ if !matches!(point.site(), AttachSite::Cgroup { .. }) => return error,
         Some(Errno::EPERM) => "`core-relo cgroup tree` shows the programs of the cgroups above",
         // The kernel does not report the attach type of a loaded program.
         Some(Errno::EINVAL) => "was the program loaded for this attach type, as its section names it?",
@@ -208,8 +205,8 @@ impl Occupant {
             return "`core-relo link list` shows its link, `core-relo link detach` makes room".into();
         }
         let resolved = match xdp_mode {
-            Some(mode) => point.text_with_xdp_mode(mode),
-            None => point.resolved_text(place, attach_type),
+            Some(mode) => text_with_xdp_mode(point, mode),
+            None => resolved_text(point, place, attach_type),
         };
         let resolved = shell_word(&resolved);
         let detach = format!("`core-relo prog detach {prog_id} --from {resolved}` makes room");
@@ -223,28 +220,28 @@ impl Occupant {
     }
 }
 
-impl AttachPoint {
-    /// Returns the text of the attach point with the mode in which an XDP program is attached. `prog detach` finds the program in this mode
-    /// only, which may be another than that of the refused program.
-    fn text_with_xdp_mode(&self, mode: XdpMode) -> String {
-        match (&self.site, interface_hook_word(InterfaceHook::Xdp(mode))) {
-            (Site::Interface { name, .. }, Some(word)) => format!("dev:{name},{word}"),
-            _ => self.text.clone(),
-        }
+/// Returns the text of the attach point with the mode in which an XDP program is attached. `prog detach` finds the program in this mode
+/// only, which may be another than that of the refused program.
+fn text_with_xdp_mode(point: &AttachPoint, mode: XdpMode) -> String {
+    match (point.site(), interface_hook_word(InterfaceHook::Xdp(mode))) {
+        (AttachSite::Interface { name, .. }, Some(word)) => format!("dev:{name},{word}"),
+        _ => point.to_string(),
     }
+}
 
-    /// Returns the text of the attach point with the attach type, and with the id of the map. `prog detach` knows neither the section
-    /// of the program nor the object of the map.
-    fn resolved_text(&self, place: Place, attach_type: AttachType) -> String {
-        let word = short_name(attach_type);
-        match (&self.site, place) {
-            // Without a mode, any mode will do.
-            (Site::Interface { name, .. }, _) if attach_type == AttachType::Xdp => format!("dev:{name}"),
-            (Site::Interface { name, .. }, _) => format!("dev:{name},{word}"),
-            (Site::Cgroup { path, .. }, _) => format!("cgroup:{},{word}", path.display()),
-            (Site::Map { .. }, Place::Map(id)) => format!("map:{id},{word}"),
-            _ => self.text.clone(),
+/// Returns the text of the attach point with the attach type, and with the id of the map. `prog detach` knows neither the section
+/// of the program nor the object of the map.
+fn resolved_text(point: &AttachPoint, place: Place, attach_type: AttachType) -> String {
+    let word = attach_type_name(attach_type);
+    match (point.site(), place) {
+        // Without a mode, any mode will do.
+        (AttachSite::Interface { name, .. }, _) if attach_type == AttachType::Xdp => {
+            format!("dev:{name}")
         }
+        (AttachSite::Interface { name, .. }, _) => format!("dev:{name},{word}"),
+        (AttachSite::Cgroup { path, .. }, _) => format!("cgroup:{},{word}", path.display()),
+        (AttachSite::Map { .. }, Place::Map(id)) => format!("map:{id},{word}"),
+        _ => point.to_string(),
     }
 }
 
@@ -252,10 +249,10 @@ impl Occupied {
     /// Finds the programs at a place. Returns `None` if there are none, or if the kernel does not report them.
     fn find(program: &AttachedProgram<'_>, point: &AttachPoint) -> Option<Self> {
         let AttachedProgram { program_type, attach_type, .. } = *program;
-        match &point.site {
-            Site::Interface { name, hook } => {
+        match point.site() {
+            AttachSite::Interface { name, .. } => {
                 let ifindex = InterfaceRef::from(name).index().ok()?;
-                let of = match interface_hook(*hook, program_type, attach_type).ok()? {
+                let of = match point.interface_hook(program_type, attach_type).ok()?? {
                     InterfaceHook::Xdp(_) => AttachType::Xdp,
                     InterfaceHook::Direction(direction) => direction.attach_type(),
                     InterfaceHook::Classifier(of) => of,
@@ -264,32 +261,32 @@ impl Occupied {
                 };
                 Self::query(Place::Interface(ifindex), QueryTarget::Interface(ifindex), &[of])
             }
-            Site::Cgroup { path, attach_type: given } => {
+            AttachSite::Cgroup { path, attach_type: given } => {
                 let of = point.cgroup_attach_type(program_type, given.or(attach_type)).ok()?;
                 let dir = open(path, OFlags::DIRECTORY).ok()?;
                 let place = Place::Cgroup(rustix::fs::fstat(&dir).ok()?.st_ino);
                 Self::query(place, QueryTarget::Cgroup(dir.as_fd()), &[of])
             }
-            Site::Map { map, .. } => {
+            AttachSite::Map { map, .. } => {
                 let map = (program.open_map)(map).ok()?;
                 let place = Place::Map(MapInfo::query(&map).ok()?.id);
                 // A program of one attach type may exclude those of others.
-                let types: Vec<_> = attach_types_of_sockmaps().collect();
+                let types: Vec<_> = sockmap_attach_types().collect();
                 Self::query(place, QueryTarget::Sockmap(map.as_fd()), &types)
             }
-            Site::Netns(path) => {
+            AttachSite::Netns(path) => {
                 let netns = open(path, OFlags::empty()).ok()?;
                 let place = Place::Netns(rustix::fs::fstat(&netns).ok()?.st_ino);
                 let of = netns_attach_type(program_type);
                 Self::query(place, QueryTarget::Netns(netns.as_fd()), &[of])
             }
             // The kernel does not tell the network namespace of a netfilter link.
-            Site::Netfilter(_)
-            | Site::Lirc(_)
-            | Site::Process(_)
-            | Site::Cpu(_)
-            | Site::Section(_)
-            | Site::Route(_) => None,
+            AttachSite::Netfilter(_)
+            | AttachSite::Lirc(_)
+            | AttachSite::Process(_)
+            | AttachSite::Cpu(_)
+            | AttachSite::Section(_)
+            | AttachSite::Route(_) => None,
         }
     }
 

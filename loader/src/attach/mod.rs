@@ -66,6 +66,8 @@ mod pattern_search;
 mod perf_event;
 mod placement;
 mod pmu;
+#[cfg(feature = "netlink")]
+mod point;
 mod process_files;
 mod process_maps;
 mod prog_attach;
@@ -123,6 +125,12 @@ pub use netns::netns;
 pub use perf_event::{PerfCounter, PerfCounterOptions, PerfEventOptions, open_perf_counter, perf_event};
 pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
+#[cfg(feature = "netlink")]
+pub use point::{
+    AttachPoint, AttachPointError, AttachSite, InterfaceHook, PointOptions, RoutePoint, attach_point_kinds,
+    attach_type_name, attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds,
+    interface_hook_word, is_section_kind, netns_attach_type, sockmap_attach_types,
+};
 pub use query::{AttachedPrograms, QueryTarget, query};
 #[cfg(feature = "netlink")]
 pub use rtnetlink::interface_index;

@@ -3,7 +3,6 @@
 use super::line::Line;
 use crate::{
     args::prog_profile::Metric,
-    attach_point::all_kinds,
     describe::short_type_name,
     input::object::ObjectFile,
     settings::{NameKind, ObjectNames},
@@ -12,7 +11,7 @@ use crate::{
 use clap::ValueEnum as _;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use core_relo_loader::{
-    attach::network_interfaces,
+    attach::{attach_point_kinds, network_interfaces},
     inventory::{self, LinkInfo, MapInfo, ObjectKind, ProgramInfo, object_name},
     object::{LinkType, MapType, ProgramType, SEC_DEFS},
 };
@@ -209,7 +208,7 @@ impl Completer {
             V::ReusedMap => return self.complete_after_equals(V::Map, current),
             V::AttachRequest => return self.complete_after_equals(V::AttachPoint, current),
             V::AttachPoint => match current.split_once(':') {
-                None => all_kinds().for_each(|kind| candidates.add(&format!("{kind}:"), "")),
+                None => attach_point_kinds().for_each(|kind| candidates.add(&format!("{kind}:"), "")),
                 Some((kind, place)) => {
                     candidates.current = place;
                     candidates.add_places(kind);

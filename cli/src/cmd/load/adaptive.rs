@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     args::load::AttachRequest,
+    attach_point,
     cmd::verdicts::{exit_status, variants::is_about_kernel},
     console::ExitStatus,
     error::{BadInput, CommandResult},
@@ -77,7 +78,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
                 return Err(bad.help("its section begins with `?`: name it in a group of variants"));
             }
             if let Some(def) = program.sec_def() {
-                point.check_fits(def.program_type, def.attach_type).map_err(bad)?;
+                point
+                    .check_fits(def.program_type, def.attach_type)
+                    .map_err(|error| bad(attach_point::explain(error)))?;
             }
         }
         Ok(())

@@ -138,7 +138,7 @@ impl LoadedObject {
             is_adaptive: self.is_adaptive,
             open_map: &open_map,
         };
-        let links = attach_point::attach(&attached, point);
+        let links = attached.attach(point);
         let links = links.map_err(|e| {
             let programs = self.loaded.programs().iter();
             let loaded =

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     args::load::{AttachRequest, LoadArgs},
+    attach_point,
     budget::stats::ProgramStats,
     cmd::{
         budget_gate::BudgetGate,
@@ -158,7 +159,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let planned = planned.ok_or_else(|| {
                 bad("it is not loaded, so it cannot be attached".into()).help("select it with --program")
             })?;
-            point.check_fits(planned.program_type(), planned_attach_type(planned)).map_err(bad)?;
+            point
+                .check_fits(planned.program_type(), planned_attach_type(planned))
+                .map_err(|error| bad(attach_point::explain(error)))?;
         }
         Ok(())
     }

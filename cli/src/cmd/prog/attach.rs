@@ -5,7 +5,7 @@ use crate::{
         object_selector::ProgramSelector,
         prog_attach::{ProgAttachArgs, ProgDetachArgs},
     },
-    attach_point::{self, AttachPoint, AttachedProgram, LastingAttachment},
+    attach_point::{self, AttachedProgram, LastingAttachment},
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
@@ -16,7 +16,7 @@ use crate::{
     text::{line::Line, style},
 };
 use core_relo_loader::{
-    attach::AttachError,
+    attach::{AttachError, AttachPoint},
     inventory::{LinkInfo, ObjectKind, ProgramInfo, full_program_name},
     object::ProgramType,
 };
@@ -115,7 +115,7 @@ fn pin_link(program: &AttachedProgram<'_>, point: &AttachPoint, path: &Path) -> 
     if point.has_several_links() {
         return Err(bad("these are several links, expected one for the pin: name one processor"));
     }
-    let attached = attach_point::attach(program, point);
+    let attached = program.attach(point);
     let mut links = attached.map_err(|e| attach_point::explain_refusal(e, program, point, &[]))?;
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
     // The id is read first: after an error, no pin remains.

@@ -1,22 +1,25 @@
 //! Routes with programs (lightweight tunnels): `route:10.88.0.0/24,eth0`.
 
-use super::AttachedProgram;
-use core_relo_loader::{
-    attach::{self, AttachError, Link, LwtPrograms, LwtRoute},
-    object::ProgramType,
+use crate::attach::{
+    AttachError,
+    link::Link,
+    lwt::{LwtPrograms, LwtRoute, lwt, seg6local},
+    rtnetlink::interface_index,
 };
-use std::net::IpAddr;
+use core::net::IpAddr;
+use core_relo_object::object::ProgramType;
+use std::os::fd::BorrowedFd;
 
-/// A route through an interface.
+/// A route through an interface, which runs a program (a lightweight tunnel).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Route {
+pub struct RoutePoint {
     destination: IpAddr,
     prefix_len: u8,
     interface: String,
     gateway: Option<IpAddr>,
 }
 
-impl Route {
+impl RoutePoint {
     /// Parses `10.88.0.0/24,eth0` or `10.88.0.0/24,eth0,10.0.0.1`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let parse = || {
@@ -54,22 +57,22 @@ impl Route {
     }
 
     /// Adds the route with a program.
-    pub(super) fn attach(&self, program: &AttachedProgram<'_>) -> Result<Link, AttachError> {
+    pub fn attach(&self, program: BorrowedFd<'_>, program_type: ProgramType) -> Result<Link, AttachError> {
         let Self { destination, prefix_len, gateway, .. } = *self;
-        let ifindex = attach::interface_index(&self.interface)?;
+        let ifindex = interface_index(&self.interface)?;
         let route = LwtRoute { gateway, ..LwtRoute::new(destination, prefix_len, ifindex) };
-        let fd = Some(program.fd);
+        let fd = Some(program);
         let programs = LwtPrograms::default();
-        match program.program_type {
-            ProgramType::LwtIn => attach::lwt(&LwtPrograms { input: fd, ..programs }, &route),
-            ProgramType::LwtOut => attach::lwt(&LwtPrograms { output: fd, ..programs }, &route),
-            ProgramType::LwtXmit => attach::lwt(&LwtPrograms { xmit: fd, ..programs }, &route),
-            _ => attach::seg6local(program.fd, &route),
+        match program_type {
+            ProgramType::LwtIn => lwt(&LwtPrograms { input: fd, ..programs }, &route),
+            ProgramType::LwtOut => lwt(&LwtPrograms { output: fd, ..programs }, &route),
+            ProgramType::LwtXmit => lwt(&LwtPrograms { xmit: fd, ..programs }, &route),
+            _ => seg6local(program, &route),
         }
     }
 
     /// Returns the command that removes the route.
-    pub(super) fn removal(&self) -> String {
+    pub fn removal(&self) -> String {
         let Self { destination, prefix_len, interface, .. } = self;
         let family = if destination.is_ipv6() { "-6 " } else { "" };
         format!("`ip {family}route del {destination}/{prefix_len} dev {interface}`")

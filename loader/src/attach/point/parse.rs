@@ -1,17 +1,16 @@
 //! The text of attach points: `KIND:PLACE`, and after a comma the attach type.
 
 use super::{
-    AttachPoint, InterfaceHook, Site,
-    attach_type::{attach_types_of_cgroups, attach_types_of_sockmaps, find_attach_type},
-    fit::{all_kinds, is_section_kind},
-    route::Route,
+    AttachPoint, AttachSite, InterfaceHook,
+    attach_type::{cgroup_attach_types, find_attach_type, sockmap_attach_types},
+    error::{AttachPointError, word_list},
+    kinds::{attach_point_kinds, is_section_kind},
+    route::RoutePoint,
 };
-use crate::words::{list, suggestion};
-use core_relo_loader::{
-    attach::{NetfilterHook, PacketDirection, TcAttachPoint, XdpMode},
-    object::{AttachType, SectionTarget},
-};
-use std::{path::PathBuf, str::FromStr};
+use crate::attach::{classifier::PacketDirection, netfilter::NetfilterHook, tc::TcAttachPoint, xdp::XdpMode};
+use core::str::FromStr;
+use core_relo_object::object::{AttachType, SectionTarget};
+use std::path::PathBuf;
 
 /// The words for the hooks of a network interface. Those of bpftool's `net attach` are among them.
 const INTERFACE_HOOKS: [(&str, InterfaceHook); 14] = [
@@ -32,7 +31,7 @@ const INTERFACE_HOOKS: [(&str, InterfaceHook); 14] = [
 ];
 
 /// Returns the word for a hook of a network interface.
-pub(super) fn interface_hook_word(hook: InterfaceHook) -> Option<&'static str> {
+pub fn interface_hook_word(hook: InterfaceHook) -> Option<&'static str> {
     INTERFACE_HOOKS.iter().find(|(_, known)| *known == hook).map(|(word, _)| *word)
 }
 
@@ -46,25 +45,22 @@ const NETNS_DIR: &str = "/run/netns";
 const LARGEST_PID: u32 = i32::MAX.cast_unsigned();
 
 impl FromStr for AttachPoint {
-    type Err = String;
+    type Err = AttachPointError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, AttachPointError> {
         let (kind, place) = text.split_once(':').unwrap_or((text, ""));
-        let known: Vec<_> = all_kinds().collect();
         if kind.is_empty() {
-            return Err(format!("expected KIND:PLACE with {}", list(known)));
+            let kinds = word_list(attach_point_kinds());
+            return Err(AttachPointError::invalid(format!("expected KIND:PLACE with {kinds}")));
         }
-        if !known.contains(&kind) {
-            let suggestion = suggestion(kind, known.iter().copied());
-            return Err(format!(
-                "unknown kind of attach point `{kind}`, expected KIND:PLACE with {}{suggestion}",
-                list(known)
-            ));
+        if !attach_point_kinds().any(|known| known == kind) {
+            return Err(AttachPointError::UnknownKind { kind: kind.to_owned() });
         }
         if place.is_empty() {
-            return Err(missing_place(kind));
+            return Err(AttachPointError::invalid(missing_place(kind)));
         }
-        Ok(Self { text: text.to_owned(), site: parse_site(kind, place)? })
+        let site = parse_site(kind, place).map_err(AttachPointError::invalid)?;
+        Ok(Self { text: text.to_owned(), site })
     }
 }
 
@@ -95,7 +91,7 @@ fn example(kind: &str) -> String {
     format!("{kind}:{place}")
 }
 
-fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
+fn parse_site(kind: &str, place: &str) -> Result<AttachSite, String> {
     Ok(match kind {
         "dev" => {
             let (name, hook) = split_word(kind, place, |word| {
@@ -103,37 +99,40 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
             })?;
             if let (None, Some((name, word))) = (hook, place.rsplit_once(',')) {
                 let words = INTERFACE_HOOKS.iter().map(|(word, _)| *word);
-                return Err(format!("interface {name}: unknown hook `{word}`, expected {}", list(words)));
+                return Err(format!(
+                    "interface {name}: unknown hook `{word}`, expected {}",
+                    word_list(words)
+                ));
             }
-            Site::Interface { name: name.to_owned(), hook }
+            AttachSite::Interface { name: name.to_owned(), hook }
         }
         "cgroup" => {
-            let types: Vec<_> = attach_types_of_cgroups().collect();
+            let types: Vec<_> = cgroup_attach_types().collect();
             let (path, attach_type) = split_word(kind, place, |word| find_attach_type(word, &types))?;
-            Site::Cgroup { path: path.into(), attach_type }
+            AttachSite::Cgroup { path: path.into(), attach_type }
         }
-        "netns" if place.contains('/') => Site::Netns(place.into()),
-        "netns" => Site::Netns(PathBuf::from(NETNS_DIR).join(place)),
+        "netns" if place.contains('/') => AttachSite::Netns(place.into()),
+        "netns" => AttachSite::Netns(PathBuf::from(NETNS_DIR).join(place)),
         "map" => {
-            let types: Vec<_> = attach_types_of_sockmaps().collect();
+            let types: Vec<_> = sockmap_attach_types().collect();
             let (map, attach_type) = split_word(kind, place, |word| find_attach_type(word, &types))?;
-            Site::Map { map: map.to_owned(), attach_type }
+            AttachSite::Map { map: map.to_owned(), attach_type }
         }
-        "lirc" => Site::Lirc(place.into()),
-        "netfilter" => Site::Netfilter(netfilter_hook(place)?),
+        "lirc" => AttachSite::Lirc(place.into()),
+        "netfilter" => AttachSite::Netfilter(netfilter_hook(place)?),
         // The kernel takes 0 for this process, and has no negative ids.
         "pid" => match number(kind, place)? {
-            pid @ 1..=LARGEST_PID => Site::Process(pid),
+            pid @ 1..=LARGEST_PID => AttachSite::Process(pid),
             _ => return Err(format!("pid: {place}: expected the id of a process, 1 or more")),
         },
-        "cpu" if place == "all" => Site::Cpu(None),
-        "route" => Site::Route(Route::parse(place)?),
-        "cpu" => Site::Cpu(Some(number(kind, place)?)),
+        "cpu" if place == "all" => AttachSite::Cpu(None),
+        "route" => AttachSite::Route(RoutePoint::parse(place)?),
+        "cpu" => AttachSite::Cpu(Some(number(kind, place)?)),
         kind if is_section_kind(kind) => {
             let section = format!("{kind}/{place}");
             SectionTarget::parse(&section)
                 .map_err(|error| format!("{kind}:{place}: {}", as_point(kind, error.problem)))?;
-            Site::Section(section)
+            AttachSite::Section(section)
         }
         // `from_str` has checked the kind.
         kind => return Err(format!("unknown kind of attach point `{kind}`")),
@@ -142,7 +141,7 @@ fn parse_site(kind: &str, place: &str) -> Result<Site, String> {
 
 /// Returns the problem with a section's name in the notation of attach points: `kprobe:function` for `kprobe/function`.
 fn as_point(kind: &str, problem: &str) -> String {
-    let words = all_kinds().filter(|kind| is_section_kind(kind));
+    let words = attach_point_kinds().filter(|kind| is_section_kind(kind));
     words.fold(problem.to_owned(), |text, word| text.replace(&format!("`{word}/"), &format!("`{kind}:")))
 }
 
@@ -168,7 +167,7 @@ fn number(kind: &str, text: &str) -> Result<u32, String> {
 /// Parses `ipv4,input,0` or `ipv6,prerouting,-300,defrag`.
 fn netfilter_hook(text: &str) -> Result<NetfilterHook, String> {
     let expected = || {
-        let hooks = list(NETFILTER_HOOKS);
+        let hooks = word_list(NETFILTER_HOOKS);
         format!(
             "netfilter: {text}: expected FAMILY,HOOK,PRIORITY with `ipv4` or `ipv6`, {hooks}, and a number; optionally `,defrag`"
         )

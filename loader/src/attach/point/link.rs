@@ -1,0 +1,211 @@
+//! Attachments by links. The program stays attached as long as the link.
+
+use super::{AttachPoint, AttachSite, InterfaceHook, attach_type::netns_attach_type};
+use crate::{
+    attach::{
+        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
+        PerfCounterOptions, PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef,
+        UprobeMultiOptions, UprobeOptions, UprobeSet,
+    },
+    sys::{self, Errno},
+};
+use core::fmt;
+use core_relo_object::object::{AttachType, ProgramType};
+use std::{
+    fs::{File, OpenOptions},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::fs::OpenOptionsExt as _,
+    },
+    path::Path,
+};
+
+/// The samples per second of a program on a perf event, as few as do not disturb and without the beat of timers.
+const SAMPLES: PerfSample = PerfSample::Frequency(99);
+
+/// The options of [`AttachPoint::attach`].
+#[derive(Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers")]
+pub struct PointOptions<'a> {
+    /// Whether a classifier of a direction may use traffic control where the kernel has no tcx.
+    pub may_use_traffic_control: bool,
+    /// Opens a map by the name that the attach point contains.
+    pub open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
+}
+
+impl fmt::Debug for PointOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PointOptions")
+            .field("may_use_traffic_control", &self.may_use_traffic_control)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AttachPoint {
+    /// Attaches a program by a link. The link has the text of the attach point as its label. All processors together are a link for each,
+    /// labelled `cpu:N`.
+    pub fn attach(
+        &self,
+        program: &ProgramRef<'_>,
+        options: &PointOptions<'_>,
+    ) -> Result<Vec<Link>, AttachError> {
+        let ProgramRef { fd, program_type, attach_type, .. } = *program;
+        let bad = |problem: String| AttachError::target(self.to_string(), problem);
+        let unfit = |error: super::AttachPointError| bad(error.to_string());
+        let one = |link: Link| vec![link.with_label(self.to_string())];
+        match &self.site {
+            AttachSite::Interface { name, .. } => {
+                let hook = self.interface_hook(program_type, attach_type).map_err(unfit)?;
+                let hook = hook.ok_or_else(|| bad("the interface has no hook".into()))?;
+                let name = name.as_str();
+                match hook {
+                    InterfaceHook::Xdp(mode) => attach::xdp(fd, name, mode),
+                    InterfaceHook::Direction(direction) if options.may_use_traffic_control => {
+                        attach::classifier(fd, name, direction)
+                    }
+                    InterfaceHook::Direction(direction) => {
+                        attach::tcx(fd, name, direction.attach_type(), &Placement::default())
+                    }
+                    InterfaceHook::Classifier(of @ (AttachType::TcxIngress | AttachType::TcxEgress)) => {
+                        attach::tcx(fd, name, of, &Placement::default())
+                    }
+                    InterfaceHook::Classifier(of) => attach::netkit(fd, name, of, &Placement::default()),
+                    InterfaceHook::Tc(direction) => attach::traffic_control(fd, name, direction),
+                }
+                .map(one)
+            }
+            AttachSite::Cgroup { path, attach_type: given } => {
+                let of = self.cgroup_attach_type(program_type, given.or(attach_type)).map_err(unfit)?;
+                if of == AttachType::TraceIter {
+                    return attach_cgroup_iterator(program, path).map(one);
+                }
+                attach::cgroup(fd, path, of, &CgroupOptions::default()).map(one)
+            }
+            AttachSite::Netns(path) => attach::netns(fd, path, netns_attach_type(program_type)).map(one),
+            AttachSite::Map { map, attach_type: given } => {
+                let of = self.map_attach_type(program_type, given.or(attach_type)).map_err(unfit)?;
+                let map = (options.open_map)(map)?;
+                if of == AttachType::TraceIter {
+                    return attach::iter(fd, &IterOptions { target: IterTarget::Map(map.as_fd()) }).map(one);
+                }
+                attach::sockmap(fd, map.as_fd(), of).map(one)
+            }
+            AttachSite::Lirc(path) => attach::lirc(fd, path).map(one),
+            AttachSite::Netfilter(hook) => attach::netfilter(fd, *hook).map(one),
+            AttachSite::Process(pid) => {
+                attach_to_process(program, *pid).map(one).map_err(|e| match e.errno() {
+                    Some(Errno::ESRCH) => bad(format!("no such process: {e}")),
+                    _ => e,
+                })
+            }
+            AttachSite::Cpu(Some(cpu)) => {
+                check_cpu(*cpu).map_err(bad)?;
+                attach_to_cpu(program, *cpu).map(one).map_err(|e| match e.errno() {
+                    Some(Errno::ENODEV) => bad(format!("the CPU is offline: {e}")),
+                    _ => e,
+                })
+            }
+            AttachSite::Cpu(None) => attach_to_each_cpu(program),
+            AttachSite::Route(route) => route.attach(fd, program_type).map(one),
+            AttachSite::Section(section) => {
+                attach::auto(&ProgramRef { section, attach_type: None, ..*program }).map(one)
+            }
+        }
+    }
+}
+
+/// Opens the directory of a cgroup.
+fn open_dir(path: &Path) -> Result<File, AttachError> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK).open(path);
+    opened.map_err(|e| AttachError::target(path.display().to_string(), format!("cannot open it: {e}")))
+}
+
+/// Attaches an iterator to a cgroup and its descendants.
+fn attach_cgroup_iterator(program: &ProgramRef<'_>, path: &Path) -> Result<Link, AttachError> {
+    let dir = open_dir(path)?;
+    let target =
+        IterTarget::Cgroup { cgroup: CgroupRef::Fd(dir.as_fd()), order: CgroupOrder::DescendantsPre };
+    attach::iter(program.fd, &IterOptions { target })
+}
+
+/// Attaches a program to one process: a sampling perf event, the uprobe or USDT probe of its section, or an iterator.
+fn attach_to_process(program: &ProgramRef<'_>, pid: u32) -> Result<Link, AttachError> {
+    let fd = program.fd;
+    match program.program_type {
+        ProgramType::PerfEvent => {
+            let event = attach::open_perf_counter(
+                PerfCounter::CpuClock,
+                &PerfCounterOptions { sample: SAMPLES, pid: Some(pid), ..PerfCounterOptions::default() },
+            )?;
+            return attach::perf_event(fd, event, &PerfEventOptions::default());
+        }
+        ProgramType::Tracing => {
+            let target = IterTarget::Task(TaskRef::Process(pid));
+            return attach::iter(fd, &IterOptions { target });
+        }
+        _ => {}
+    }
+    let pid = Some(pid);
+    match SectionTarget::parse(program.section)? {
+        Some(SectionTarget::Uprobe { binary, place, retprobe }) => {
+            let options = UprobeOptions { function: Some(place), retprobe, pid, ..UprobeOptions::default() };
+            attach::uprobe(fd, binary, &options)
+        }
+        Some(SectionTarget::UprobeMulti { binary, pattern, kind }) => {
+            let options = UprobeMultiOptions { kind, pid, ..UprobeMultiOptions::default() };
+            attach::uprobe_multi(fd, binary, UprobeSet::Pattern(pattern), &options)
+        }
+        #[cfg(feature = "usdt")]
+        Some(SectionTarget::Usdt { binary, provider, name }) => {
+            let manager = program.usdt.ok_or_else(|| {
+                AttachError::target(program.section, "the object lacks the maps of libbpf's usdt.bpf.h")
+            })?;
+            attach::usdt(fd, manager, binary, provider, name, &attach::UsdtOptions { pid, cookie: 0 })
+        }
+        _ => {
+            let problem = "only uprobes and USDT probes run for one process, expected a section such as \
+                           `uprobe//bin/bash:readline`";
+            Err(AttachError::target(program.section, problem))
+        }
+    }
+}
+
+/// Checks that the machine can have a processor.
+fn check_cpu(cpu: u32) -> Result<(), String> {
+    let numbers = sys::possible_cpu_numbers().map_err(|e| format!("the processors are not known: {e}"))?;
+    match (numbers.first(), numbers.last()) {
+        (Some(first), Some(last)) if !numbers.contains(&cpu) => {
+            Err(format!("no such CPU: expected one from {first} to {last}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Attaches a program to a sampling perf event of a processor.
+fn attach_to_cpu(program: &ProgramRef<'_>, cpu: u32) -> Result<Link, AttachError> {
+    let options = PerfCounterOptions { sample: SAMPLES, cpu: Some(cpu), ..PerfCounterOptions::default() };
+    let event = attach::open_perf_counter(PerfCounter::CpuClock, &options)?;
+    attach::perf_event(program.fd, event, &PerfEventOptions::default())
+}
+
+/// Attaches a program to a sampling perf event of each processor that is online.
+fn attach_to_each_cpu(program: &ProgramRef<'_>) -> Result<Vec<Link>, AttachError> {
+    let cpus = sys::possible_cpu_numbers()
+        .map_err(|e| AttachError::target("cpu:all", format!("the processors are not known: {e}")))?;
+    let mut links = Vec::new();
+    for cpu in cpus {
+        match attach_to_cpu(program, *cpu) {
+            Ok(link) => links.push(link.with_label(format!("cpu:{cpu}"))),
+            // A processor that is offline has no events.
+            Err(e) if e.errno() == Some(Errno::ENODEV) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    if links.is_empty() {
+        return Err(AttachError::target(
+            "cpu:all",
+            "no processor has perf events, expected one that is online",
+        ));
+    }
+    Ok(links)
+}

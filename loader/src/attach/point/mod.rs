@@ -1,0 +1,128 @@
+//! [`AttachPoint`]: attach points as text, such as `dev:eth0`, `cgroup:/sys/fs/cgroup/mine,egress` and `kprobe:vfs_read`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `parse` | the text of an attach point |
+//! | `kinds` | the kinds of attach points, and the program types that fit them |
+//! | `attach_type` | the words for attach types, and the attach types that fit a program type and a kind of attach point |
+//! | `fit` | the hook and the attach type that a program gets at an attach point |
+//! | `link` | attaching by links |
+//! | `route` | routes with programs |
+
+mod attach_type;
+mod error;
+mod fit;
+mod kinds;
+mod link;
+mod parse;
+mod route;
+#[cfg(test)]
+mod tests;
+
+pub use attach_type::{
+    attach_type_name, attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type,
+    sockmap_attach_types,
+};
+pub use error::AttachPointError;
+pub use kinds::{attach_point_kinds, fitting_kinds, is_section_kind};
+pub use link::PointOptions;
+pub use parse::interface_hook_word;
+pub use route::RoutePoint;
+
+use super::{classifier::PacketDirection, netfilter::NetfilterHook, tc::TcAttachPoint, xdp::XdpMode};
+use core::fmt;
+use core_relo_object::object::AttachType;
+use std::path::PathBuf;
+
+/// The place that a program is attached to, in the notation `KIND:PLACE`, and for some kinds a comma and the hook or attach type.
+///
+/// ```
+/// use core_relo_loader::{attach::AttachPoint, object::ProgramType};
+///
+/// # fn main() -> Result<(), core_relo_loader::attach::AttachPointError> {
+/// let point: AttachPoint = "dev:eth0,ingress".parse()?;
+/// point.check_fits(ProgramType::SchedCls, None)?;
+/// assert!(point.check_fits(ProgramType::Xdp, None).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachPoint {
+    /// The text as it was parsed.
+    text: String,
+    site: AttachSite,
+}
+
+/// The place of an [`AttachPoint`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers that detach programs handle each of them")]
+pub enum AttachSite {
+    /// A network interface.
+    Interface {
+        /// The name of the interface.
+        name: String,
+        /// The hook. `None` if the program's type and attach type name the hook.
+        hook: Option<InterfaceHook>,
+    },
+    /// A cgroup.
+    Cgroup {
+        /// The directory of the cgroup.
+        path: PathBuf,
+        /// The attach type, if the text names one.
+        attach_type: Option<AttachType>,
+    },
+    /// The file of a network namespace.
+    Netns(PathBuf),
+    /// A map: a sockmap, or the map that an iterator visits.
+    Map {
+        /// The id, name or pin of the map.
+        map: String,
+        /// The attach type, if the text names one.
+        attach_type: Option<AttachType>,
+    },
+    /// An infrared receiver.
+    Lirc(PathBuf),
+    /// A netfilter hook.
+    Netfilter(NetfilterHook),
+    /// A process.
+    Process(u32),
+    /// A processor, or all of them.
+    Cpu(Option<u32>),
+    /// A route.
+    Route(RoutePoint),
+    /// An attach point in the notation of section names: `kprobe/vfs_read`.
+    Section(String),
+}
+
+/// The hook of a network interface that runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "callers that detach programs handle each of them")]
+pub enum InterfaceHook {
+    /// XDP.
+    Xdp(XdpMode),
+    /// A classifier in a direction: by tcx or, with [`PointOptions::may_use_traffic_control`] on a kernel without tcx, by traffic
+    /// control.
+    Direction(PacketDirection),
+    /// A classifier by link: `TcxIngress`, `TcxEgress`, `NetkitPrimary` or `NetkitPeer`.
+    Classifier(AttachType),
+    /// A classifier of traffic control, through netlink.
+    Tc(TcAttachPoint),
+}
+
+impl AttachPoint {
+    /// Returns the place.
+    pub fn site(&self) -> &AttachSite {
+        &self.site
+    }
+
+    /// Returns whether a program gets a link for each processor.
+    pub fn has_several_links(&self) -> bool {
+        self.site == AttachSite::Cpu(None)
+    }
+}
+
+impl fmt::Display for AttachPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
