@@ -33,17 +33,12 @@ fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;
     while let [byte, after @ ..] = rest {
-        let digits = after.get(..3).and_then(|digits| str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(octal) if *byte == b'\\' => {
-                out.push(octal);
-                rest = after.get(3..).unwrap_or_default();
-            }
-            _ => {
-                out.push(*byte);
-                rest = after;
-            }
-        }
+        let octal = after.split_at_checked(3).filter(|_| *byte == b'\\').and_then(|(digits, after)| {
+            Some((u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok()?, after))
+        });
+        let (decoded, after) = octal.unwrap_or((*byte, after));
+        out.push(decoded);
+        rest = after;
     }
     out
 }

@@ -39,13 +39,13 @@ pub fn object_name(kind: ObjectKind, fd: &OwnedFd) -> String {
             Some(full_program_name(&program, &ProgramInfo::query(&program).ok()?))
         }),
     };
+    #[expect(clippy::disallowed_methods, reason = "the object has no name, or is gone")]
     name.unwrap_or_default()
 }
 
 /// Returns whether the map of a data section has the name of this section: `.rodata` for `my_objec.rodata`.
 fn has_section(map_name: &str, section: &str) -> bool {
-    let Some((dot, _)) = map_name.match_indices('.').next() else { return false };
-    let own_section = map_name.get(dot..).unwrap_or_default();
+    let Some(own_section) = map_name.find('.').and_then(|dot| map_name.get(dot..)) else { return false };
     own_section == section || (may_be_truncated(map_name) && section.starts_with(own_section))
 }
 

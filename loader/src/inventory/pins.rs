@@ -18,7 +18,10 @@ const READ_ONLY: u32 = 1 << 3;
 /// Returns the pins of each object, in every mounted bpffs.
 pub fn all_pins() -> BTreeMap<(ObjectKind, u32), Vec<PathBuf>> {
     let mut pins = BTreeMap::new();
-    let mounts = mounts("bpf").map_err(|e| log::info!("no pins are known: {e}")).unwrap_or_default();
+    let mounts = mounts("bpf").unwrap_or_else(|e| {
+        log::info!("no pins are known: {e}");
+        Vec::new()
+    });
     let mut dirs: Vec<_> = mounts.into_iter().map(|mount| mount.dir).collect();
     dirs.sort();
     dirs.dedup();

@@ -52,6 +52,7 @@ fn add_process(dir: &Path, pid: u32, processes: &mut BTreeMap<(ObjectKind, u32),
         let info = FdInfo::read_file(&dir.join("fdinfo").join(fd.file_name()));
         let id = info.and_then(|info| info.get(key)).and_then(|id| u32::try_from(id).ok());
         if let Some(id) = id {
+            #[expect(clippy::disallowed_methods, reason = "the process has ended")]
             let comm = fs::read(dir.join("comm")).unwrap_or_default();
             let comm = Name::new(comm.trim_ascii_end()).to_string();
             processes.entry((kind, id)).or_default().push(Process { pid, comm });

@@ -13,7 +13,13 @@ pub struct KernelSymbols {
 impl KernelSymbols {
     /// Reads `/proc/kallsyms`. The result is empty if this user may not see addresses.
     pub fn read() -> Self {
-        fs::read_to_string("/proc/kallsyms").map(|text| Self::parse(&text)).unwrap_or_default()
+        match fs::read_to_string("/proc/kallsyms") {
+            Ok(text) => Self::parse(&text),
+            Err(e) => {
+                log::info!("/proc/kallsyms: no symbols are known: {e}");
+                Self::default()
+            }
+        }
     }
 
     fn parse(text: &str) -> Self {

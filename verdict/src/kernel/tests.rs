@@ -268,7 +268,7 @@ fn helpers_that_the_configuration_leaves_out_are_absent() {
     let known_version = KernelInputs { version: Some("6.8".parse().unwrap()), ..KernelInputs::default() };
     with_facts(&Target::new("vmlinux", parse(&b)), &known_version, |facts| {
         let expected = "BPF_FUNC_probe_read is not compiled: no FUNC bpf_probe_read_compat";
-        assert_eq!(text(&facts.helper(4)), ("absent", expected));
+        assert_eq!(text(&facts.helper(Helper::PROBE_READ)), ("absent", expected));
     });
     with_facts(&build(&["bpf_probe_read_compat"]), &inputs, |facts| {
         assert_eq!(text(&facts.helper(Helper::PROBE_READ)), ("present", "FUNC bpf_probe_read_compat"));
