@@ -5,6 +5,7 @@
 mod agents;
 mod aya;
 mod bench;
+mod budgets;
 mod cases;
 mod ci;
 mod compile;
@@ -110,6 +111,12 @@ const TASKS: &[Task] = &[
         args: "[--instructions] [--growth] [--parts] [--ring] [--btf FILE] [--objects DIR]",
         about: "measure time, instructions and memory beside libbpf and aya-obj, and readers of rings beside libbpf and aya (see cargo xtask bench --help)",
         run: bench::run,
+    },
+    Task {
+        name: "budgets",
+        args: "",
+        about: "count the instructions of hot paths with valgrind, and fail above their budgets",
+        run: budgets::run,
     },
     Task {
         name: "soak",
