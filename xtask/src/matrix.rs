@@ -53,7 +53,7 @@ const FEATURES: [(&str, &[&str]); 7] = [
         ],
     ),
     ("core-relo-build", &["btf-archive"]),
-    ("core-relo-cli", &["completions", "jit-disassembly", "man", "sign"]),
+    ("core-relo-cli", &["completions", "man", "jit-disassembly", "sign"]),
 ];
 
 /// A target without an operating system, for the engine's promise of `no_std`.
