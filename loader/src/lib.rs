@@ -12,7 +12,7 @@
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
 //! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders |
 //! | [`features`] | kernel features, probed on first use |
-//! | [`variants`] | alternatives of programs, optional parts, constants from a kernel's types; no system calls |
+//! | `variants` | alternatives of programs, optional parts, constants from a kernel's types; no system calls; feature `variants` |
 //! | `adaptive` | loading the alternatives that work on the kernel, and the start-up report; feature `adaptive` |
 //! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
 //!
@@ -75,8 +75,10 @@
 //! | `btf-archive` | yes | archives of minimal BTF, for running kernels without BTF |
 //! | `adaptive` | no | the module `adaptive`: loading the variants of programs that work on the kernel |
 //! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
+//! | `loader-program` | no | the module `loader_program`: loader programs (light skeletons), and their execution |
 //! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
 //! | `usdt` | yes | attaching to USDT probes |
+//! | `variants` | no | the module `variants`: the declarations of variants, without a load that chooses |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |
 //! | `stripped-binaries` | no | uprobes on functions of stripped binaries: debug files, mini debug info, Go's function table |
 //! | `standard-streams` | no | the module `standard_streams`: whether the process started with closed standard streams |
@@ -133,8 +135,12 @@ pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 pub use core_relo_object::static_link;
 pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, disassembly,
-    events, link, load_plan, loader_program, object, variants,
+    events, link, load_plan, object,
 };
+#[cfg(feature = "loader-program")]
+pub use core_relo_object::loader_program;
+#[cfg(feature = "variants")]
+pub use core_relo_object::variants;
 pub use globals::GlobalValue;
 pub use hint::Hint;
 pub use loader::Loader;

@@ -9,7 +9,7 @@
 //! | [`map_rules`] | the rules of the kernel for the definition of a map, by map type |
 //! | [`memory_nodes`] | the memory nodes of a machine |
 //! | [`map_owner`] | the properties that the programs of a program array have in common, by kernel |
-//! | [`loader_program`] | loader programs, which load an object from within the kernel (light skeletons), and their files |
+//! | `loader_program` | loader programs, which load an object from within the kernel (light skeletons), and their files; feature `loader-program` |
 //! | [`events`] | types of the records of ring buffers and perf event arrays |
 //! | [`disassembly`] | instructions with their functions, source lines, relocations and names |
 //! | [`globals`] | global variables: names, offsets, types, initial values |
@@ -20,7 +20,7 @@
 //! | [`features`] | kernel features |
 //! | [`lockdown`] | the helpers that the kernel's lockdown closes |
 //! | [`helper_maps`] | the types of maps that each helper accepts |
-//! | [`variants`] | alternatives of programs, optional parts, constants from a kernel's types |
+//! | `variants` | alternatives of programs, optional parts, constants from a kernel's types; feature `variants` |
 //!
 //! The crate reads no file and makes no system call. A plan reads the running kernel through three traits:
 //! [`ProbeKernel`](features::ProbeKernel), [`ReadKernelBtf`](target::ReadKernelBtf) and [`ReadSystem`](load_plan::ReadSystem).
@@ -52,6 +52,7 @@ mod known_names;
 pub mod limits;
 pub mod link;
 pub mod load_plan;
+#[cfg(feature = "loader-program")]
 pub mod loader_program;
 pub mod lockdown;
 pub mod map_limits;
@@ -66,6 +67,7 @@ pub mod target;
 #[cfg(any(test, feature = "test-support"))]
 #[doc(hidden)]
 pub mod test_support;
+#[cfg(feature = "variants")]
 pub mod variants;
 
 pub use core_relo::InternalError;

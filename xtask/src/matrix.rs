@@ -37,7 +37,7 @@ const PORTABLE: [&str; 3] = ["core-relo-btf", "core-relo", "core-relo-object"];
 const FEATURES: [(&str, &[&str]); 7] = [
     ("core-relo-btf", &["c-header", "kernel-check", "text", "transform"]),
     ("core-relo", &["c-header", "text", "transform", "minimise"]),
-    ("core-relo-object", &["btf-archive", "static-link", "test-support"]),
+    ("core-relo-object", &["btf-archive", "loader-program", "static-link", "test-support", "variants"]),
     ("core-relo-verdict", &["test-support"]),
     (
         "core-relo-loader",
@@ -45,11 +45,13 @@ const FEATURES: [(&str, &[&str]); 7] = [
             "adaptive",
             "btf-archive",
             "kconfig-gz",
+            "loader-program",
             "netlink",
             "standard-streams",
             "static-link",
             "stripped-binaries",
             "usdt",
+            "variants",
         ],
     ),
     ("core-relo-build", &["btf-archive"]),
@@ -279,7 +281,7 @@ fn public_dependencies() -> Outcome {
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
     }
     // All features but `test-support`, which is no public API.
-    let features = "core-relo-loader/adaptive,core-relo-loader/static-link";
+    let features = "core-relo-loader/adaptive,core-relo-loader/loader-program,core-relo-loader/static-link";
     check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }

@@ -13,6 +13,7 @@ mod globals;
 mod kernel;
 mod leftover_pins;
 mod loaded;
+#[cfg(feature = "loader-program")]
 mod loader_program;
 mod loading;
 mod map_owner;
@@ -39,6 +40,7 @@ pub use crate::sys::{Keyring, ProgSignature, StreamId, TestRun, TestRunResult, U
 pub use error::{LoadError, LoadHint, PIN_ATTEMPTS, RemainingPins};
 pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, RunningKernel};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
+#[cfg(feature = "loader-program")]
 pub use loader_program::{execute_loader_program, execute_signed_loader_program};
 pub use pins::Pins;
 pub use prepare::{Prepared, prepare};

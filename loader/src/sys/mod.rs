@@ -5,9 +5,11 @@
 
 mod bpf;
 mod build_id;
+#[cfg(feature = "loader-program")]
 mod descriptor_passing;
 mod epoll;
 mod fd;
+#[cfg(feature = "loader-program")]
 mod isolation;
 mod mapping;
 mod memory;
@@ -34,6 +36,7 @@ mod unwinding;
 pub use bpf::*;
 pub use build_id::BuildIdFrame;
 pub use core_relo_object::Errno;
+#[cfg(feature = "loader-program")]
 pub(crate) use isolation::{IsolationError, IsolationStep};
 pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};
 pub(crate) use memory::{page_size, raise_memlock_limit};

@@ -1,6 +1,6 @@
 //! The parts of a plan that the kernel resolves when a loader program is executed.
 
-/// The parts of a plan that the kernel resolves when a [loader program](crate::loader_program) is executed.
+/// The parts of a plan that the kernel resolves when a loader program (`loader_program`) is executed.
 ///
 /// [`load::execute`](https://docs.rs/core-relo-loader) executes only plans without such parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

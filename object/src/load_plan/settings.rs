@@ -36,7 +36,7 @@ pub struct Settings {
     /// that the kernel refuses is loaded again with level 1, if the level has no log of the instructions.
     pub log_level: u32,
     /// Whether the kernel may lack a strong extern that no loaded program uses: of `.ksyms`, or of `.kconfig`, where the value is then 0.
-    /// libbpf refuses the object. A load of [variants](crate::variants) sets this, so that another program can be loaded in place of the
+    /// libbpf refuses the object. A load of variants sets this, so that another program can be loaded in place of the
     /// one that uses the extern. A value of the configuration that does not fit its extern is refused in any case.
     pub allows_unused_externs: bool,
     /// Options of CO-RE relocation that differ from libbpf.

@@ -93,7 +93,7 @@ impl TargetKernel {
         }
     }
 
-    /// Creates an unknown kernel with every feature, for a [loader program](crate::loader_program) that any kernel can execute: names and
+    /// Creates an unknown kernel with every feature, for a loader program (`loader_program`) that any kernel can execute: names and
     /// CO-RE relocations are left to that kernel.
     pub fn unknown() -> Self {
         Self { late_binding: LateBinding::NamesAndRelocations, ..Self::offline(Arc::new(KernelBtf::none())) }

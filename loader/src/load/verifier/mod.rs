@@ -112,6 +112,7 @@ impl RefusedProgram {
     }
 
     /// Derives the last instruction from the verifier's log of a program of which only the name is known.
+    #[cfg(feature = "loader-program")]
     pub(super) fn from_log(program: &str, section: &str, errno: Errno, log: String) -> Self {
         let parts = LogParts::new(&log);
         let insn = last_insn(parts.steps).filter(|_| !is_out_of_descriptors(errno)).map(|last| last.index);

@@ -9,6 +9,7 @@ mod ids;
 mod info;
 mod kind;
 mod link;
+#[cfg(feature = "loader-program")]
 mod loader_program;
 mod map;
 mod pin;
@@ -32,6 +33,7 @@ pub(crate) use link::{
     link_to_closed_target, raw_tracepoint_open,
 };
 pub use link::{detach_link, update_link};
+#[cfg(feature = "loader-program")]
 pub(crate) use loader_program::{LoaderProgramRun, map_hash, run_loader_program};
 pub use map::{MapCreate, MapFd, MapShape};
 pub(crate) use map::{map_create, map_create_log, map_freeze};

@@ -88,6 +88,7 @@ impl MapPlan {
     }
 
     /// Creates the plan of a map that exists.
+    #[cfg(feature = "loader-program")]
     pub(crate) fn for_existing_map(name: &str, role: MapRole, attributes: MapAttributes) -> Self {
         Self {
             name: name.to_owned(),

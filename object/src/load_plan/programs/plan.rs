@@ -37,6 +37,7 @@ pub struct ProgramPlan {
 
 impl ProgramPlan {
     /// Creates the plan of a program that is loaded.
+    #[cfg(feature = "loader-program")]
     pub(crate) fn for_loaded_program(
         function: ProgramIndex,
         name: &str,
