@@ -13,6 +13,7 @@ mod compilers;
 mod counts;
 mod fuzz;
 mod install;
+mod json_schema;
 #[path = "../../tests/src/kernel_crashes.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use more of it")]
 mod kernel_crashes;
@@ -117,6 +118,12 @@ const TASKS: &[Task] = &[
         args: "",
         about: "count the instructions of hot paths with valgrind, and fail above their budgets",
         run: budgets::run,
+    },
+    Task {
+        name: "json-schema",
+        args: "",
+        about: "write docs/json.schema.json from the tables of docs/json.md",
+        run: json_schema::run,
     },
     Task {
         name: "soak",

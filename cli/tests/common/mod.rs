@@ -1,11 +1,10 @@
 //! Helpers that run the command as a user does.
-#![allow(dead_code, clippy::panic, reason = "each test file uses its part, and fails by panicking")]
+#![allow(dead_code, clippy::panic, clippy::indexing_slicing, reason = "each test file uses its part, and fails by panicking")]
 
 use core_relo_loader::load::{Kernel as _, ProgLoad, RunningKernel};
 use core_relo_test_support::skip;
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
     env, fs,
     io::{self, Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
@@ -154,50 +153,47 @@ pub(crate) fn may_load() -> bool {
     loaded.is_ok()
 }
 
-/// docs/json.md: section → keys and types, as its tables have them.
+/// The JSON Schema of the command's lines, `docs/json.schema.json`.
 #[derive(Debug)]
-pub(crate) struct Schema(BTreeMap<String, Vec<(String, String)>>);
+pub(crate) struct Schema(Value);
 
-/// Parses docs/json.md.
+/// Reads the schema.
 pub(crate) fn schema() -> Schema {
-    let doc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.md");
-    let mut sections = BTreeMap::<_, Vec<_>>::new();
-    let mut section = String::new();
-    for line in fs::read_to_string(doc).expect("docs/json.md").lines() {
-        if let Some(title) = line.strip_prefix("## ") {
-            title.replace('`', "").clone_into(&mut section);
-        }
-        let mut cells = line.split('|').map(str::trim).skip(1);
-        if let (Some(key), Some(ty)) = (cells.next(), cells.next())
-            && let Some(key) = key.strip_prefix('`').and_then(|k| k.strip_suffix('`'))
-        {
-            sections.entry(section.clone()).or_default().push((key.to_owned(), ty.to_owned()));
-        }
-    }
-    Schema(sections)
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.schema.json");
+    let text = fs::read_to_string(path).expect("docs/json.schema.json");
+    Schema(serde_json::from_str(&text).expect("JSON"))
 }
 
 impl Schema {
-    /// Checks that a line has exactly the keys of a section, in order and with the documented types.
-    pub(crate) fn check(&self, section: &str, line: &Value) {
-        let keys = self.0.get(section).unwrap_or_else(|| panic!("docs/json.md has no keys of `{section}`"));
+    /// Checks that a line has exactly the keys of a definition, in order and with the types of the schema.
+    pub(crate) fn check(&self, definition: &str, line: &Value) {
         let object = line.as_object().expect("an object");
         let found: Vec<_> = object.keys().map(String::as_str).collect();
-        let documented: Vec<_> = keys.iter().map(|(key, _)| &**key).collect();
-        assert_eq!(found, documented, "{section}");
-        for ((key, ty), value) in keys.iter().zip(object.values()) {
-            let (ty, may_be_null) = ty.strip_suffix('?').map_or((&**ty, false), |ty| (ty, true));
-            let fits = match (value, ty) {
-                (Value::Null, _) => may_be_null,
-                (_, "any")
-                | (Value::String(_), "string")
-                | (Value::Number(_), "number")
-                | (Value::Bool(_), "bool")
-                | (Value::Array(_), "array")
-                | (Value::Object(_), "object") => true,
-                _ => false,
+        assert_eq!(found, self.keys(definition), "{definition}");
+        for (key, value) in object {
+            let ty = match value {
+                Value::Null => "null",
+                Value::Bool(_) => "boolean",
+                Value::Number(_) => "number",
+                Value::String(_) => "string",
+                Value::Array(_) => "array",
+                Value::Object(_) => "object",
             };
-            assert!(fits, "`{key}` is {value}, documented as {ty}");
+            let fits = match &self.0["$defs"][definition]["properties"][key]["type"] {
+                // Without a type, every value is permitted.
+                Value::Null => true,
+                Value::Array(types) => types.iter().any(|allowed| allowed == ty),
+                allowed => allowed == ty,
+            };
+            assert!(fits, "`{key}` is {value}, which is not of its type in docs/json.schema.json");
         }
+    }
+
+    /// Returns the keys of a definition, in order.
+    pub(crate) fn keys(&self, definition: &str) -> Vec<&str> {
+        let keys = self.0["$defs"][definition]["required"].as_array();
+        let keys =
+            keys.unwrap_or_else(|| panic!("docs/json.schema.json has no definition of `{definition}`"));
+        keys.iter().filter_map(Value::as_str).collect()
     }
 }

@@ -9,8 +9,8 @@ mod rules;
 mod sources;
 mod text;
 
-use crate::prebuilt;
 use crate::system::{Failure, Outcome, output, root};
+use crate::{json_schema, prebuilt};
 use sources::{Crate, PRODUCT, Source};
 use std::path::PathBuf;
 use std::process::Command;
@@ -54,6 +54,7 @@ pub fn run(args: &[String]) -> Outcome {
     documents::check_feature_tables(&files, &mut problems);
     problems.extend(programs::check_directives()?);
     problems.extend(prebuilt::problems()?);
+    problems.extend(json_schema::problem()?);
     for problem in &problems {
         println!("{problem}");
     }
