@@ -131,16 +131,16 @@ mod token_scope;
 struct Readme;
 
 pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
+#[cfg(feature = "loader-program")]
+pub use core_relo_object::loader_program;
 #[cfg(feature = "static-link")]
 pub use core_relo_object::static_link;
+#[cfg(feature = "variants")]
+pub use core_relo_object::variants;
 pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, disassembly,
     events, link, load_plan, object,
 };
-#[cfg(feature = "loader-program")]
-pub use core_relo_object::loader_program;
-#[cfg(feature = "variants")]
-pub use core_relo_object::variants;
 pub use globals::GlobalValue;
 pub use hint::Hint;
 pub use loader::Loader;

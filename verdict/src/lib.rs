@@ -1,5 +1,18 @@
 //! A prediction of the load of a BPF object: will a kernel load its programs, and if not, why?
 //!
+//! ```no_run
+//! use core_relo_object::object::Object;
+//! use core_relo_verdict::{check, fleet::OfflineKernel};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bytes = std::fs::read("exec.bpf.o")?;
+//! let kernel = OfflineKernel::from_btf(std::fs::read("linux-5.10.btf")?)?;
+//! let verdict = check(&Object::parse(&bytes)?, &kernel)?;
+//! println!("{}", verdict.verdict);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`requirements`] | all that an object asks of a kernel, from the object alone |

@@ -38,20 +38,7 @@ pub use workers::{CallingThread, Workers};
 use crate::judge::ObjectVerdict;
 use core_relo_object::object::Object;
 
-/// Returns the verdict on an object on a kernel.
-///
-/// ```no_run
-/// use core_relo_object::object::Object;
-/// use core_relo_verdict::{check, fleet::OfflineKernel};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let bytes = std::fs::read("exec.bpf.o")?;
-/// let kernel = OfflineKernel::from_btf(std::fs::read("linux-5.10.btf")?)?;
-/// let verdict = check(&Object::parse(&bytes)?, &kernel)?;
-/// println!("{}", verdict.verdict);
-/// # Ok(())
-/// # }
-/// ```
+/// Returns the verdict on an object on a kernel. The page of this crate has an example.
 pub fn check(object: &Object<'_>, kernel: &impl JudgedKernel) -> Result<ObjectVerdict, CheckError> {
     let mut fleet = Fleet::default();
     fleet.add(object, ())?;
