@@ -34,6 +34,9 @@ pub enum WalkError {
     /// An array of more than 4 GiB.
     #[error("the size of type [{0}] does not fit into 32 bits")]
     TooLarge(TypeId),
+    /// A bitfield whose type has an offset of its own, more than 4 Gibit from the start of the composite.
+    #[error("the offset of a bitfield of type [{0}] does not fit into 32 bits")]
+    BitfieldOffset(TypeId),
 }
 
 crate::debug_as_message!(WalkError);

@@ -33,7 +33,8 @@ impl Btf<'_> {
         if int.offset == 0 && u64::from(int.bits) == storage {
             return Ok(whole);
         }
-        let bit_offset = BitOffset(member.bit_offset.0.saturating_add(u32::from(int.offset)));
+        let bit_offset = member.bit_offset.0.checked_add(u32::from(int.offset));
+        let bit_offset = BitOffset(bit_offset.ok_or(WalkError::BitfieldOffset(ty.id()))?);
         Ok(Extent { bit_offset, bits: u64::from(int.bits), is_bitfield: true })
     }
 }
@@ -71,5 +72,18 @@ mod tests {
             assert_eq!(extents(b"new"), expected);
             assert_eq!(extents(b"large"), [extent(0, 0x4_0000_0000, false)]);
         }
+    }
+
+    // Another offset would be that of other bits.
+    #[test]
+    fn an_offset_beyond_32_bits_is_an_error() {
+        let mut b = Builder::new(Endian::Little);
+        let legacy = b.legacy_bitfield("int", 4, 0, 3, 5);
+        b.structure("hostile", 8, &[("last", legacy, u32::MAX - 3), ("beyond", legacy, u32::MAX - 2)]);
+        let btf = Btf::parse_unvalidated(b.finish(), None).unwrap();
+        let ty = btf.find(b"hostile", Kind::Struct).unwrap();
+        let extents: Vec<_> = ty.members().map(|member| btf.member_extent(&member)).collect();
+        let last = Extent { bit_offset: BitOffset(u32::MAX), bits: 5, is_bitfield: true };
+        assert_eq!(extents, [Ok(last), Err(WalkError::BitfieldOffset(legacy))]);
     }
 }
