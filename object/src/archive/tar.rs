@@ -43,10 +43,8 @@ impl<R: Read> TarReader<R> {
                 self.skip_rest()?;
                 return Ok(None);
             }
-            self.member_count = self.member_count.saturating_add(1);
-            if self.member_count > ARCHIVE_MEMBERS {
-                return Err(ArchiveError::TooManyMembers { limit: ARCHIVE_MEMBERS });
-            }
+            let count = self.member_count.checked_add(1).filter(|count| *count <= ARCHIVE_MEMBERS);
+            self.member_count = count.ok_or(ArchiveError::TooManyMembers { limit: ARCHIVE_MEMBERS })?;
             let (member, is_file) = parse_header(&header, start)?;
             if is_file {
                 return Ok(Some(member));

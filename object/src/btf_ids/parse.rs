@@ -4,6 +4,7 @@ use super::{BtfIds, BtfIdsError, IdName, IdSet, IdSetKind, IdSlot};
 use crate::{
     elf::{Class, Elf, Section, string_at, text},
     index::to_usize,
+    internal::Invariant as _,
 };
 use alloc::collections::BTreeMap;
 use core_relo::{TypeId, btf::Kind};
@@ -17,6 +18,8 @@ struct Symbol<'d> {
     name: &'d [u8],
     offset: usize,
     size: usize,
+    /// The end in the section.
+    end: usize,
 }
 
 /// The meaning of a symbol.
@@ -86,7 +89,7 @@ fn read_symbols<'d>(
         if end > section.data.len() {
             return Err(outside());
         }
-        symbols.push(Symbol { name, offset, size });
+        symbols.push(Symbol { name, offset, size, end });
     }
     symbols.sort_by_key(|symbol| symbol.offset);
     Ok(symbols)
@@ -94,8 +97,8 @@ fn read_symbols<'d>(
 
 /// Groups the symbols of ids by the list or set that contains them.
 fn group<'d>(symbols: &[Symbol<'d>], elf: &Elf<'d>, data: &[u8]) -> Result<Vec<IdSet<'d>>, BtfIdsError> {
-    // The lists and sets by offset, and the symbols of ids by offset.
-    let mut starts: BTreeMap<usize, (IdSetKind, &'d [u8], usize)> = BTreeMap::new();
+    // The lists and sets by offset, with the end of sets, and the symbols of ids by offset.
+    let mut starts: BTreeMap<usize, (IdSetKind, &'d [u8], Option<usize>)> = BTreeMap::new();
     let mut names: BTreeMap<usize, IdName<'d>> = BTreeMap::new();
     for symbol in symbols {
         let offset = symbol.offset;
@@ -110,11 +113,11 @@ fn group<'d>(symbols: &[Symbol<'d>], elf: &Elf<'d>, data: &[u8]) -> Result<Vec<I
                     let (symbol, len) = (text(symbol.name), symbol.size);
                     return Err(BtfIdsError::SetLength { symbol, len, header, slot });
                 }
-                starts.insert(offset, (kind, name, symbol.size));
+                starts.insert(offset, (kind, name, Some(symbol.end)));
             }
             Meaning::List => {
                 // A set has a second symbol, with the plain name.
-                starts.entry(offset).or_insert((IdSetKind::List, symbol.name, 0));
+                starts.entry(offset).or_insert((IdSetKind::List, symbol.name, None));
             }
             Meaning::Id { name, kind } => {
                 let has_bytes = offset.checked_add(4).is_some_and(|end| end <= data.len());
@@ -127,7 +130,7 @@ fn group<'d>(symbols: &[Symbol<'d>], elf: &Elf<'d>, data: &[u8]) -> Result<Vec<I
     if let Some(first) = names.keys().next().copied()
         && starts.keys().next().is_none_or(|start| *start > first)
     {
-        starts.insert(first, (IdSetKind::List, b"", 0));
+        starts.insert(first, (IdSetKind::List, b"", None));
     }
     build_sets(&starts, &names, elf, data)
 }
@@ -157,7 +160,7 @@ fn meaning(symbol: &[u8]) -> Result<Meaning<'_>, BtfIdsError> {
 
 /// Reads the counts, flags and ids of each list and set.
 fn build_sets<'d>(
-    starts: &BTreeMap<usize, (IdSetKind, &'d [u8], usize)>,
+    starts: &BTreeMap<usize, (IdSetKind, &'d [u8], Option<usize>)>,
     names: &BTreeMap<usize, IdName<'d>>,
     elf: &Elf<'d>,
     data: &[u8],
@@ -165,29 +168,27 @@ fn build_sets<'d>(
     let mut sets = Vec::new();
     let mut last_end = 0;
     let ends = starts.keys().skip(1).copied().chain([data.len()]);
-    for ((offset, (kind, name, size)), next) in starts.iter().zip(ends) {
+    for ((offset, (kind, name, end)), next) in starts.iter().zip(ends) {
         let (offset, kind, name) = (*offset, *kind, *name);
         if offset < last_end {
             return Err(BtfIdsError::Overlap { symbol: text(name) });
         }
-        let end = match kind {
-            IdSetKind::List => next,
-            IdSetKind::Set | IdSetKind::FlagSet => offset.saturating_add(*size),
-        };
-        let first_slot = offset.saturating_add(kind.header_len());
+        // A list ends where the next one starts.
+        let end = end.unwrap_or(next);
+        let first_slot = offset.checked_add(kind.header_len()).invariant("a set contains its header")?;
         let read = |at: usize| elf.endian.u32(data, at);
         let slot = |offset: usize| {
             let flags = if kind == IdSetKind::FlagSet { read(offset.checked_add(4)?) } else { None };
             Some(IdSlot { offset, id: TypeId(read(offset)?), flags })
         };
         let offsets = (first_slot..end).step_by(kind.slot_len());
+        let has_id = |offset: usize| offset.checked_add(4).is_some_and(|id_end| id_end <= end);
         // The last bytes of a list may be padding of less than a slot.
-        let slots = offsets.map_while(|offset| slot(offset).filter(|_| offset.saturating_add(4) <= end));
+        let slots = offsets.map_while(|offset| slot(offset).filter(|_| has_id(offset)));
         let own_names: Vec<_> = names.range(offset..end).map(|(_, name)| *name).collect();
         let is_slot = |name: &IdName<'_>| {
             let in_slots = name.offset.checked_sub(first_slot);
-            let is_whole = name.offset.checked_add(4).is_some_and(|slot_end| slot_end <= end);
-            is_whole && in_slots.is_some_and(|at| at.is_multiple_of(kind.slot_len()))
+            has_id(name.offset) && in_slots.is_some_and(|at| at.is_multiple_of(kind.slot_len()))
         };
         if let Some(name) = own_names.iter().find(|name| !is_slot(name)) {
             return Err(BtfIdsError::Slot { symbol: text(name.name) });
@@ -196,9 +197,9 @@ fn build_sets<'d>(
             name,
             kind,
             offset,
-            len: end.saturating_sub(offset),
+            len: end.checked_sub(offset).invariant("a list ends after its start")?,
             count: if kind == IdSetKind::List { None } else { read(offset) },
-            flags: if kind == IdSetKind::FlagSet { read(offset.saturating_add(4)) } else { None },
+            flags: offset.checked_add(4).filter(|_| kind == IdSetKind::FlagSet).and_then(read),
             slots: slots.collect(),
             names: own_names,
         });
@@ -207,7 +208,8 @@ fn build_sets<'d>(
     // A set may end before the next list starts. Its ids would belong to no list.
     let outside = names.keys().find(|at| {
         let set = sets.partition_point(|set| set.offset <= **at).checked_sub(1).and_then(|nth| sets.get(nth));
-        set.is_none_or(|set| **at >= set.offset.saturating_add(set.len))
+        let distance = set.and_then(|set| Some((at.checked_sub(set.offset)?, set.len)));
+        distance.is_none_or(|(distance, len)| distance >= len)
     });
     match outside.and_then(|at| names.get(at)) {
         Some(name) => Err(BtfIdsError::Slot { symbol: text(name.name) }),

@@ -95,15 +95,13 @@ impl<'d> BtfIds<'d> {
         }
         let ids = TypeIds::find(self, btf);
         let mut data = self.data.to_vec();
-        let (mut missing, mut ambiguous, mut resolved) = (Vec::new(), Vec::new(), 0usize);
+        let (mut missing, mut ambiguous) = (Vec::new(), Vec::new());
         for set in &self.sets {
             for name in &set.names {
                 let (id, is_ambiguous) = ids.id(name.kind, name.name);
                 let unresolved = UnresolvedName { set: set.name, kind: name.kind, name: name.name };
                 if id == TypeId::VOID {
                     missing.push(unresolved);
-                } else {
-                    resolved = resolved.saturating_add(1);
                 }
                 if is_ambiguous {
                     ambiguous.push(unresolved);
@@ -117,6 +115,8 @@ impl<'d> BtfIds<'d> {
         section.invariant("a parsed section lies in the file")?.copy_from_slice(&data);
         let changed = self.elf.section(b".BTF_ids").invariant("a parsed section exists")?.index;
         check_no_overlap(&self.elf, self.file, &BTreeSet::from([changed]))?;
+        let count: usize = self.sets.iter().map(|set| set.names.len()).sum();
+        let resolved = count.checked_sub(missing.len()).invariant("a missing name is a name of a set")?;
         Ok(ResolvedIds { file, resolved, missing, ambiguous })
     }
 

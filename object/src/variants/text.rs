@@ -29,9 +29,8 @@ impl VariantTable {
     /// Parses a table: one entry per line. `#` begins a comment.
     pub fn parse(text: &str) -> Result<Self, VariantError> {
         let mut table = Self::new();
-        for (index, line) in text.lines().enumerate() {
-            let line =
-                Line { number: index.saturating_add(1), text: line.split('#').next().unwrap_or(line).trim() };
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = Line { number, text: line.split('#').next().unwrap_or(line).trim() };
             if !line.text.is_empty() {
                 line.add_to(&mut table)?;
             }
