@@ -65,6 +65,7 @@ impl ImageFacts {
     }
 
     /// Finds the facts in an image that is not compressed: an ELF, or an image without sections.
+    #[expect(clippy::disallowed_methods, reason = "an ELF without `.rodata` contains no facts")]
     pub(crate) fn from_image(image: &[u8], budget: &Budget, wanted: WantedFacts) -> Self {
         if !wanted.version_and_kconfig && !wanted.symbols {
             return Self::default();
@@ -84,6 +85,7 @@ impl ImageFacts {
     }
 
     /// Finds the facts in the sections of an ELF file, without reading the rest of the file.
+    #[expect(clippy::disallowed_methods, reason = "an ELF without `.rodata` contains no facts")]
     pub(crate) fn from_elf_file(input: &InputFile<'_>, budget: &Budget, wanted: WantedFacts) -> Self {
         if !wanted.version_and_kconfig && !wanted.symbols {
             return Self::default();

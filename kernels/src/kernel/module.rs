@@ -35,7 +35,7 @@ pub fn parse_split(
 
 /// Returns the name of a module: `veth` for `/lib/modules/…/veth.ko.xz`.
 pub(crate) fn module_name(path: &Path) -> String {
-    let file = path.file_name().map(Path::new).map(escape_path).unwrap_or_default();
+    let file = escape_path(Path::new(path.file_name().unwrap_or(path.as_os_str())));
     let name = file.split_once('.').map_or(&*file, |(name, _)| name);
     name.replace('-', "_")
 }
