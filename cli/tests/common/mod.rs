@@ -1,5 +1,10 @@
 //! Helpers that run the command as a user does.
-#![allow(dead_code, clippy::panic, clippy::indexing_slicing, reason = "each test file uses its part, and fails by panicking")]
+#![allow(
+    dead_code,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "each test file uses its part, and fails by panicking"
+)]
 
 use core_relo_loader::load::{Kernel as _, ProgLoad, RunningKernel};
 use core_relo_test_support::skip;
