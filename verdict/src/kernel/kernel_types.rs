@@ -8,7 +8,7 @@ use core_relo::{
 use core_relo_object::InternalError;
 use std::sync::OnceLock;
 
-/// The invariant that [`VmlinuxNames::check_lookups`] checks.
+/// The invariant that [`KernelTypes::check_lookups`] checks.
 const IN_QUERY: &str = "each name that a verdict looks up is in the query";
 
 /// The names of a query in vmlinux, found in one pass over the types.

@@ -24,7 +24,7 @@
 //! | `function_rules` | the prototypes of global functions that kernels accept |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed`, `kernel_number` | helpers, map types and the like, and the oldest observed kernel that has each |
-//! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `place`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
+//! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `age`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
 //! fall back on the version, and only if the BTF lacks the verifier's types.
@@ -100,6 +100,7 @@ pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs}
 pub use map_uses::MapUse;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;
+pub(crate) use query::struct_ops_value_name;
 pub use report::Fact;
 pub use restrictions::is_d_path_function;
 pub use special_fields::{FieldCallee, FieldFunction, SpecialField};

@@ -7,7 +7,7 @@ use super::{
     kconfig::KconfigAnswer,
     kernel_types::KernelTypes,
     kfunc_types::{is_known_kfunc, known_kfuncs},
-    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, LOADS_MODULES, STRUCT_OPS_PREFIX},
+    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, LOADS_MODULES, struct_ops_value_name},
     symbol::{KernelSymbol, parse_symbol},
 };
 use core_relo::{
@@ -83,13 +83,13 @@ impl<'k> KernelFacts<'k> {
 
     /// Answers whether the kernel or a module registers a struct for struct_ops maps, such as `tcp_congestion_ops`.
     pub fn struct_ops(&self, name: &[u8]) -> Answer {
-        self.answer_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct, None)
+        self.answer_name(&struct_ops_value_name(name), Kind::Struct, None)
     }
 
     /// Returns the structs of a struct_ops map: that of its value, such as `bpf_struct_ops_tcp_congestion_ops`, and that of the
     /// programs, `tcp_congestion_ops`, if the same BTF or vmlinux has it.
     pub(crate) fn struct_ops_structs(&self, name: &[u8]) -> Option<(Type<'k>, Option<Type<'k>>)> {
-        let (types, value) = self.find_name(&[STRUCT_OPS_PREFIX, name].concat(), Kind::Struct)?;
+        let (types, value) = self.find_name(&struct_ops_value_name(name), Kind::Struct)?;
         let find_in = |types: &KernelTypes<'k>| types.find(self.query, name, Kind::Struct);
         Some((value, find_in(&self.vmlinux).or_else(|| find_in(types))))
     }

@@ -35,8 +35,10 @@ pub(super) const LOADS_MODULES: [&str; 2] = ["find_module", "do_init_module"];
 /// The typedef of a tracepoint that every kernel has. Types list tracepoints from Linux 5.5 on, if the compiler keeps the typedefs.
 pub(super) const EVERY_KERNELS_TRACEPOINT: &str = "btf_trace_sched_switch";
 
-/// The prefix of a struct_ops value type.
-pub(super) const STRUCT_OPS_PREFIX: &[u8] = b"bpf_struct_ops_";
+/// Returns the name of the struct of a struct_ops map's value, such as `bpf_struct_ops_tcp_congestion_ops`.
+pub(crate) fn struct_ops_value_name(name: &[u8]) -> Vec<u8> {
+    [b"bpf_struct_ops_", name].concat()
+}
 
 impl NameQuery {
     /// Adds a function: an attach target, `bpf_lsm_*`, `bpf_iter_*`.
@@ -72,7 +74,7 @@ impl NameQuery {
 
     /// Adds the structs of a struct_ops map, such as `tcp_congestion_ops`.
     pub fn struct_ops(&mut self, name: &[u8]) {
-        self.structure(&[STRUCT_OPS_PREFIX, name].concat());
+        self.structure(&struct_ops_value_name(name));
         self.structure(name);
     }
 

@@ -3,7 +3,7 @@
 use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{
     ContextArgument, FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, MapUse, ProgramFeature,
-    SleepableCode, ValueField, VmlinuxNames,
+    SleepableCode, ValueField, VmlinuxNames, struct_ops_value_name,
 };
 use alloc::collections::BTreeSet;
 use core_relo::btf::Kind;
@@ -263,6 +263,12 @@ impl NeedTable {
     /// Adds a declaration of the kernel that an object is compared with.
     pub(super) fn add_compared(&mut self, name: &str, kind: Kind) {
         self.compared.insert((kind.raw(), name.as_bytes().into()));
+    }
+
+    /// Adds the structs of a struct_ops map, which an object need not need: the map may be optional.
+    pub(super) fn add_compared_struct_ops(&mut self, name: &str) {
+        self.add_compared(name, Kind::Struct);
+        self.compared.insert((Kind::Struct.raw(), struct_ops_value_name(name.as_bytes()).into()));
     }
 
     /// Returns the declarations of the kernel that objects are compared with.

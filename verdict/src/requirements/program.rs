@@ -289,6 +289,10 @@ impl ProgramNeeds {
 
     /// Adds the declaration that the context comes from to those that are compared.
     fn compare_hook(&self, table: &mut NeedTable) {
+        // The members of programs that share a map are compared, whatever the programs read.
+        if let Hook::StructOpsMember { table: name, .. } = &self.hook {
+            return table.add_compared_struct_ops(name);
+        }
         if let Some((name, kind)) = self.hook.kernel_type().filter(|_| self.compares_hook()) {
             table.add_compared(name, kind);
         }

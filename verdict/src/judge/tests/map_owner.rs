@@ -154,7 +154,7 @@ fn shared_map_texts(program: &ProgramVerdict) -> Vec<String> {
 
 #[test]
 fn programs_that_a_load_has_beside_those_of_struct_ops_cannot_share_their_maps() {
-    let mut m = struct_ops_object(Some("user"));
+    let mut m = struct_ops_object(".struct_ops", Some("user"));
     m.program("other", "xdp", &returns(0));
     let verdict = judge_owner(m, &["xdp_has_frags"]);
     let text = "map jumps: programs one and user cannot share it: program type of user: BPF_PROG_TYPE_SCHED_CLS, expected \
@@ -163,16 +163,16 @@ fn programs_that_a_load_has_beside_those_of_struct_ops_cannot_share_their_maps()
     assert_eq!(texts, [vec![], vec![], vec![text.to_owned()], vec![]]);
 }
 
-/// Creates an object with a map of `struct ops`, whose members `first` and `second` have programs that refer to one program array, and a
-/// program of the type SCHED_CLS that refers to the array, too.
-fn struct_ops_object(other_user: Option<&str>) -> TestObject {
+/// Creates an object with a map of `struct ops` in the section `maps`, whose members `first` and `second` have programs that refer to one
+/// program array, and a program of the type SCHED_CLS that refers to the array, too.
+fn struct_ops_object(maps: &str, other_user: Option<&str>) -> TestObject {
     let mut m = object_with(&[PROG_ARRAY], &[]);
     let proto = m.types.func_proto(m.int, &[]);
     let pointer = m.types.pointer(proto);
     let ty = m.types.structure("ops", 16, &[("first", pointer, 0), ("second", pointer, 64)]);
     let var = m.types.var("mine", ty, 1);
-    m.types.datasec(".struct_ops", 16, &[(var, 0, 16)]);
-    let data = m.section(".struct_ops", SectionKind::Data, &[0; 16]);
+    m.types.datasec(maps, 16, &[(var, 0, 16)]);
+    let data = m.section(maps, SectionKind::Data, &[0; 16]);
     m.symbol("mine", SymbolKind::Data, data, 0, 16);
     let numbers = [("type", PROG_ARRAY), ("key_size", 4), ("value_size", 4), ("max_entries", 2)];
     let (_, array) = m.map("jumps", &numbers, None);
@@ -191,20 +191,32 @@ fn struct_ops_object(other_user: Option<&str>) -> TestObject {
     m
 }
 
+/// Adds the struct `ops` of the kernel, which struct_ops maps implement, and the properties of owners of maps.
+fn add_struct_ops(b: &mut Builder, second_has_own_prototype: bool, properties: &[&str]) {
+    add_owner(b, properties);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let proto = b.func_proto(int, &[("x", int)]);
+    let other = b.func_proto(int, &[]);
+    let pointer = b.pointer(proto);
+    let second = if second_has_own_prototype { b.pointer(other) } else { pointer };
+    let ops = b.structure("ops", 16, &[("first", pointer, 0), ("second", second, 64)]);
+    b.structure("bpf_struct_ops_ops", 64, &[("data", ops, 0)]);
+}
+
+/// An object does not need the structs of an optional map, but the members of its programs are compared.
+#[test]
+fn programs_of_an_optional_struct_ops_map_are_compared() {
+    let types = |b: &mut Builder| add_struct_ops(b, false, &["expected_attach_type"]);
+    let verdict = judge_on(struct_ops_object("?.struct_ops", None), types, &KernelInputs::default());
+    let text = "map jumps: programs one and two cannot share it: struct_ops member of two: ops.second, expected ops.first";
+    assert_eq!(shared(&verdict), (Verdict::Refused, vec![text]));
+}
+
 #[test]
 fn programs_of_struct_ops_share_a_map_if_their_members_are_equal() {
     let judge_members = |second_has_own_prototype: bool, properties: &[&str]| {
-        let types = |b: &mut Builder| {
-            add_owner(b, properties);
-            let int = b.int("int", 4, Builder::SIGNED);
-            let proto = b.func_proto(int, &[("x", int)]);
-            let other = b.func_proto(int, &[]);
-            let pointer = b.pointer(proto);
-            let second = if second_has_own_prototype { b.pointer(other) } else { pointer };
-            let ops = b.structure("ops", 16, &[("first", pointer, 0), ("second", second, 64)]);
-            b.structure("bpf_struct_ops_ops", 64, &[("data", ops, 0)]);
-        };
-        let verdict = judge_on(struct_ops_object(None), types, &KernelInputs::default());
+        let types = |b: &mut Builder| add_struct_ops(b, second_has_own_prototype, properties);
+        let verdict = judge_on(struct_ops_object(".struct_ops", None), types, &KernelInputs::default());
         // A load of any program loads both, so that each has the reason.
         let [one, two] = &verdict.programs[..] else { panic!("{verdict:?}") };
         let [one, two] = [one, two].map(shared_map_texts);
