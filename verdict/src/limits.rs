@@ -59,6 +59,10 @@ pub const KEPT_ANALYSES: usize = 1024;
 /// The instructions of a program whose analyses are kept for further kernels.
 pub const KEPT_ANALYSIS_INSNS: usize = 4096;
 
+/// The bytes of an object's configuration values, and the number of unknown ones, whose analyses are kept for further kernels. Each analysis
+/// keeps the values. Real objects have some hundreds of bytes.
+pub const KEPT_ANALYSIS_CONFIG: usize = 4096;
+
 /// The different values that a program returns, of those that the analysis keeps.
 pub const RETURNED_VALUES: usize = 64;
 

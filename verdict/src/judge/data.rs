@@ -3,8 +3,10 @@
 use super::model::{Reason, ReasonKind, Verdict};
 use crate::{
     kernel::{Evidence, KconfigAnswer, KernelFacts},
+    reach::ConfigData,
     requirements::ObjectNeeds,
 };
+use alloc::sync::Arc;
 use core::ops::Range;
 use core_relo::{Endian, Name, explain::text};
 use core_relo_object::{
@@ -23,9 +25,7 @@ pub(super) struct FrozenData<'o> {
     /// The data of each map; `None` for a map whose data may change.
     maps: Vec<Option<&'o [u8]>>,
     kconfig_map: Option<MapIndex>,
-    kconfig: Vec<u8>,
-    /// The values in `kconfig` that nothing tells, in bytes.
-    unknown: Vec<Range<usize>>,
+    kconfig: Arc<ConfigData>,
     /// The reasons of values that do not fit their types.
     refused: Vec<Reason>,
 }
@@ -43,8 +43,7 @@ impl<'o> FrozenData<'o> {
         let mut frozen = Self {
             maps,
             kconfig_map: needs.linker.kconfig_map(),
-            kconfig: Vec::new(),
-            unknown: Vec::new(),
+            kconfig: Arc::default(),
             refused: Vec::new(),
         };
         for entry in needs.linker.externs() {
@@ -59,19 +58,21 @@ impl<'o> FrozenData<'o> {
         let start = index(slot.offset);
         let Some(end) = start.checked_add(index(slot.size)) else { return };
         let range = start..end;
+        // Nothing shares the values yet.
+        let config = Arc::make_mut(&mut self.kconfig);
         // The values of a hostile object stay unknown.
         if range.end > KCONFIG_BYTES {
-            return self.unknown.push(range);
+            return config.unknown.push(range);
         }
-        if self.kconfig.len() < range.end {
-            self.kconfig.resize(range.end, 0);
+        if config.bytes.len() < range.end {
+            config.bytes.resize(range.end, 0);
         }
         match answer {
             // A value that is not set is 0 for a weak extern. A strong extern is a reason of its own.
             KconfigAnswer::NotSet(_) => {}
-            KconfigAnswer::Unknown(_) => self.unknown.push(range),
+            KconfigAnswer::Unknown(_) => config.unknown.push(range),
             KconfigAnswer::Value(text, evidence) => {
-                let written = write_config_value(&mut self.kconfig, name.as_bytes(), slot, &text, endian);
+                let written = write_config_value(&mut config.bytes, name.as_bytes(), slot, &text, endian);
                 if let Err(error) = written {
                     let reason = refused_value(name, &error, evidence);
                     self.refused.push(match fitting_declaration(name, &text) {
@@ -79,7 +80,7 @@ impl<'o> FrozenData<'o> {
                             .with_fix(format!("declare it with a type that the value fits: `{declaration}`")),
                         None => reason,
                     });
-                    self.unknown.push(range);
+                    config.unknown.push(range);
                 }
             }
         }
@@ -90,15 +91,15 @@ impl<'o> FrozenData<'o> {
         &self.refused
     }
 
-    /// Returns the values of the configuration, and the parts of them that are not known.
-    pub(super) fn kconfig(&self) -> (&[u8], &[Range<usize>]) {
-        (&self.kconfig, &self.unknown)
+    /// Returns the values of the configuration.
+    pub(super) const fn kconfig(&self) -> &Arc<ConfigData> {
+        &self.kconfig
     }
 
     /// Returns the frozen data of a map, and the parts of it that are not known.
     pub(super) fn map_data(&self, map: MapIndex) -> Option<(&[u8], &[Range<usize>])> {
         if self.kconfig_map == Some(map) {
-            return Some((&self.kconfig, &self.unknown));
+            return Some((&self.kconfig.bytes, &self.kconfig.unknown));
         }
         self.maps.get(map.0).copied().flatten().map(|data| (data, &[][..]))
     }

@@ -160,14 +160,12 @@ impl ObjectContext<'_, '_> {
         linked: &LinkedProgram,
         with_poison: bool,
     ) -> Arc<Reachability> {
-        let (kconfig, unknown_kconfig) = self.frozen.kconfig();
         let input = AnalysisInput {
             program: program.index,
             insns: code::relocated(self.needs, linked, program, self.plan, with_poison),
             are_functions_static: self.answers.are_functions_static,
             externs: code::resolved_externs(linked, self.externs, self.answers),
-            kconfig: kconfig.to_vec(),
-            unknown_kconfig: unknown_kconfig.to_vec(),
+            kconfig: Arc::clone(self.frozen.kconfig()),
             verifies_uncalled_functions: self.answers.verifies_uncalled_functions,
             bounds_context: self.bounds_context(program),
         };

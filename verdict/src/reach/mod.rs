@@ -52,6 +52,6 @@ mod value;
 mod visits;
 
 pub use analyze::analyze;
-pub(crate) use cache::{AnalysisCache, AnalysisInput};
+pub(crate) use cache::{AnalysisCache, AnalysisInput, ConfigData};
 pub use program::{Function, ITERATOR_NEXT, LoadedValue, Program};
 pub use reachability::{ContextOffset, Reach, Reachability, Returned, ReturnedValue, Undecided};
