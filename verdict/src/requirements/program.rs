@@ -27,7 +27,11 @@ use crate::{
     },
     source_line::source_line,
 };
-use core_relo::{Name, btf::Btf, insn::Insn};
+use core_relo::{
+    Name,
+    btf::{Btf, Kind},
+    insn::Insn,
+};
 use core_relo_object::{
     ExternIndex, MapIndex, ProgramIndex,
     link::{ExternBinding, FunctionCopy, LinkError, LinkedProgram, RefTarget},
@@ -289,12 +293,16 @@ impl ProgramNeeds {
 
     /// Adds the declaration that the context comes from to those that are compared.
     fn compare_hook(&self, table: &mut NeedTable) {
-        // The members of programs that share a map are compared, whatever the programs read.
-        if let Hook::StructOpsMember { table: name, .. } = &self.hook {
-            return table.add_compared_struct_ops(name);
-        }
-        if let Some((name, kind)) = self.hook.kernel_type().filter(|_| self.compares_hook()) {
-            table.add_compared(name, kind);
+        match &self.hook {
+            // The members of programs that share a map are compared, whatever the programs read.
+            Hook::StructOpsMember { table: name, .. } => table.add_compared_struct_ops(name),
+            // The results of LSM hooks are compared with what programs return.
+            Hook::Function { name, .. } => table.add_compared(name, Kind::Func),
+            hook => {
+                if let Some((name, kind)) = hook.kernel_type().filter(|_| self.compares_hook()) {
+                    table.add_compared(name, kind);
+                }
+            }
         }
     }
 

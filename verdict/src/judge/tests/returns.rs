@@ -57,7 +57,8 @@ fn constants_outside_of_the_range_of_the_program_type_are_refused() {
         let text = format!("the program returns {refused}, expected {range}");
         assert_eq!(value(section, refused), Some(text), "{section}");
     }
-    for section in ["xdp", "tc", "kprobe/f", "fmod_ret/f", "tp_btf/t", "lsm/v", "raw_tp/t"] {
+    // A section without a target, for which the program needs no hook, has no values to compare.
+    for section in ["lsm/", "xdp", "tc", "kprobe/f", "fmod_ret/f", "tp_btf/t", "lsm/v", "raw_tp/t"] {
         assert_eq!(value(section, 100), None, "{section}");
     }
 }
