@@ -16,7 +16,10 @@ use core_relo::{
     minimise::MinimalBtf,
     plan::{Objects, Options},
 };
-use core_relo_object::load_plan::{PlanByLoad, Settings};
+use core_relo_object::{
+    InternalError,
+    load_plan::{PlanByLoad, Settings},
+};
 use std::sync::OnceLock;
 
 /// A judge of the objects of a fleet on any number of kernels. Threads may share the judge.
@@ -191,12 +194,14 @@ impl<'f, D: Sync, W: Workers> FleetJudge<'f, D, W> {
         let warnings = kernel.warnings(&self.given, &facts);
         let answers = KernelAnswers::new(self.fleet.needs(), facts);
         let mut plans = plans.into_iter();
-        let objects = self.objects().iter().zip(fits).filter_map(|(object, fits)| {
+        // Workers of the caller may return too few results.
+        let missing = || Err(InternalError::new("workers return one plan for each object").into());
+        let objects = self.objects().iter().zip(fits).map(|(object, fits)| {
             let plan = match fits {
-                Ok(()) => plans.next()?,
+                Ok(()) => plans.next().unwrap_or_else(missing),
                 Err(error) => Err(error.clone()),
             };
-            Some(PlannedObject { object, plan })
+            PlannedObject { object, plan }
         });
         KernelCase { kernel, objects: objects.collect(), answers, warnings }
     }

@@ -55,6 +55,31 @@ fn an_object_is_checked_in_one_call() {
     assert_eq!(verdict(false).verdict, Verdict::Refused);
 }
 
+/// Workers that lose all results.
+struct LostResults;
+
+impl Workers for LostResults {
+    fn map_chunks<'i, I: Sync, R: Send>(
+        &self,
+        _items: &'i [I],
+        _work: impl Fn(&'i [I]) -> Vec<R> + Sync,
+    ) -> Vec<R> {
+        Vec::new()
+    }
+}
+
+/// The object would be missing in the verdicts.
+#[test]
+fn workers_that_lose_results_are_an_error() {
+    let bytes = object("kprobe/foo");
+    let object = Object::parse(&bytes).unwrap();
+    let mut fleet = Fleet::default();
+    fleet.add(&object, ()).unwrap();
+    let judge = FleetJudge::with_workers(&fleet, KernelInputs::default(), LostResults);
+    let verdicts = judge.verdicts(&kernel(Endian::native(), true));
+    assert!(matches!(&*verdicts, [(_, Err(FleetError::Plan(_)))]), "{verdicts:?}");
+}
+
 #[test]
 fn a_kernel_of_the_other_byte_order_is_an_error() {
     let bytes = object("kprobe/foo");
