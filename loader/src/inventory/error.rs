@@ -2,6 +2,7 @@
 
 use super::selection::{ProgramTag, Selection};
 use crate::sys::{Errno, ObjectKind};
+use core_relo::Escaped;
 use std::path::PathBuf;
 
 /// The reason why an object of the kernel cannot be found or read.
@@ -63,7 +64,7 @@ pub enum InventoryError {
         id: u32,
     },
     /// Only programs have a tag.
-    #[error("tag {}: a {kind} has no tag", tag.escape_ascii())]
+    #[error("{}: a {kind} has no tag", Selection::Tag(*tag))]
     NoTag {
         /// The kind.
         kind: ObjectKind,
@@ -71,7 +72,7 @@ pub enum InventoryError {
         tag: ProgramTag,
     },
     /// A pin cannot be opened.
-    #[error("{}: cannot open the pin: {errno}", path.display())]
+    #[error("{}: cannot open the pin: {errno}", Escaped(path.display()))]
     Pin {
         /// The path of the pin.
         path: PathBuf,
@@ -79,7 +80,7 @@ pub enum InventoryError {
         errno: Errno,
     },
     /// A pin is that of an object of another kind.
-    #[error("{}: is a pin of a {found}, expected a {expected}", path.display())]
+    #[error("{}: is a pin of a {found}, expected a {expected}", Escaped(path.display()))]
     PinKind {
         /// The path of the pin.
         path: PathBuf,
@@ -91,3 +92,32 @@ pub enum InventoryError {
 }
 
 core_relo::debug_as_message!(InventoryError);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "a\x1b[31m";
+
+    /// A terminal must not run the control characters in the path of a pin, or in the name of an object.
+    #[test]
+    fn text_of_selections_is_escaped() {
+        let (path, errno, kind) = (PathBuf::from(TEXT), Errno::ENOENT, ObjectKind::Map);
+        let not_found = |selection| InventoryError::NotFound { kind, selection };
+        for error in [
+            InventoryError::Pin { path: path.clone(), errno },
+            InventoryError::PinKind { path: path.clone(), found: ObjectKind::Link, expected: kind },
+            not_found(Selection::Pin(path)),
+            not_found(Selection::Name(TEXT.into())),
+        ] {
+            let text = error.to_string();
+            assert!(text.contains(r"a\u{1b}[31m"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_printed_as_the_kernel_prints_it() {
+        let error = InventoryError::NoTag { kind: ObjectKind::Map, tag: [0, 17, 34, 51, 68, 85, 102, 119] };
+        assert_eq!(error.to_string(), "the tag 0011223344556677: a map has no tag");
+    }
+}

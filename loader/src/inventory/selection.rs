@@ -1,6 +1,7 @@
 //! [`Selection`]: the property that selects objects.
 
 use core::fmt;
+use core_relo::Escaped;
 use std::path::PathBuf;
 
 /// The kernel's hash of a program's instructions.
@@ -24,8 +25,8 @@ impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Id(id) => write!(f, "id {id}"),
-            Self::Name(name) => write!(f, "the name `{}`", core_relo::Escaped(name)),
-            Self::Pin(path) => write!(f, "the pin {}", path.display()),
+            Self::Name(name) => write!(f, "the name `{}`", Escaped(name)),
+            Self::Pin(path) => write!(f, "the pin {}", Escaped(path.display())),
             Self::Tag(tag) => {
                 f.write_str("the tag ")?;
                 tag.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -1,6 +1,7 @@
 //! [`AttachPointError`]: a text that is no attach point, or an attach point that does not fit a program.
 
 use super::kinds::{attach_point_kinds, short_type_name};
+use core_relo::Escaped;
 use core_relo_object::object::ProgramType;
 
 /// The reason why a text is no attach point, or why an attach point does not fit a program.
@@ -9,7 +10,8 @@ use core_relo_object::object::ProgramType;
 pub enum AttachPointError {
     /// The kind is unknown.
     #[error(
-        "unknown kind of attach point `{kind}`, expected KIND:PLACE with {}",
+        "unknown kind of attach point `{}`, expected KIND:PLACE with {}",
+        Escaped(kind),
         word_list(attach_point_kinds())
     )]
     UnknownKind {
@@ -17,13 +19,13 @@ pub enum AttachPointError {
         kind: String,
     },
     /// The text after the kind is invalid.
-    #[error("{problem}")]
+    #[error("{}", Escaped(problem))]
     Invalid {
         /// The problem, with what is expected.
         problem: String,
     },
     /// The word after the last comma is no attach type of the program.
-    #[error("unknown attach type `{word}`, expected `{place},TYPE` with {}", word_list(expected.iter().map(String::as_str)))]
+    #[error("unknown attach type `{}`, expected `{},TYPE` with {}", Escaped(word), Escaped(place), word_list(expected.iter().map(String::as_str)))]
     UnknownAttachType {
         /// The unknown word.
         word: String,
@@ -39,7 +41,7 @@ pub enum AttachPointError {
         program_type: ProgramType,
     },
     /// The attach point does not fit the program.
-    #[error("{problem}")]
+    #[error("{}", Escaped(problem))]
     Unfit {
         /// The problem, with what fits.
         problem: String,

@@ -105,6 +105,23 @@ fn a_wrong_attach_point_is_explained() {
     }
 }
 
+/// A terminal must not run the control characters in an attach point of a configuration file.
+#[test]
+fn text_in_errors_is_escaped() {
+    let unfit = |point: &str, program_type| {
+        point.parse::<AttachPoint>().unwrap().check_fits(program_type, None).unwrap_err()
+    };
+    for error in [
+        site("a\x1b[31m:x").unwrap_err(),
+        site("pid:a\x1b[31m").unwrap_err(),
+        unfit("dev:a\x1b[31m", P::SkLookup),
+        unfit("cgroup:/a\x1b[31m,b\x1b[31m", P::CgroupSkb),
+    ] {
+        let text = error.to_string();
+        assert!(text.contains(r"a\u{1b}[31m") && !text.contains('\x1b'), "{text:?}");
+    }
+}
+
 #[test]
 fn attach_types_are_found_by_bpftools_words_and_by_section_names() {
     let types: Vec<_> = cgroup_attach_types().collect();
