@@ -7,6 +7,7 @@ use crate::{
 use alloc::{collections::BTreeMap, sync::Arc};
 use core::cell::OnceCell;
 use core_relo::{TypeId, btf::Btf};
+use std::os::fd::AsFd;
 
 /// BTFs by their ids. `None` is a BTF that cannot be read.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ impl BtfCache {
         let fd = sys::ObjectKind::Btf.open(id).map_err(|e| log::info!("BTF {id}: {e}")).ok()?;
         let info = BtfInfo::query(&fd).ok()?;
         if info.kernel_btf == 0 {
-            return program_btf(id).ok().map(Arc::new);
+            return parse_program_btf(id, &fd).map(Arc::new);
         }
         if sys::btf_name(&fd).is_ok_and(|name| name == "vmlinux") {
             return self.kernel();
@@ -59,10 +60,13 @@ impl BtfCache {
     }
 }
 
-/// Reads the BTF with this id, which must not be split BTF.
-pub fn program_btf(id: u32) -> Result<Btf<'static>, String> {
-    let message = |e: sys::Errno| e.to_string();
-    let fd = sys::ObjectKind::Btf.open(id).map_err(message)?;
-    let bytes = sys::btf_bytes(&fd).map_err(message)?;
-    Btf::parse(bytes).map_err(|e| e.to_string())
+/// Reads the BTF of a program or map.
+pub(super) fn program_btf(id: u32) -> Option<Btf<'static>> {
+    let fd = sys::ObjectKind::Btf.open(id).map_err(|e| log::info!("BTF {id}: {e}")).ok()?;
+    parse_program_btf(id, &fd)
+}
+
+fn parse_program_btf(id: u32, fd: &impl AsFd) -> Option<Btf<'static>> {
+    let bytes = sys::btf_bytes(fd).map_err(|e| log::info!("BTF {id}: {e}")).ok()?;
+    Btf::parse(bytes).map_err(|e| log::info!("BTF {id}: {e}")).ok()
 }

@@ -58,7 +58,7 @@ pub use crate::sys::{
     link_target_name, pin_in_new_directory, program_map_ids, read_stream, test_run, translated_code,
     update_link,
 };
-pub use btf_cache::{BtfCache, program_btf};
+pub use btf_cache::BtfCache;
 pub use error::InventoryError;
 pub use fdinfo::FdInfo;
 pub use holders::Holders;

@@ -88,7 +88,7 @@ pub fn main_function(fd: &impl AsFd, info: &ProgramInfo) -> Option<String> {
     if info.btf_id == 0 {
         return None;
     }
-    let btf = program_btf(info.btf_id).ok()?;
+    let btf = program_btf(info.btf_id)?;
     let [_, ty] = ProgramLines::query(fd).ok()?.functions.first().copied()?;
     Some(btf.ty(TypeId(ty))?.name().to_string())
 }
