@@ -76,7 +76,7 @@
 //! | `adaptive` | no | the module `adaptive`: loading the variants of programs that work on the kernel |
 //! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
 //! | `loader-program` | no | the module `loader_program`: loader programs (light skeletons), and their execution |
-//! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
+//! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels; attach points as text |
 //! | `usdt` | yes | attaching to USDT probes |
 //! | `variants` | no | the module `variants`: the declarations of variants, without a load that chooses |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |

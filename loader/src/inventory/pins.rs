@@ -35,7 +35,7 @@ pub fn all_pins() -> BTreeMap<(ObjectKind, u32), Vec<PathBuf>> {
     pins
 }
 
-/// Pins a program, map, link or BTF in a bpffs.
+/// Pins a program, map or link in a bpffs. A BTF cannot be pinned: the kernel answers `EINVAL`.
 pub fn pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     sys::obj_pin(object, path)
 }

@@ -30,7 +30,7 @@ pub(crate) fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     call_done(Cmd::ObjPin, &mut { attr })
 }
 
-/// Pins a program, map or link as [`obj_pin`] does. Creates the pin's directory if that directory is missing, but no directory above it
+/// Pins a program, map or link in a bpffs. Creates the pin's directory if that directory is missing, but no directory above it
 /// (libbpf: `make_parent_dir`). If the pin fails, removes the new directory again.
 pub fn pin_in_new_directory(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
