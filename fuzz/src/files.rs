@@ -8,7 +8,10 @@ use crate::{
     scratch::Scratch,
 };
 use core_relo::{btf::Btf, ext::BtfExt};
-use core_relo_loader::{object::{CoreRecords, Object}, target};
+use core_relo_loader::{
+    object::{CoreRecords, Object},
+    target,
+};
 use std::{fmt::Write as _, sync::Arc};
 
 /// Checks a BTF, an ELF file with BTF, or a BTF and a split BTF on it: `[length of the first; 4][first][second]`.

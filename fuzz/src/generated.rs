@@ -132,7 +132,9 @@ mod tests {
     use super::*;
     use crate::random::Random;
     use core_relo::{Plan, Target};
-    use core_relo_loader::{Loader, load_plan::TargetKernel, object::Object, static_link::Linker, target::KernelBtf};
+    use core_relo_loader::{
+        Loader, load_plan::TargetKernel, object::Object, static_link::Linker, target::KernelBtf,
+    };
 
     const INPUTS: usize = 600;
 

@@ -6,7 +6,11 @@ use core_relo::{
     Plan, Relocs, Target,
     btf::{Btf, ModuleFilter},
 };
-use core_relo_loader::{Loader, object::Object, target::{BtfFile, running_kernel_btf}};
+use core_relo_loader::{
+    Loader,
+    object::Object,
+    target::{BtfFile, running_kernel_btf},
+};
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,6 +1,11 @@
 //! The object that sends records: `bpf-progs/live/ringbuf_bench.bpf.c`.
 
-use core_relo_loader::{Loader, inventory::{self, MapInfo}, load::{Loaded, TestRun}, object::Object};
+use core_relo_loader::{
+    Loader,
+    inventory::{self, MapInfo},
+    load::{Loaded, TestRun},
+    object::Object,
+};
 use std::{
     fs,
     os::fd::{AsFd as _, OwnedFd},

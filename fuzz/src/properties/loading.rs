@@ -2,7 +2,14 @@
 
 use super::{kernel, types};
 use core_relo::btf::Btf;
-use core_relo_loader::{Global, GlobalKind, Loader, features::Features, load_plan::{LateBinding, LoadPlan, TargetKernel}, loader_program::{LoaderFile, LoaderOptions}, object::Object, target::{self, KernelBtf}};
+use core_relo_loader::{
+    Global, GlobalKind, Loader,
+    features::Features,
+    load_plan::{LateBinding, LoadPlan, TargetKernel},
+    loader_program::{LoaderFile, LoaderOptions},
+    object::Object,
+    target::{self, KernelBtf},
+};
 use std::sync::Arc;
 
 /// Plans the load of an object for three kernels: the fixed small kernel, the small kernel without optional features, and a kernel
