@@ -60,12 +60,19 @@ pub(crate) fn select_or_all(
 /// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
 pub(crate) fn select_one(kind: ObjectKind, selector: &dyn Selector) -> Result<(u32, OwnedFd), BadInput> {
     match selector.selection() {
-        Some(selection) => inventory::find_one(kind, &selection)
-            .map_err(|error| explain_one(error, &selection, selector.command(kind))),
+        Some(selection) => {
+            open_one(kind, &selection).map_err(|error| explain_one(error, &selection, selector.command(kind)))
+        }
         None => {
             Err(select(kind, selector).err().unwrap_or_else(|| BadInput::new(kind.to_string(), "is gone")))
         }
     }
+}
+
+fn open_one(kind: ObjectKind, selection: &Selection) -> Result<(u32, OwnedFd), InventoryError> {
+    let object = inventory::find_one(kind, selection)?;
+    let id = object.id();
+    Ok((id, object.open()?.ok_or(InventoryError::Gone { kind, id })?))
 }
 
 fn lists_them(command: &str) -> String {

@@ -36,14 +36,12 @@ pub fn find(kind: ObjectKind, selection: &Selection) -> Result<Vec<KernelObject>
     if objects.is_empty() { Err(not_found()) } else { Ok(objects) }
 }
 
-/// Opens the object that a selection fits. Several objects are an error.
-pub fn find_one(kind: ObjectKind, selection: &Selection) -> Result<(u32, OwnedFd), InventoryError> {
+/// Returns the object that a selection fits. Several objects are an error.
+pub fn find_one(kind: ObjectKind, selection: &Selection) -> Result<KernelObject, InventoryError> {
     let mut objects = find(kind, selection)?;
     let ids = objects.iter().map(KernelObject::id).collect();
     let object = objects.pop().filter(|_| objects.is_empty());
-    let object = object.ok_or_else(|| InventoryError::Several { kind, selection: selection.clone(), ids })?;
-    let id = object.id();
-    Ok((id, object.open()?.ok_or(InventoryError::Gone { kind, id })?))
+    object.ok_or_else(|| InventoryError::Several { kind, selection: selection.clone(), ids })
 }
 
 /// Returns the objects of a kind that a predicate accepts.
