@@ -32,8 +32,19 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
+/// The packages that are workspaces of their own.
+const OWN_WORKSPACES: [&str; 2] = ["fuzz", "benches"];
+
 fn check_format() -> Outcome {
-    if has_component("fmt") { check(cargo().args(["fmt", "--all", "--check"])) } else { Ok(()) }
+    if !has_component("fmt") {
+        return Ok(());
+    }
+    check(cargo().args(["fmt", "--all", "--check"]))?;
+    for package in OWN_WORKSPACES {
+        let manifest = root().join(package).join("Cargo.toml");
+        check(cargo().args(["fmt", "--check", "--manifest-path"]).arg(manifest))?;
+    }
+    Ok(())
 }
 
 fn lint() -> Outcome {
@@ -41,8 +52,8 @@ fn lint() -> Outcome {
         return Ok(());
     }
     check(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    // These packages are workspaces of their own; no other step compiles them.
-    for package in ["fuzz", "benches"] {
+    // No other step compiles these packages.
+    for package in OWN_WORKSPACES {
         let manifest = root().join(package).join("Cargo.toml");
         let mut clippy = cargo();
         clippy.arg("clippy").arg("--manifest-path").arg(manifest);
