@@ -44,7 +44,7 @@ pub(crate) fn run(
     let pair = VethPair::new()?;
     let counter = XdpCounter::open()?.load()?;
     // The interface index refers to the namespace of the thread.
-    let link = pair.far(|| counter.programs.count.attach_to(pair.far_index, mode))??;
+    let link = pair.far(|| counter.programs.count.program_ref()?.attach_xdp(pair.far_index, mode))??;
     send_packets(&pair, packets)?;
     link.detach()?;
 

@@ -1,10 +1,10 @@
-//! The programs of a skeleton, each with the kind that decides its attach methods.
+//! The programs of a skeleton.
 
 use super::{
     code::Code,
     identifier::{self, Names},
 };
-use core_relo_object::object::{AttachType, Object, Program, ProgramType, SecDef, SectionTarget};
+use core_relo_object::object::{Object, Program, SectionTarget};
 use core_relo_object::variants::ObjectVariants;
 
 /// A program of a skeleton.
@@ -30,10 +30,7 @@ pub(super) fn collect(object: &Object<'_>, variants: Option<&ObjectVariants>) ->
             field: names.take(identifier::value_name(program.name())),
             name: format!("{name:?}"),
             section: String::from_utf8_lossy(program.section).into_owned(),
-            ty: format!(
-                "skeleton::Program<skeleton::kind::{}, skeleton::{target}>",
-                program.sec_def().map_or("Unattached", kind)
-            ),
+            ty: format!("skeleton::Program<skeleton::{target}>"),
             is_optional: !program.autoload() || variants.is_some_and(|variants| variants.may_leave_out(name)),
         })
     });
@@ -89,43 +86,4 @@ fn has_target(program: &Program<'_>) -> bool {
     let section = core::str::from_utf8(program.section_name()).ok();
     let target = section.and_then(|section| SectionTarget::parse(section).ok()).flatten();
     target.is_some_and(|target| target != SectionTarget::Nothing)
-}
-
-/// Returns the kind of a section's programs, a type in the loader's module `skeleton::kind`.
-fn kind(def: &SecDef) -> &'static str {
-    use AttachType as A;
-    use ProgramType as P;
-    match (def.program_type, def.attach_type) {
-        (P::Kprobe, Some(A::TraceKprobeMulti | A::TraceKprobeSession)) => "KprobeMulti",
-        (P::Kprobe, Some(A::TraceUprobeMulti | A::TraceUprobeSession)) => "UprobeMulti",
-        (P::Kprobe, _) if def.flags.is_usdt() => "Usdt",
-        (P::Kprobe, _) if def.name.contains("syscall") => "Ksyscall",
-        (P::Kprobe, _) if def.name.starts_with('u') => "Uprobe",
-        (P::Kprobe, _) => "Kprobe",
-        (P::Tracepoint, _) => "Tracepoint",
-        (P::RawTracepoint | P::RawTracepointWritable, _) => "RawTracepoint",
-        (P::Tracing, Some(A::TraceIter)) => "Iter",
-        (P::Tracing, Some(A::TraceFentryMulti | A::TraceFexitMulti | A::TraceFsessionMulti)) => "TraceMulti",
-        (P::PerfEvent, _) => "PerfEvent",
-        (P::Xdp, Some(A::Xdp)) => "Xdp",
-        (P::SchedCls, Some(A::NetkitPrimary | A::NetkitPeer)) => "Netkit",
-        (P::SchedCls | P::SchedAct, _) => "Tc",
-        (
-            P::CgroupSkb
-            | P::CgroupSock
-            | P::CgroupSockAddr
-            | P::CgroupSysctl
-            | P::CgroupSockopt
-            | P::CgroupDevice
-            | P::SockOps,
-            _,
-        )
-        | (P::Lsm, Some(A::LsmCgroup)) => "Cgroup",
-        (P::SkLookup | P::FlowDissector, _) => "Netns",
-        (P::SkSkb | P::SkMsg, _) => "Sockmap",
-        (P::Netfilter, _) => "Netfilter",
-        (P::LircMode2, _) => "Lirc",
-        (P::Tracing | P::Lsm | P::Ext, _) => "Trace",
-        _ => "Unattached",
-    }
 }

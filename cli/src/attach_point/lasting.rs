@@ -10,9 +10,9 @@ use clap::ValueEnum;
 use core_relo_loader::{
     Errno,
     attach::{
-        self, AttachError, InterfaceHook, InterfaceRef, ProgAttach, QueryTarget, TcAttachPoint, TcFilter,
-        TcHook, XdpMode, XdpPrograms, XdpReplace, attach_type_word, attach_types_of, cgroup_attach_types,
-        netns_attach_type,
+        self, AttachError, InterfaceHook, InterfaceRef, ProgAttach, ProgramRef, QueryTarget, TcAttachPoint,
+        TcFilter, TcHook, TcOptions, XdpMode, XdpPrograms, XdpReplace, attach_type_word, attach_types_of,
+        cgroup_attach_types, netns_attach_type,
     },
     object::AttachType,
 };
@@ -58,7 +58,7 @@ pub(crate) struct LastingAttachment<'a> {
 impl LastingAttachment<'_> {
     /// Attaches the program. With `replace`, the program takes the place of another one, where only one can be attached.
     pub(crate) fn attach(&self, sharing: Option<CgroupSharing>, replace: bool) -> Result<(), AttachError> {
-        let fd = self.program.fd;
+        let program = self.program.loaded.unnamed();
         if sharing.is_some() && !matches!(self.point.site(), AttachSite::Cgroup { .. }) {
             return Err(self.bad("--sharing is for cgroups only".into()));
         }
@@ -71,13 +71,14 @@ impl LastingAttachment<'_> {
                 match self.interface_hook()? {
                     InterfaceHook::Xdp(mode) => {
                         let replace = if replace { XdpReplace::Any } else { XdpReplace::Never };
-                        attach::xdp_netlink(fd, name, mode, replace)
+                        program
+                            .attach_xdp_netlink(name, mode, replace)
                             .map_err(|e| self.xdp_refusal(name, replace, e))?
                             .leak();
                     }
                     InterfaceHook::Tc(direction) => {
                         self.check_no_filter(name, direction)?;
-                        attach::traffic_control(fd, name, direction)?.leak();
+                        program.attach_tc(name, direction, TcOptions::default())?.leak();
                     }
                     InterfaceHook::Direction(direction) => {
                         self.attach_classifier(name, direction.attach_type())?;
@@ -91,7 +92,8 @@ impl LastingAttachment<'_> {
                 if of == AttachType::TraceIter {
                     return Err(self.needs_link());
                 }
-                attach::cgroup_attach(fd, path, of, sharing.unwrap_or_default().into(), None)?.leak();
+                let sharing = sharing.unwrap_or_default().into();
+                program.with_attach_type(of).attach_cgroup_without_link(path, sharing, None)?.leak();
                 Ok(())
             }
             AttachSite::Map { map, attach_type } => {
@@ -102,7 +104,7 @@ impl LastingAttachment<'_> {
                 let map = (self.program.open_map)(map)?;
                 // Kernels before 5.18 cannot tell which program is attached.
                 self.check_free(QueryTarget::Sockmap(map.as_fd()), of, replace)?;
-                attach::sockmap_attach(fd, map.as_fd(), of)?.leak();
+                program.with_attach_type(of).attach_sockmap_without_link(map.as_fd())?.leak();
                 Ok(())
             }
             AttachSite::Netns(path) => {
@@ -112,11 +114,11 @@ impl LastingAttachment<'_> {
                 request.attach().map_err(|e| self.refused("attach", e))
             }
             AttachSite::Lirc(path) => {
-                attach::lirc(fd, path)?.leak();
+                program.attach_lirc(path)?.leak();
                 Ok(())
             }
             AttachSite::Route(route) => {
-                route.attach(self.program.fd, self.program.program_type)?.leak();
+                route.attach(self.program.loaded.fd, self.program.loaded.program_type)?.leak();
                 Ok(())
             }
             AttachSite::Netfilter(_)
@@ -130,7 +132,9 @@ impl LastingAttachment<'_> {
     fn can_replace(&self) -> Result<bool, AttachError> {
         Ok(match self.point.site() {
             AttachSite::Interface { .. } => matches!(self.interface_hook()?, InterfaceHook::Xdp(_)),
-            AttachSite::Netns(_) => netns_attach_type(self.program.program_type) == AttachType::FlowDissector,
+            AttachSite::Netns(_) => {
+                netns_attach_type(self.program.loaded.program_type) == AttachType::FlowDissector
+            }
             site => matches!(site, AttachSite::Map { .. }),
         })
     }
@@ -171,7 +175,7 @@ impl LastingAttachment<'_> {
     fn attach_classifier(&self, interface: &str, of: AttachType) -> Result<(), AttachError> {
         let ifindex = InterfaceRef::from(interface).index()?;
         let request = ProgAttach {
-            prog: Some(self.program.fd),
+            prog: Some(self.program.loaded.fd),
             ifindex,
             attach_type: of.number(),
             ..ProgAttach::default()
@@ -191,7 +195,7 @@ impl LastingAttachment<'_> {
         self.check_attached(QueryTarget::Interface(ifindex), of)?;
         let attach_type = of.number();
         self.detach_by(&ProgAttach {
-            prog: Some(self.program.fd),
+            prog: Some(self.program.loaded.fd),
             ifindex,
             attach_type,
             ..ProgAttach::default()
@@ -212,7 +216,7 @@ impl LastingAttachment<'_> {
 
     /// Detaches the program. Fails if this program is not attached there, or is attached by a link.
     pub(crate) fn detach(&self) -> Result<(), AttachError> {
-        let request = ProgAttach { prog: Some(self.program.fd), ..ProgAttach::default() };
+        let request = ProgAttach { prog: Some(self.program.loaded.fd), ..ProgAttach::default() };
         match self.point.site() {
             AttachSite::Interface { name, .. } => match self.interface_hook()? {
                 InterfaceHook::Xdp(mode) => self.detach_xdp(name, mode),
@@ -236,7 +240,7 @@ impl LastingAttachment<'_> {
                 self.detach_by(&ProgAttach { target: Some(map.as_fd()), attach_type: of.number(), ..request })
             }
             AttachSite::Netns(path) => {
-                if netns_attach_type(self.program.program_type) != AttachType::FlowDissector {
+                if netns_attach_type(self.program.loaded.program_type) != AttachType::FlowDissector {
                     return Err(self.only_links());
                 }
                 let request = self.netns_request(path)?;
@@ -281,7 +285,7 @@ impl LastingAttachment<'_> {
         let is_wanted =
             |(id, mode): &(u32, XdpMode)| *id == self.id && (wanted == XdpMode::Any || *mode == wanted);
         let (_, mode) = modes.into_iter().find(is_wanted).ok_or_else(|| self.not_attached())?;
-        attach::xdp_detach(name, mode, Some(self.program.fd)).map_err(|e| match e.errno() {
+        attach::xdp_detach(name, mode, Some(self.program.loaded.fd)).map_err(|e| match e.errno() {
             Some(errno) if errno == Errno::EBUSY => self.attached_by_link(),
             _ => e,
         })
@@ -327,7 +331,7 @@ impl LastingAttachment<'_> {
     /// Returns the request for a flow dissector of this process's network namespace. The kernel attaches no program to other
     /// namespaces without a link.
     fn netns_request(&self, path: &Path) -> Result<ProgAttach<'_>, AttachError> {
-        let attach_type = netns_attach_type(self.program.program_type);
+        let attach_type = netns_attach_type(self.program.loaded.program_type);
         let identity = |path: &Path| fs::metadata(path).map(|of| (of.dev(), of.ino())).ok();
         if attach_type != AttachType::FlowDissector {
             return Err(self.needs_link());
@@ -338,27 +342,27 @@ impl LastingAttachment<'_> {
             return Err(self.bad(problem.into()));
         }
         let attach_type = attach_type.number();
-        Ok(ProgAttach { prog: Some(self.program.fd), attach_type, ..ProgAttach::default() })
+        Ok(ProgAttach { prog: Some(self.program.loaded.fd), attach_type, ..ProgAttach::default() })
     }
 
     fn interface_hook(&self) -> Result<InterfaceHook, AttachError> {
-        let AttachedProgram { program_type, attach_type, .. } = *self.program;
+        let ProgramRef { program_type, attach_type, .. } = self.program.loaded;
         let hook = self.point.interface_hook(program_type, attach_type);
         let hook = hook.map_err(|error| self.bad(explain(error)))?;
         hook.ok_or_else(|| self.bad("the attach point is no network interface".into()))
     }
 
     fn cgroup_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {
-        let given = given.or(self.program.attach_type);
+        let given = given.or(self.program.loaded.attach_type);
         self.point
-            .cgroup_attach_type(self.program.program_type, given)
+            .cgroup_attach_type(self.program.loaded.program_type, given)
             .map_err(|error| self.bad(explain(error)))
     }
 
     /// Returns the attach type with which the cgroup has the program.
     fn find_cgroup_attach_type(&self, cgroup: QueryTarget<'_>) -> Result<AttachType, AttachError> {
         let candidates =
-            attach_types_of(self.program.program_type, &cgroup_attach_types().collect::<Vec<_>>());
+            attach_types_of(self.program.loaded.program_type, &cgroup_attach_types().collect::<Vec<_>>());
         if candidates.is_empty() {
             return Err(self.only_links());
         }
@@ -387,8 +391,10 @@ impl LastingAttachment<'_> {
     }
 
     fn map_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachError> {
-        let given = given.or(self.program.attach_type);
-        self.point.map_attach_type(self.program.program_type, given).map_err(|error| self.bad(explain(error)))
+        let given = given.or(self.program.loaded.attach_type);
+        self.point
+            .map_attach_type(self.program.loaded.program_type, given)
+            .map_err(|error| self.bad(explain(error)))
     }
 
     fn bad(&self, problem: String) -> AttachError {

@@ -17,23 +17,16 @@ pub(crate) use lasting::{CgroupSharing, LastingAttachment};
 pub(crate) use occupants::explain_refusal;
 
 use core_relo_loader::{
-    attach::{AttachError, AttachPoint, AttachSite, Link, PointOptions, ProgramRef, UsdtManager},
-    object::{AttachType, ProgramType},
+    attach::{AttachError, AttachPoint, AttachSite, Link, PointOptions, ProgramRef},
+    object::AttachType,
 };
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// A loaded program that is attached.
 #[derive(Clone, Copy)]
 pub(crate) struct AttachedProgram<'a> {
-    pub(crate) fd: BorrowedFd<'a>,
-    pub(crate) name: &'a str,
-    /// The section; empty for a program that another process loaded.
-    pub(crate) section: &'a str,
-    pub(crate) program_type: ProgramType,
-    /// The attach type of the program, if it is known.
-    pub(crate) attach_type: Option<AttachType>,
-    /// The state that the USDT programs of an object share.
-    pub(crate) usdt: Option<&'a UsdtManager>,
+    /// The program. The section is empty if another process loaded the program.
+    pub(crate) loaded: ProgramRef<'a>,
     /// Whether the program is part of an adaptive load, see [`Self::may_use_traffic_control`].
     pub(crate) is_adaptive: bool,
     /// Opens a map by the name that the attach point contains.
@@ -43,22 +36,20 @@ pub(crate) struct AttachedProgram<'a> {
 impl AttachedProgram<'_> {
     /// Attaches the program by links.
     pub(crate) fn attach(&self, point: &AttachPoint) -> Result<Vec<Link>, AttachError> {
-        let Self { fd, name, section, program_type, attach_type, usdt, open_map, .. } = *self;
-        let program = ProgramRef { fd, name, section, program_type, attach_type, usdt };
         let may_use_traffic_control = self.may_use_traffic_control();
-        point.attach(&program, &PointOptions { may_use_traffic_control, open_map })
+        point.attach(&self.loaded, &PointOptions { may_use_traffic_control, open_map: self.open_map })
     }
 
     /// Checks that the program can have an attach point.
     pub(crate) fn check_fits(&self, point: &AttachPoint) -> Result<(), String> {
-        point.check_fits(self.program_type, self.attach_type).map_err(explain)
+        point.check_fits(self.loaded.program_type, self.loaded.attach_type).map_err(explain)
     }
 
     /// Checks that the program can be detached from an attach point. The attach type of a cgroup may be missing: the cgroup has it.
     pub(crate) fn check_detaches(&self, point: &AttachPoint) -> Result<(), String> {
         match point.site() {
             AttachSite::Cgroup { attach_type: None, .. } => {
-                point.check_kind(self.program_type).map_err(explain)
+                point.check_kind(self.loaded.program_type).map_err(explain)
             }
             _ => self.check_fits(point),
         }
@@ -67,7 +58,8 @@ impl AttachedProgram<'_> {
     /// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an adaptive load, unless
     /// its section names tcx, as `tcx/ingress` does.
     fn may_use_traffic_control(&self) -> bool {
-        let names_tcx = matches!(self.attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
+        let names_tcx =
+            matches!(self.loaded.attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
         self.is_adaptive && !names_tcx
     }
 }
@@ -83,12 +75,11 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         let may_use = |is_adaptive, attach_type| {
             let program = AttachedProgram {
-                fd: file.as_fd(),
-                name: "count",
-                section: "",
-                program_type: P::SchedCls,
-                attach_type,
-                usdt: None,
+                loaded: ProgramRef {
+                    program_type: P::SchedCls,
+                    attach_type,
+                    ..ProgramRef::from_fd(file.as_fd())
+                },
                 is_adaptive,
                 open_map: &|_| Err(AttachError::target("map", "none")),
             };

@@ -5,7 +5,7 @@ use crate::words::shell_word;
 use core_relo_loader::{
     Errno,
     attach::{
-        self, AttachError, InterfaceHook, InterfaceRef, QueryTarget, XdpMode, attach_type_name,
+        self, AttachError, InterfaceHook, InterfaceRef, ProgramRef, QueryTarget, XdpMode, attach_type_name,
         interface_hook_word, netns_attach_type, sockmap_attach_types,
     },
     inventory::{BtfCache, LinkInfo, LinkTarget, MapInfo, ObjectKind, ProgramInfo, list},
@@ -70,7 +70,7 @@ pub(crate) fn explain_refusal(
         Some(Errno::EEXIST | Errno::EBUSY | Errno::EPERM | Errno::EINVAL | Errno::E2BIG | Errno::ERANGE)
     );
     let found = if may_be_occupied { Occupied::find(program, point) } else { None };
-    let own_id = ProgramInfo::query(&program.fd).map(|info| info.id).ok();
+    let own_id = ProgramInfo::query(&program.loaded.fd).map(|info| info.id).ok();
     // A cgroup refuses a program with `EINVAL` if the program is attached already, but not because of another one.
     let is_invalid_in_cgroup =
         matches!(point.site(), AttachSite::Cgroup { .. }) && error.errno() == Some(Errno::EINVAL);
@@ -248,7 +248,7 @@ fn resolved_text(point: &AttachPoint, place: Place, attach_type: AttachType) -> 
 impl Occupied {
     /// Finds the programs at a place. Returns `None` if there are none, or if the kernel does not report them.
     fn find(program: &AttachedProgram<'_>, point: &AttachPoint) -> Option<Self> {
-        let AttachedProgram { program_type, attach_type, .. } = *program;
+        let ProgramRef { program_type, attach_type, .. } = program.loaded;
         match point.site() {
             AttachSite::Interface { name, .. } => {
                 let ifindex = InterfaceRef::from(name).index().ok()?;

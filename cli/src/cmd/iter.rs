@@ -15,7 +15,7 @@ use crate::{
 };
 use core_relo_loader::{
     Errno, Loader,
-    attach::{IterOptions, IterReader, IterTarget, Link, iter},
+    attach::{IterOptions, IterReader, IterTarget, Link},
     inventory::{LinkInfo, ObjectKind},
     load::RunningKernel,
     load_plan::LoadPlan,
@@ -57,11 +57,9 @@ fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, O
     loader.select_programs([name.as_str()]);
     let plan = loader.plan()?;
     let mut loaded = loader.execute_unpinned(&plan, &RunningKernel)?;
-    let program = loaded.program(&name).ok_or_else(|| {
-        BadInput::new(&*file.name, format_args!("`{name}` is not among the loaded programs"))
-    })?;
+    let program = loaded.program_ref(&name)?.unnamed();
     let target = map.as_ref().map_or(IterTarget::All, |map| IterTarget::Map(map.as_fd()));
-    let mut link = iter(program.as_fd(), &IterOptions { target }).map_err(|e| match (&map, e.errno()) {
+    let mut link = program.attach_iter(&IterOptions { target }).map_err(|e| match (&map, e.errno()) {
         (Some(_), None) => BadInput::new("--map", e).into(),
         (None, Some(errno)) if errno == Errno::EBADF => {
             BadInput::new(&*file.name, e).help("name the map with --map").into()

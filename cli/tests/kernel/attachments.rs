@@ -7,7 +7,7 @@ use super::{
 };
 use core_relo_loader::{
     attach::{
-        self, CgroupSharing, NetfilterHook, Placement, RawTracepointOptions, TcAttachPoint, TcHook,
+        CgroupSharing, NetfilterHook, Placement, ProgramRef, RawTracepointOptions, TcAttachPoint, TcHook,
         TcOptions, TracepointOptions, UprobeOptions, XdpMode,
     },
     inventory::{LinkInfo, ProgramInfo},
@@ -62,7 +62,7 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
     assert_eq!(ok(run(["net", "list", "own_lo"])).out, "no programs are attached\n");
 
     let Some(xdp) = returning(6, 37, "own_xdp", 2) else { return };
-    let link = attach::xdp(xdp.as_fd(), 1, XdpMode::Generic).unwrap();
+    let link = ProgramRef::from_fd(xdp.as_fd()).attach_xdp(1, XdpMode::Generic).unwrap();
     let line = net(&xdp);
     let link_id = LinkInfo::query(&link.fd().unwrap()).unwrap().id;
     assert_eq!(
@@ -89,13 +89,16 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
         }
         Err(e) => skip!("{e}"),
     }
-    match attach::tcx(cls.as_fd(), 1, AttachType::TcxIngress, &Placement::default()) {
+    match ProgramRef::from_fd(cls.as_fd())
+        .with_attach_type(AttachType::TcxIngress)
+        .attach_tcx(1, &Placement::default())
+    {
         Ok(_link) => assert_eq!(net(&cls)["kind"], "tcx/ingress"),
         Err(e) => skip!("{e}"),
     }
     if let Some(filter) = returning(32, 45, "own_filter", 1) {
         let hook = NetfilterHook { family: 10, hook: 1, priority: -77, defragment: false };
-        match attach::netfilter(filter.as_fd(), hook) {
+        match ProgramRef::from_fd(filter.as_fd()).attach_netfilter(hook) {
             Ok(_link) => {
                 let line = net(&filter);
                 assert_eq!(line["netfilter"], json!({"pf": 10, "hook": 1, "prio": -77, "flags": 0}));
@@ -107,7 +110,10 @@ fn programs_of_a_network_namespace_are_listed_by_their_place() {
         }
     }
     if let Some(lookup) = returning(30, 36, "own_lookup", 1) {
-        let link = attach::netns(lookup.as_fd(), "/proc/self/ns/net", AttachType::SkLookup).unwrap();
+        let link = ProgramRef::from_fd(lookup.as_fd())
+            .with_attach_type(AttachType::SkLookup)
+            .attach_netns("/proc/self/ns/net")
+            .unwrap();
         let line = net(&lookup);
         let link_id = link.fd().map(|fd| LinkInfo::query(&fd).unwrap().id);
         assert_eq!((&line["type"], &line["link_id"]), (&json!("sk_lookup"), &json!(link_id)));
@@ -130,14 +136,15 @@ fn a_link_of_netfilter_is_detached() {
     }
     let Some(filter) = returning(32, 45, "own_filter", 1) else { return };
     let hook = NetfilterHook { family: 2, hook: 1, priority: -77, defragment: false };
-    let link = match attach::netfilter(filter.as_fd(), hook) {
+    let link = match ProgramRef::from_fd(filter.as_fd()).attach_netfilter(hook) {
         Ok(link) => link,
         Err(e) => return skip!("{e}"),
     };
     let id = LinkInfo::query(&link.fd().unwrap()).unwrap().id.to_string();
     let detached = run(["link", "detach", &id]);
     assert_eq!((detached.exit, detached.out), (0, format!("detached: link {id}\n")), "{}", detached.err);
-    attach::netfilter(filter.as_fd(), hook)
+    ProgramRef::from_fd(filter.as_fd())
+        .attach_netfilter(hook)
         .expect("the hook and the priority are free again")
         .detach()
         .unwrap();
@@ -232,7 +239,9 @@ fn programs_of_cgroups_are_listed_with_their_flags() {
     };
     let multi = (AttachType::CgroupInetEgress, CgroupSharing::Multi);
     let attach = |prog: &OwnedFd, dir: &PathBuf, (attach_type, sharing)| {
-        attach::cgroup_attach(prog.as_fd(), &**dir, attach_type, sharing, None)
+        ProgramRef::from_fd(prog.as_fd())
+            .with_attach_type(attach_type)
+            .attach_cgroup_without_link(&**dir, sharing, None)
     };
     let (_egress, _create) = match (
         attach(&skb, &group.0, multi),
@@ -273,7 +282,10 @@ fn a_deep_tree_of_cgroups_is_walked() {
     }
     let Some(skb) = returning(8, 1, "own_deep", 1) else { return };
     let attach_type = AttachType::CgroupInetEgress;
-    let _link = attach::cgroup_attach(skb.as_fd(), &*dir, attach_type, CgroupSharing::Multi, None).unwrap();
+    let _link = ProgramRef::from_fd(skb.as_fd())
+        .with_attach_type(attach_type)
+        .attach_cgroup_without_link(&*dir, CgroupSharing::Multi, None)
+        .unwrap();
     let line = line_of(&["cgroup", "tree", group.path()], CGROUP, &skb);
     assert_eq!(line["cgroup"], dir.to_str().unwrap());
 }
@@ -308,7 +320,9 @@ fn programs_of_perf_events_are_listed_by_process() {
         lines.iter().find(own).cloned()
     };
     let Some(raw) = returning(17, 0, "own_raw", 0) else { return };
-    match attach::raw_tracepoint(raw.as_fd(), "sched_process_exit", &RawTracepointOptions::default()) {
+    match ProgramRef::from_fd(raw.as_fd())
+        .attach_raw_tracepoint("sched_process_exit", &RawTracepointOptions::default())
+    {
         Err(e) => skip!("raw tracepoint: {e}"),
         Ok(_link) => {
             let line = list(&raw).expect("the own raw tracepoint is listed");
@@ -321,7 +335,11 @@ fn programs_of_perf_events_are_listed_by_process() {
         }
     }
     let Some(event) = returning(5, 0, "own_event", 0) else { return };
-    match attach::tracepoint(event.as_fd(), "sched", "sched_process_exit", &TracepointOptions::default()) {
+    match ProgramRef::from_fd(event.as_fd()).attach_tracepoint(
+        "sched",
+        "sched_process_exit",
+        &TracepointOptions::default(),
+    ) {
         Err(e) => skip!("tracepoint: {e}"),
         Ok(_link) => {
             let line = list(&event).expect("the own tracepoint is listed");
@@ -338,7 +356,7 @@ fn programs_of_perf_events_are_listed_by_process() {
         retprobe: true,
         ..UprobeOptions::default()
     };
-    match attach::uprobe(probe.as_fd(), "libc.so.6", &own) {
+    match ProgramRef::from_fd(probe.as_fd()).attach_uprobe("libc.so.6", &own) {
         Err(e) => skip!("uprobe: {e}"),
         Ok(_link) => {
             let line = list(&probe).expect("the own uprobe is listed");

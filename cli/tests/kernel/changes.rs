@@ -8,7 +8,7 @@ use super::{
 };
 use core_relo_loader::{
     Errno,
-    attach::{self, RawTracepointOptions, XdpMode},
+    attach::{ProgramRef, RawTracepointOptions, XdpMode},
     inventory::{LinkInfo, ProgramInfo},
     load::{Kernel as _, MapCreate, ProgLoad, RunningKernel},
     maps::{self, MapFd},
@@ -357,7 +357,7 @@ fn a_link_gets_another_program_and_is_detached() {
     }
     let attached = returns(XDP, 2)
         .map_err(|e| e.to_string())
-        .and_then(|prog| link_fd(attach::xdp(prog.as_fd(), 1, XdpMode::Any)));
+        .and_then(|prog| link_fd(ProgramRef::from_fd(prog.as_fd()).attach_xdp(1, XdpMode::Any)));
     let link = match attached {
         Ok(link) => link,
         Err(e) => return skip!("no XDP link: {e}"),
@@ -458,10 +458,11 @@ fn programs_and_links_are_pinned() {
     assert_eq!(shown["id"].to_string(), id);
 
     let options = RawTracepointOptions::default();
-    let link = match attach::raw_tracepoint(program.as_fd(), "sched_process_exec", &options) {
-        Ok(link) => link,
-        Err(e) => return skip!("no raw tracepoint: {e}"),
-    };
+    let link =
+        match ProgramRef::from_fd(program.as_fd()).attach_raw_tracepoint("sched_process_exec", &options) {
+            Ok(link) => link,
+            Err(e) => return skip!("no raw tracepoint: {e}"),
+        };
     let (id, pin) = (LinkInfo::query(&link.fd().unwrap()).unwrap().id.to_string(), "/sys/fs/bpf/link");
     let line = &ok(run(["link", "pin", &id, pin, "--format", "json"])).lines()[0];
     schema().check(CHANGES, line);

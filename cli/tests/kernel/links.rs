@@ -2,7 +2,7 @@
 
 use super::*;
 use core_relo_loader::{
-    attach::CgroupOptions,
+    attach::{CgroupOptions, ProgramRef},
     inventory::{LinkInfo, ProgramInfo},
     load::{Kernel as _, RunningKernel},
 };
@@ -26,7 +26,7 @@ fn a_cgroup_link_is_listed_with_its_target() {
         ProgLoad { prog_type: 8, name: b"let_pass", insns: &code, license: b"GPL", ..ProgLoad::default() };
     let attached = RunningKernel.prog_load(&load, &mut []).map_err(|e| e.to_string()).and_then(|prog| {
         let (attach_type, options) = (AttachType::CgroupInetIngress, CgroupOptions::default());
-        link_fd(attach::cgroup(prog.as_fd(), &dir, attach_type, &options))
+        link_fd(ProgramRef::from_fd(prog.as_fd()).with_attach_type(attach_type).attach_cgroup(&dir, &options))
     });
     fs::remove_dir(&dir).unwrap();
     drop(map);
@@ -70,11 +70,17 @@ fn tracing_links_name_their_target() {
     };
     let skip = |kind: &str, e: AttachError| skip!("{kind}: {e}");
 
-    match attach::raw_tracepoint(load(17).as_fd(), "sched_process_exec", &RawTracepointOptions::default()) {
+    match ProgramRef::from_fd(load(17).as_fd())
+        .attach_raw_tracepoint("sched_process_exec", &RawTracepointOptions::default())
+    {
         Err(e) => skip("raw tracepoint", e),
         Ok(link) => assert_eq!(target_of(&link).0["tp_name"], "sched_process_exec"),
     }
-    match attach::tracepoint(load(5).as_fd(), "sched", "sched_process_exec", &TracepointOptions::default()) {
+    match ProgramRef::from_fd(load(5).as_fd()).attach_tracepoint(
+        "sched",
+        "sched_process_exec",
+        &TracepointOptions::default(),
+    ) {
         Err(e) => skip("tracepoint", e),
         Ok(link) if link.fd().is_none() => skip!("this kernel has no links of perf events"),
         Ok(link) => {
@@ -91,7 +97,7 @@ fn tracing_links_name_their_target() {
         }
     }
     let own = UprobeOptions { function: Some("getpid"), pid: Some(id()), ..UprobeOptions::default() };
-    match attach::uprobe(load(2).as_fd(), "libc.so.6", &own) {
+    match ProgramRef::from_fd(load(2).as_fd()).attach_uprobe("libc.so.6", &own) {
         Err(e) => skip("uprobe", e),
         Ok(link) if link.fd().is_none() => skip!("this kernel has no links of perf events"),
         Ok(link) => {
@@ -164,7 +170,7 @@ fn interfaces_have_their_names_of_the_own_namespace() {
     let attached = RunningKernel
         .prog_load(&xdp, &mut [])
         .map_err(|e| e.to_string())
-        .and_then(|prog| link_fd(attach::xdp(prog.as_fd(), 1, XdpMode::Any)));
+        .and_then(|prog| link_fd(ProgramRef::from_fd(prog.as_fd()).attach_xdp(1, XdpMode::Any)));
     let link = match attached {
         Ok(link) => link,
         Err(e) => return skip!("no XDP link: {e}"),
@@ -182,11 +188,15 @@ fn an_interface_of_another_namespace_has_no_name() {
     }
     let (xdp, classifier) =
         (attach_points::load(attach_points::XDP, 0, 2), attach_points::load(attach_points::SCHED_CLS, 0, -1));
-    let mut links = vec![attach::xdp(xdp.unwrap().as_fd(), "own_lo", XdpMode::Generic).unwrap()];
+    let mut links =
+        vec![ProgramRef::from_fd(xdp.unwrap().as_fd()).attach_xdp("own_lo", XdpMode::Generic).unwrap()];
     if attach_points::has_tcx() {
         let order = Placement::default();
         links.push(
-            attach::tcx(classifier.unwrap().as_fd(), "own_lo", AttachType::TcxIngress, &order).unwrap(),
+            ProgramRef::from_fd(classifier.unwrap().as_fd())
+                .with_attach_type(AttachType::TcxIngress)
+                .attach_tcx("own_lo", &order)
+                .unwrap(),
         );
     }
     for link in &links {
@@ -226,7 +236,7 @@ fn xdp_links_of_one_program_in_two_namespaces_have_no_name() {
     let mut elsewhere = command.spawn().unwrap();
     let mut line = String::new();
     io::BufReader::new(elsewhere.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let link = attach::xdp(program.as_fd(), "own_lo", XdpMode::Generic).unwrap();
+    let link = ProgramRef::from_fd(program.as_fd()).attach_xdp("own_lo", XdpMode::Generic).unwrap();
     let (target, text) = target_of(&link);
     elsewhere.kill().unwrap();
     elsewhere.wait().unwrap();

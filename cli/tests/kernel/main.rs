@@ -22,9 +22,7 @@ mod services;
 use common::{run, schema};
 use core_relo_loader::{
     Loader,
-    attach::{
-        self, AttachError, Link, Placement, RawTracepointOptions, TracepointOptions, UprobeOptions, XdpMode,
-    },
+    attach::{AttachError, Link, Placement, RawTracepointOptions, TracepointOptions, UprobeOptions, XdpMode},
     inventory::{self, BtfInfo, ProgramInfo},
     load::{MapCreate, ProgLoad},
     load_plan::AttachTarget,

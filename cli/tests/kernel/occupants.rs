@@ -7,7 +7,7 @@ use super::{
     links::has_own_netns,
 };
 use core_relo_loader::{
-    attach::{self, XdpMode},
+    attach::{ProgramRef, XdpMode},
     inventory::LinkInfo,
 };
 use core_relo_test_support::skip;
@@ -74,7 +74,7 @@ fn the_link_of_an_interface_is_named() {
         return;
     }
     let ([program, _other], [first, second]) = two(XDP, 0, 2);
-    let link = attach::xdp(program.as_fd(), "own_lo", XdpMode::Generic).unwrap();
+    let link = ProgramRef::from_fd(program.as_fd()).attach_xdp("own_lo", XdpMode::Generic).unwrap();
     let Some(fd) = link.fd() else { return skip!("no XDP links") };
     let id = LinkInfo::query(&fd).unwrap().id;
     // Netlink explains that a link holds the interface, which netlink does not remove.

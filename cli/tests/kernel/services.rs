@@ -7,7 +7,7 @@ use super::{
     link_fd,
 };
 use core_relo_loader::{
-    attach::{self, Link, RawTracepointOptions},
+    attach::{Link, ProgramRef, RawTracepointOptions},
     inventory::LinkInfo,
     load::{Kernel as _, ProgLoad, RunningKernel},
 };
@@ -286,8 +286,8 @@ fn only_links_of_iterators_are_read() {
     let code = [insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)].concat();
     let load = ProgLoad { prog_type: 17, insns: &code, license: b"GPL", ..ProgLoad::default() };
     let prog = RunningKernel.prog_load(&load, &mut []).unwrap();
-    let attached =
-        attach::raw_tracepoint(prog.as_fd(), "sched_process_exit", &RawTracepointOptions::default());
+    let attached = ProgramRef::from_fd(prog.as_fd())
+        .attach_raw_tracepoint("sched_process_exit", &RawTracepointOptions::default());
     let Ok(link) = link_fd(attached) else {
         return skip!("no raw tracepoint");
     };

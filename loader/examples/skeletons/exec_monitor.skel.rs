@@ -105,13 +105,13 @@ pub mod exec_monitor {
     #[derive(Clone, Debug)]
     pub struct Programs {
         /// `SEC("tp_btf/sched_process_exec")`
-        pub process_exec: skeleton::Program<skeleton::kind::Trace, skeleton::InSection>,
+        pub process_exec: skeleton::Program<skeleton::InSection>,
         /// `SEC("tp_btf/sched_process_exit")`
-        pub process_exit: skeleton::Program<skeleton::kind::Trace, skeleton::InSection>,
+        pub process_exit: skeleton::Program<skeleton::InSection>,
         /// `SEC("tp/sched/sched_process_exec")`
-        pub tp_exec: skeleton::Program<skeleton::kind::Tracepoint, skeleton::InSection>,
+        pub tp_exec: skeleton::Program<skeleton::InSection>,
         /// `SEC("tp/sched/sched_process_exit")`
-        pub tp_exit: skeleton::Program<skeleton::kind::Tracepoint, skeleton::InSection>,
+        pub tp_exit: skeleton::Program<skeleton::InSection>,
     }
 
     impl Programs {

@@ -96,7 +96,7 @@ pub mod xdp_counter {
     #[derive(Clone, Debug)]
     pub struct Programs {
         /// `SEC("xdp")`
-        pub count: skeleton::Program<skeleton::kind::Xdp, skeleton::NoTarget>,
+        pub count: skeleton::Program<skeleton::NoTarget>,
     }
 
     impl Programs {

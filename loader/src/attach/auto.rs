@@ -6,38 +6,19 @@ use super::{
     kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall},
     kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi},
     link::Link,
+    program::ProgramRef,
     trace::{TraceOptions, freplace_with_label, trace_with_label},
     trace_multi::{TraceMultiOptions, TraceSet, trace_multi},
     tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint},
     uprobe::{UprobeOptions, uprobe},
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
-    usdt::UsdtManager,
 };
 use core_relo_object::object::{AttachType, ProgramType, SecDef, SectionTarget, module_of_prefix};
-use std::os::fd::BorrowedFd;
-
-/// A loaded program with the properties that decide how it is attached.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "filled by callers")]
-pub struct ProgramRef<'a> {
-    /// The program's descriptor.
-    pub fd: BorrowedFd<'a>,
-    /// The program's name.
-    pub name: &'a str,
-    /// The section name, with or without a leading `?`.
-    pub section: &'a str,
-    /// The program type.
-    pub program_type: ProgramType,
-    /// The expected attach type that the program was loaded with. `None` takes the attach type of the section name.
-    pub attach_type: Option<AttachType>,
-    /// The state that the USDT programs of the object share. Only `usdt` programs need it.
-    pub usdt: Option<&'a UsdtManager>,
-}
 
 /// Attaches a program to the target that its section name states (libbpf: `bpf_program__attach`).
 ///
 /// Fails with [`AttachError::NoAutoAttach`] if libbpf does not auto-attach programs of this section.
-pub fn auto(program: &ProgramRef<'_>) -> Result<Link, AttachError> {
+pub(super) fn auto(program: &ProgramRef<'_>) -> Result<Link, AttachError> {
     match SectionTarget::parse(program.section)? {
         Some(auto) => tracing(program, auto),
         // Section names of networking and cgroup programs do not name the interface, cgroup or map.
@@ -95,9 +76,9 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
         }
         SectionTarget::Usdt { binary, provider, name } => usdt_probe(program, binary, provider, name),
         SectionTarget::Tracepoint { category, name } => {
-            tracepoint(fd, category, name, &TracepointOptions::default())
+            tracepoint(fd, category, name, TracepointOptions::default())
         }
-        SectionTarget::RawTracepoint { name } => raw_tracepoint(fd, name, &RawTracepointOptions::default()),
+        SectionTarget::RawTracepoint { name } => raw_tracepoint(fd, name, RawTracepointOptions::default()),
         SectionTarget::AsLoaded => attach_to_load_target(program),
         SectionTarget::Iter => iter(fd, &IterOptions::default()),
     }
@@ -112,11 +93,7 @@ fn usdt_probe(
     name: &str,
 ) -> Result<Link, AttachError> {
     use super::usdt::{UsdtOptions, usdt};
-    let manager = program.usdt.ok_or_else(|| {
-        let problem =
-            "the object lacks the maps of libbpf's usdt.bpf.h, __bpf_usdt_specs and __bpf_usdt_ip_to_spec_id";
-        AttachError::target(program.section, problem)
-    })?;
+    let manager = program.expect_usdt(program.section)?;
     usdt(program.fd, manager, binary, provider, name, &UsdtOptions::default())
 }
 

@@ -53,21 +53,7 @@ pub struct CgroupOptions<'a> {
 }
 
 /// Attaches a program to a cgroup by a kernel link. The cgroup is its directory, by path or descriptor.
-///
-/// Kernels before 5.7 have no cgroup links. There, this function is [`cgroup_attach`] with [`CgroupSharing::Multi`], which shares
-/// the cgroup as a link does.
-///
-/// ```no_run
-/// use core_relo_loader::{attach::{self, CgroupOptions}, object::AttachType};
-///
-/// # fn example(program: std::os::fd::BorrowedFd<'_>) -> Result<(), attach::AttachError> {
-/// let directory = "/sys/fs/cgroup/system.slice";
-/// let link = attach::cgroup(program, directory, AttachType::CgroupInetEgress, &CgroupOptions::default())?;
-/// # drop(link);
-/// # Ok(())
-/// # }
-/// ```
-pub fn cgroup<'c>(
+pub(super) fn cgroup<'c>(
     prog: BorrowedFd<'_>,
     cgroup: impl Into<FileRef<'c>>,
     attach_type: AttachType,
@@ -96,9 +82,7 @@ pub fn cgroup<'c>(
 }
 
 /// Attaches a program to a cgroup without a link. The program stays attached until the link is dropped or the cgroup is removed.
-///
-/// With `replace`, the program replaces that program (kernels from 5.6, and only with [`CgroupSharing::Multi`]).
-pub fn cgroup_attach<'c>(
+pub(super) fn cgroup_attach<'c>(
     prog: BorrowedFd<'_>,
     cgroup: impl Into<FileRef<'c>>,
     attach_type: AttachType,

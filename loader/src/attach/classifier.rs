@@ -41,13 +41,7 @@ impl PacketDirection {
 
 /// Attaches a classifier to an interface: as a [`tcx`] link where the kernel has tcx, else by traffic control. A missing `clsact` qdisc is
 /// created for that.
-///
-/// This function is for programs that run either way, such as those of the sections `tc` and `classifier`. As in libbpf, the sections
-/// `tcx/…` and `tc/…` name tcx: attach their programs with [`tcx`], which fails on kernels without.
-///
-/// Dropping the link detaches the classifier either way. A `clsact` qdisc that was created stays, as others may use it by then; if the
-/// classifier is refused, the qdisc is removed again. The order relative to other classifiers is the kernel's default.
-pub fn classifier<'i>(
+pub(super) fn classifier<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
     direction: PacketDirection,
@@ -56,21 +50,24 @@ pub fn classifier<'i>(
     match tcx(prog, ifindex, direction.attach_type(), &Placement::default()) {
         Err(error) if error.errno().is_some_and(is_unsupported) && !has_tcx(ifindex, direction) => {
             log::info!("interface {ifindex}: this kernel has no tcx, the classifier uses traffic control");
-            traffic_control(prog, ifindex, direction.attach_point())
+            traffic_control(prog, ifindex, direction.attach_point(), TcOptions::default())
         }
         attached => attached,
     }
 }
 
 /// Attaches a classifier of traffic control. Removes a `clsact` qdisc that was created for it if the classifier is refused.
-pub fn traffic_control<'i>(
+///
+/// The caller creates other parents, see [`Qdisc`](super::Qdisc).
+pub(super) fn traffic_control<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
     attach_point: TcAttachPoint,
+    options: TcOptions,
 ) -> Result<Link, AttachError> {
     let hook = TcHook::new(interface, attach_point)?;
-    let is_new = hook.create()?;
-    let attached = hook.attach(prog, TcOptions::default());
+    let is_new = !matches!(attach_point, TcAttachPoint::Parent(_)) && hook.create()?;
+    let attached = hook.attach(prog, options);
     if is_new
         && attached.is_err()
         && let Err(e) = TcHook::clsact(hook.ifindex).destroy()
@@ -107,7 +104,9 @@ mod tests {
                 assert_eq!(link.fd().is_some(), has_tcx(ifindex, direction));
                 prog.fires(link, send_on_pair);
                 let Some(prog) = Counting::load(ProgramType::SchedCls, None, -1) else { return };
-                let link = traffic_control(prog.fd(), ifindex, direction.attach_point()).unwrap();
+                let link =
+                    traffic_control(prog.fd(), ifindex, direction.attach_point(), TcOptions::default())
+                        .unwrap();
                 assert!(link.fd().is_none());
                 prog.fires(link, send_on_pair);
             }
@@ -120,7 +119,7 @@ mod tests {
             let Some((_, peer)) = pair("veth") else { return };
             let Some(prog) = Counting::load(ProgramType::Xdp, None, 2) else { return };
             classifier(prog.fd(), peer, PacketDirection::Ingress).unwrap_err();
-            traffic_control(prog.fd(), peer, TcAttachPoint::Ingress).unwrap_err();
+            traffic_control(prog.fd(), peer, TcAttachPoint::Ingress, TcOptions::default()).unwrap_err();
             let hook = TcHook { ifindex: peer, attach_point: TcAttachPoint::Ingress };
             assert!(hook.create().unwrap(), "the qdisc was removed");
         });

@@ -61,9 +61,8 @@ pub fn query_interface_links(ifindex: u32) -> Result<Vec<(AttachType, AttachedPr
 mod tests {
     use super::*;
     use crate::attach::{
-        Placement, TcOptions, XdpMode, query, tcx,
+        Placement, ProgramRef, TcOptions, XdpMode, query,
         test_support::{Counting, in_own_network, pair},
-        xdp,
     };
     use core_relo_object::object::ProgramType;
     use core_relo_test_support::skip;
@@ -79,9 +78,9 @@ mod tests {
             ) else {
                 return;
             };
-            let attach_type = AttachType::TcxEgress;
-            let _xdp = xdp(x.fd(), peer, XdpMode::Generic).unwrap();
-            let tcx = tcx(c.fd(), peer, attach_type, &Placement::default());
+            let _xdp = ProgramRef::from_fd(x.fd()).attach_xdp(peer, XdpMode::Generic).unwrap();
+            let classifier = ProgramRef::from_fd(c.fd()).with_attach_type(AttachType::TcxEgress);
+            let tcx = classifier.attach_tcx(peer, &Placement::default());
             let hook = TcHook { ifindex: peer, attach_point: TcAttachPoint::Egress };
             hook.create().unwrap();
             let _tc = hook.attach(c.fd(), TcOptions::default()).unwrap();

@@ -82,7 +82,7 @@ pub struct IterOptions<'a> {
 }
 
 /// Attaches an iterator (libbpf: `bpf_program__attach_iter`). The program runs when an [`IterReader`] of the link is read.
-pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, AttachError> {
+pub(super) fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, AttachError> {
     let info = options.target.encode();
     let create = LinkCreate {
         prog,
@@ -336,7 +336,7 @@ mod tests {
     fn only_an_iterators_link_is_read() {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
-        let link = raw_tracepoint(prog.fd(), "sys_enter", &RawTracepointOptions::default()).unwrap();
+        let link = raw_tracepoint(prog.fd(), "sys_enter", RawTracepointOptions::default()).unwrap();
         assert!(IterReader::new(&link).unwrap_err().to_string().contains("expected the link of an iterator"));
     }
 }

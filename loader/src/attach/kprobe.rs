@@ -31,13 +31,11 @@ pub struct KprobeOptions {
 }
 
 /// Attaches a program to a kernel function (libbpf: `bpf_program__attach_kprobe_opts`).
-///
-/// `function` is a name, or an address in hexadecimal, `0xffffffff81000000`, for one of several functions of a name. An
-/// offset from a symbol with a unique name, such as `_text`, names a place in any function.
-///
-/// Fails if the kernel has no such function (`ENOENT`), has several functions of that name (`EADDRNOTAVAIL`), or forbids probes on it
-/// (`EINVAL`).
-pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> Result<Link, AttachError> {
+pub(super) fn kprobe(
+    prog: BorrowedFd<'_>,
+    function: &str,
+    options: &KprobeOptions,
+) -> Result<Link, AttachError> {
     let label = attachment_label(function, options);
     let c_name = c_string(function, &label)?;
     let address = parse_address(function).map(|address| {
@@ -121,9 +119,11 @@ pub struct KsyscallOptions {
 }
 
 /// Attaches a program to the function that implements a system call (libbpf: `bpf_program__attach_ksyscall`).
-///
-/// `syscall` is the name without a prefix, such as `unlinkat`. Fails like [`kprobe`].
-pub fn ksyscall(prog: BorrowedFd<'_>, syscall: &str, options: &KsyscallOptions) -> Result<Link, AttachError> {
+pub(super) fn ksyscall(
+    prog: BorrowedFd<'_>,
+    syscall: &str,
+    options: &KsyscallOptions,
+) -> Result<Link, AttachError> {
     let options =
         KprobeOptions { retprobe: options.retprobe, cookie: options.cookie, ..KprobeOptions::default() };
     kprobe(prog, &syscall_function(syscall), &options)

@@ -41,7 +41,7 @@ pub struct KprobeMultiOptions<'a> {
 }
 
 /// Attaches a program to kernel functions (libbpf: `bpf_program__attach_kprobe_multi_opts`).
-pub fn kprobe_multi(
+pub(super) fn kprobe_multi(
     prog: BorrowedFd<'_>,
     functions: KprobeSet<'_>,
     options: &KprobeMultiOptions<'_>,

@@ -254,6 +254,7 @@ impl Attachment for KernelLink {
 mod tests {
     use super::{
         super::{
+            cgroup::{cgroup, cgroup_attach},
             test_support::{Cgroup, Counting, rerun_with_bpffs},
             *,
         },

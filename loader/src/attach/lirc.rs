@@ -12,7 +12,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// Attaches a program to a receiver, `/dev/lirc…` by path or descriptor. The kernel has no links of this kind: the program stays
 /// attached until it is detached.
-pub fn lirc<'d>(prog: BorrowedFd<'_>, device: impl Into<FileRef<'d>>) -> Result<Link, AttachError> {
+pub(super) fn lirc<'d>(prog: BorrowedFd<'_>, device: impl Into<FileRef<'d>>) -> Result<Link, AttachError> {
     let device = device.into().open()?;
     let (attach_type, method) = (AttachType::LircMode2, ReplaceMethod::Unsupported);
     ProgAttachment::attach("a lirc device", prog, device.as_fd(), attach_type, 0, None, method)

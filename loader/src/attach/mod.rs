@@ -1,14 +1,13 @@
 //! Attaching programs, one module per kind of hook. Every attach call returns a [`Link`], which detaches when it is dropped.
 //!
-//! An attach function takes the program's descriptor and the attach target. [`auto`](auto()) reads the target from the program's
-//! section name.
+//! A [`ProgramRef`] has a method for each kind of target. [`ProgramRef::attach`] reads the target from the program's section name.
 //!
 //! ```no_run
-//! use core_relo_loader::attach::{self, UprobeOptions};
+//! use core_relo_loader::{attach::{AttachError, UprobeOptions}, load::Loaded};
 //!
-//! # fn example(program: std::os::fd::BorrowedFd<'_>) -> Result<(), attach::AttachError> {
+//! # fn example(loaded: &Loaded) -> Result<(), AttachError> {
 //! let options = UprobeOptions { function: Some("malloc"), retprobe: true, ..UprobeOptions::default() };
-//! let link = attach::uprobe(program, "libc.so.6", &options)?;
+//! let link = loaded.program_ref("on_malloc")?.attach_uprobe("libc.so.6", &options)?;
 //! // The program runs now, in every process.
 //! link.detach()?;
 //! # Ok(())
@@ -56,6 +55,7 @@ mod link;
 mod lirc;
 #[cfg(feature = "netlink")]
 mod lwt;
+mod methods;
 mod missing_function;
 mod names;
 mod netfilter;
@@ -71,6 +71,7 @@ mod point;
 mod process_files;
 mod process_maps;
 mod prog_attach;
+mod program;
 mod program_type;
 mod query;
 #[cfg(feature = "netlink")]
@@ -100,11 +101,10 @@ mod usdt;
 mod xdp;
 
 pub use crate::sys::{PerfSample, ProgAttach};
-pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
-pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
+pub use cgroup::{CgroupOptions, CgroupSharing};
 #[cfg(feature = "netlink")]
-pub use classifier::{PacketDirection, classifier, traffic_control};
+pub use classifier::PacketDirection;
 pub use core_relo_object::object::{MultiKind, SectionTarget, SectionTargetError};
 pub use error::AttachError;
 #[cfg(feature = "netlink")]
@@ -113,16 +113,14 @@ pub use interface::InterfaceRef;
 pub use interface_query::{InterfacePrograms, query_interface, query_interface_links};
 #[cfg(feature = "netlink")]
 pub use interfaces::{NetworkInterface, network_interfaces};
-pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
-pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
-pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi};
+pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef};
+pub use kprobe::{KprobeOptions, KsyscallOptions};
+pub use kprobe_multi::{KprobeMultiOptions, KprobeSet};
 pub use link::{Attachment, Link};
-pub use lirc::lirc;
 #[cfg(feature = "netlink")]
-pub use lwt::{LwtPrograms, LwtRoute, lwt, seg6local};
-pub use netfilter::{NetfilterHook, netfilter};
-pub use netns::netns;
-pub use perf_event::{PerfCounter, PerfCounterOptions, PerfEventOptions, open_perf_counter, perf_event};
+pub use lwt::{LwtPrograms, LwtRoute, lwt};
+pub use netfilter::NetfilterHook;
+pub use perf_event::{PerfCounter, PerfCounterOptions, PerfEventOptions, open_perf_counter};
 pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
 #[cfg(feature = "netlink")]
@@ -131,23 +129,21 @@ pub use point::{
     attach_type_name, attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds,
     interface_hook_word, is_section_kind, netns_attach_type, sockmap_attach_types,
 };
+pub use program::{ProgramRef, UsdtOwner};
 pub use query::{AttachedPrograms, QueryTarget, query};
 #[cfg(feature = "netlink")]
 pub use rtnetlink::interface_index;
-pub use sockmap::{sockmap, sockmap_attach};
 pub use struct_ops::{struct_ops, struct_ops_update};
 pub use target::FileRef;
 #[cfg(feature = "netlink")]
 pub use tc::{Qdisc, TcAttachPoint, TcFilter, TcHook, TcOptions, TcProgram, tc_programs};
-#[cfg(feature = "netlink")]
-pub use tcx::{netkit, tcx};
-pub use trace::{FreplaceTarget, TraceOptions, freplace, freplace_function, lsm, trace};
-pub use trace_multi::{TraceMultiOptions, TraceSet, trace_multi};
-pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};
-pub use uprobe::{UprobeOptions, uprobe};
-pub use uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi, uprobe_multi_file};
+pub use trace::{FreplaceTarget, TraceOptions};
+pub use trace_multi::{TraceMultiOptions, TraceSet};
+pub use tracepoint::{RawTracepointOptions, TracepointOptions};
+pub use uprobe::UprobeOptions;
+pub use uprobe_multi::{UprobeMultiOptions, UprobeSet};
 pub use usdt::UsdtManager;
 #[cfg(feature = "usdt")]
-pub use usdt::{UsdtOptions, usdt};
+pub use usdt::UsdtOptions;
 #[cfg(feature = "netlink")]
-pub use xdp::{XdpMode, XdpPrograms, XdpReplace, xdp, xdp_detach, xdp_netlink, xdp_query};
+pub use xdp::{XdpMode, XdpPrograms, XdpReplace, xdp_detach, xdp_query};

@@ -27,9 +27,7 @@ pub struct NetfilterHook {
 }
 
 /// Attaches a program to a netfilter hook (libbpf: `bpf_program__attach_netfilter`).
-///
-/// Fails if another program has the same priority at the hook (`EBUSY`), or the priority is not allowed (`ERANGE`).
-pub fn netfilter(prog: BorrowedFd<'_>, hook: NetfilterHook) -> Result<Link, AttachError> {
+pub(super) fn netfilter(prog: BorrowedFd<'_>, hook: NetfilterHook) -> Result<Link, AttachError> {
     let NetfilterHook { family, hook, priority, defragment } = hook;
     let label = format!("netfilter hook {hook} of family {family}, priority {priority}");
     let link = LinkCreate {

@@ -11,10 +11,7 @@ use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// Attaches a program to a network namespace. `attach_type` is `SkLookup` or `FlowDissector`.
-///
-/// The namespace is a file by path or descriptor, such as `/proc/self/ns/net` or `/run/netns/blue`. The attachment ends with the
-/// namespace, even if the link is still held.
-pub fn netns<'n>(
+pub(super) fn netns<'n>(
     prog: BorrowedFd<'_>,
     netns: impl Into<FileRef<'n>>,
     attach_type: AttachType,

@@ -23,7 +23,7 @@ pub struct PerfEventOptions {
 }
 
 /// Attaches a program to a perf event (libbpf: `bpf_program__attach_perf_event_opts`). The link takes ownership of the event.
-pub fn perf_event(
+pub(super) fn perf_event(
     prog: BorrowedFd<'_>,
     event: OwnedFd,
     options: &PerfEventOptions,
@@ -110,7 +110,7 @@ pub struct PerfCounterOptions {
     pub exclude_user: bool,
 }
 
-/// Opens a counter for [`perf_event()`], or to read it.
+/// Opens a counter for [`ProgramRef::attach_perf_event`](super::ProgramRef::attach_perf_event), or to read it.
 pub fn open_perf_counter(counter: PerfCounter, options: &PerfCounterOptions) -> Result<OwnedFd, AttachError> {
     let (kind, config) = counter.type_and_config();
     let PerfCounterOptions { sample, pid, cpu, exclude_user } = *options;

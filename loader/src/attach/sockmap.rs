@@ -11,9 +11,7 @@ use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// Attaches a program to a sockmap or sockhash by a kernel link (kernels from 6.10). Older kernels use [`sockmap_attach`].
-///
-/// `attach_type` is `SkMsgVerdict`, `SkSkbVerdict`, `SkSkbStreamVerdict` or `SkSkbStreamParser`.
-pub fn sockmap(
+pub(super) fn sockmap(
     prog: BorrowedFd<'_>,
     map: BorrowedFd<'_>,
     attach_type: AttachType,
@@ -34,9 +32,7 @@ pub fn sockmap(
 }
 
 /// Attaches a program to a sockmap or sockhash without a link, and replaces another program of the same attach type.
-///
-/// The program stays attached until the link is dropped or the map is gone.
-pub fn sockmap_attach(
+pub(super) fn sockmap_attach(
     prog: BorrowedFd<'_>,
     map: BorrowedFd<'_>,
     attach_type: AttachType,

@@ -12,9 +12,7 @@ use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// Attaches a classifier to an interface (kernels from 6.6). `attach_type` is `TcxIngress` or `TcxEgress`.
-///
-/// tcx programs run before classifiers that were attached through [`TcHook`](super::TcHook).
-pub fn tcx<'i>(
+pub(super) fn tcx<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
     attach_type: AttachType,
@@ -26,7 +24,7 @@ pub fn tcx<'i>(
 
 /// Attaches a classifier to a netkit device (kernels from 6.7). The interface is the primary end, and `attach_type` is
 /// `NetkitPrimary` or `NetkitPeer`.
-pub fn netkit<'i>(
+pub(super) fn netkit<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
     attach_type: AttachType,

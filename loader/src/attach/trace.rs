@@ -20,12 +20,12 @@ pub struct TraceOptions {
 }
 
 /// Attaches a tracing program to the function or tracepoint that it was loaded for (libbpf: `bpf_program__attach_trace_opts`).
-pub fn trace(
+pub(super) fn trace(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,
-    options: &TraceOptions,
+    options: TraceOptions,
 ) -> Result<Link, AttachError> {
-    trace_with_label(prog, attach_type, *options, &attachment_label(prog, attach_type))
+    trace_with_label(prog, attach_type, options, &attachment_label(prog, attach_type))
 }
 
 /// Attaches a tracing program under a label that names its target.
@@ -47,8 +47,8 @@ pub(super) fn trace_with_label(
 }
 
 /// Attaches an LSM program to the hook that it was loaded for (libbpf: `bpf_program__attach_lsm`).
-pub fn lsm(prog: BorrowedFd<'_>) -> Result<Link, AttachError> {
-    trace(prog, AttachType::LsmMac, &TraceOptions::default())
+pub(super) fn lsm(prog: BorrowedFd<'_>) -> Result<Link, AttachError> {
+    trace(prog, AttachType::LsmMac, TraceOptions::default())
 }
 
 /// A function of a loaded program, which a freplace program replaces.
@@ -63,7 +63,10 @@ pub struct FreplaceTarget<'a> {
 
 /// Attaches a freplace program (libbpf: `bpf_program__attach_freplace`). Without a target, the program replaces the function
 /// that it was loaded for.
-pub fn freplace(prog: BorrowedFd<'_>, target: Option<FreplaceTarget<'_>>) -> Result<Link, AttachError> {
+pub(super) fn freplace(
+    prog: BorrowedFd<'_>,
+    target: Option<FreplaceTarget<'_>>,
+) -> Result<Link, AttachError> {
     freplace_with_label(prog, target, "freplace")
 }
 
@@ -83,7 +86,7 @@ pub(super) fn freplace_with_label(
 }
 
 /// Attaches a freplace program to another program's function by name.
-pub fn freplace_function(
+pub(super) fn freplace_function(
     prog: BorrowedFd<'_>,
     target: BorrowedFd<'_>,
     function: &str,
@@ -162,7 +165,7 @@ mod tests {
         let target = ("btf_trace_sys_enter", Kind::Typedef);
         let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceRawTp, target, &counter);
         let Some(prog) = prog else { return };
-        let link = trace(prog.fd(), AttachType::TraceRawTp, &TraceOptions::default());
+        let link = trace(prog.fd(), AttachType::TraceRawTp, TraceOptions::default());
         let Some(link) = link_or_skip(link) else { return };
         assert_eq!(link.label(), "tp_btf program `attach_test`");
         getppid();
@@ -179,7 +182,7 @@ mod tests {
             let Some(prog) = Program::counting_at(ProgramType::Tracing, attach_type, target, &counter) else {
                 return;
             };
-            let Some(link) = link_or_skip(trace(prog.fd(), attach_type, &TraceOptions::default())) else {
+            let Some(link) = link_or_skip(trace(prog.fd(), attach_type, TraceOptions::default())) else {
                 return;
             };
             // The kernel calls its test functions once.
@@ -188,7 +191,7 @@ mod tests {
             };
             fire();
             assert!(counter.count() > 0, "{attach_type}");
-            let taken = trace(prog.fd(), attach_type, &TraceOptions::default()).unwrap_err();
+            let taken = trace(prog.fd(), attach_type, TraceOptions::default()).unwrap_err();
             assert!(matches!(taken, AttachError::Kernel { .. }), "{taken}");
             link.detach().unwrap();
             assert!(stops(&counter, fire));
@@ -201,7 +204,7 @@ mod tests {
         let target = ("bpf_fentry_test1", Kind::Func);
         let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceFentry, target, &counter);
         let Some(prog) = prog else { return };
-        match trace(prog.fd(), AttachType::TraceFentry, &TraceOptions { cookie: 5 }) {
+        match trace(prog.fd(), AttachType::TraceFentry, TraceOptions { cookie: 5 }) {
             Ok(link) => link.detach().unwrap(),
             Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL), .. }) => {
                 assert!(e.to_string().contains("too old for a cookie"), "{e}");

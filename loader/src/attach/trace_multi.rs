@@ -33,11 +33,7 @@ pub struct TraceMultiOptions<'a> {
 
 /// Attaches a program to kernel functions (libbpf: `bpf_program__attach_tracing_multi`). `attach_type` is that of the program:
 /// [`AttachType::TraceFentryMulti`], [`AttachType::TraceFexitMulti`] or [`AttachType::TraceFsessionMulti`].
-///
-/// The kernel refuses the whole link if one of the functions cannot be traced. A pattern selects only functions that tracefs lists as
-/// traceable, that no other symbol has the name of, and whose parameters and result trampolines support: at most 12 parameters of at most 16 bytes,
-/// and no struct as result.
-pub fn trace_multi(
+pub(super) fn trace_multi(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,
     functions: TraceSet<'_>,

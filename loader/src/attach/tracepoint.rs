@@ -20,11 +20,11 @@ pub struct TracepointOptions {
 }
 
 /// Attaches a program to a tracepoint, such as `sched`, `sched_switch` (libbpf: `bpf_program__attach_tracepoint_opts`).
-pub fn tracepoint(
+pub(super) fn tracepoint(
     prog: BorrowedFd<'_>,
     category: &str,
     name: &str,
-    options: &TracepointOptions,
+    options: TracepointOptions,
 ) -> Result<Link, AttachError> {
     let label = format!("tp/{category}/{name}");
     let event = open(tracefs::event_id(&label, category, name)?, None, &label)?;
@@ -55,10 +55,10 @@ pub struct RawTracepointOptions {
 }
 
 /// Attaches a program to a raw tracepoint, such as `sched_switch` (libbpf: `bpf_program__attach_raw_tracepoint_opts`).
-pub fn raw_tracepoint(
+pub(super) fn raw_tracepoint(
     prog: BorrowedFd<'_>,
     name: &str,
-    options: &RawTracepointOptions,
+    options: RawTracepointOptions,
 ) -> Result<Link, AttachError> {
     let label = format!("raw_tp/{name}");
     let c_name = c_string(name, &label)?;
@@ -95,7 +95,7 @@ mod tests {
             return;
         }
         let Some(prog) = Program::with_cookie(ProgramType::Tracepoint, 0, &counter) else { return };
-        let link = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", &TracepointOptions { cookie: 77 });
+        let link = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", TracepointOptions { cookie: 77 });
         let link = match link {
             Err(e @ AttachError::Kernel { errno: Errno(libc::ENOENT), .. }) => return skip!("{e}"),
             link => link.unwrap(),
@@ -117,7 +117,7 @@ mod tests {
         let code = [insn(0x79, 0, 1, 4096, 0), insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)];
         let Some(prog) = Program::load(ProgramType::Tracepoint, 0, &code) else { return };
         let options = TracepointOptions::default();
-        let error = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", &options).unwrap_err().to_string();
+        let error = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", options).unwrap_err().to_string();
         if error.contains("ENOENT") {
             return skip!("{error}");
         }
@@ -128,7 +128,7 @@ mod tests {
     fn a_raw_tracepoint_runs_its_program() {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
-        let link = raw_tracepoint(prog.fd(), "sys_enter", &RawTracepointOptions::default()).unwrap();
+        let link = raw_tracepoint(prog.fd(), "sys_enter", RawTracepointOptions::default()).unwrap();
         getppid();
         assert!(counter.count() >= 1);
         assert_eq!(sys::link_target_name(&link.fd().unwrap()).unwrap(), "sys_enter");
@@ -141,12 +141,12 @@ mod tests {
     fn tracepoints_that_do_not_exist_are_named() {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
-        let e = raw_tracepoint(prog.fd(), "no_such_tp", &RawTracepointOptions::default()).unwrap_err();
+        let e = raw_tracepoint(prog.fd(), "no_such_tp", RawTracepointOptions::default()).unwrap_err();
         let text = "raw_tp/no_such_tp: cannot attach: ENOENT: No such file or directory (no such raw tracepoint in this kernel)";
         assert_eq!(e.to_string(), text);
-        assert!(raw_tracepoint(prog.fd(), "a\0b", &RawTracepointOptions::default()).is_err());
+        assert!(raw_tracepoint(prog.fd(), "a\0b", RawTracepointOptions::default()).is_err());
         if tracefs_or_skip() {
-            let e = tracepoint(prog.fd(), "sched", "no_such", &TracepointOptions::default()).unwrap_err();
+            let e = tracepoint(prog.fd(), "sched", "no_such", TracepointOptions::default()).unwrap_err();
             assert!(e.to_string().contains("no such tracepoint"), "{e}");
         }
     }

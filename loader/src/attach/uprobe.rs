@@ -46,10 +46,7 @@ pub struct UprobeOptions<'a> {
 }
 
 /// Attaches a program to a location in a binary (libbpf: `bpf_program__attach_uprobe_opts`).
-///
-/// The binary is a path, a name that is searched for in `PATH` or in the library directories, or `archive!/member` for an
-/// uncompressed member of a ZIP archive. With a process in a container, paths and names are those of the process.
-pub fn uprobe(
+pub(super) fn uprobe(
     prog: BorrowedFd<'_>,
     binary: impl AsRef<Path>,
     options: &UprobeOptions<'_>,

@@ -48,9 +48,7 @@ pub struct UprobeMultiOptions<'a> {
 }
 
 /// Attaches a program to locations in a binary (libbpf: `bpf_program__attach_uprobe_multi`).
-///
-/// The binary is a path, or a name that is searched for in `PATH` or in the library directories.
-pub fn uprobe_multi(
+pub(super) fn uprobe_multi(
     prog: BorrowedFd<'_>,
     binary: impl AsRef<Path>,
     locations: UprobeSet<'_>,
@@ -65,7 +63,7 @@ pub fn uprobe_multi(
 
 /// Attaches a program to locations in an open binary (kernels from 7.2), also if the binary was deleted or replaced since it was opened,
 /// or is in another mount namespace.
-pub fn uprobe_multi_file(
+pub(super) fn uprobe_multi_file(
     prog: BorrowedFd<'_>,
     binary: &impl AsFd,
     locations: UprobeSet<'_>,

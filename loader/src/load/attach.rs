@@ -1,27 +1,18 @@
 //! Attaching the programs of a loaded object by their sections, and opening its ring buffers.
 
-use super::{
-    attach_methods::program_error,
-    loaded::{Loaded, LoadedMap, LoadedProgram},
-};
+use super::loaded::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
-    attach::{self, AttachError, Link, ProgramRef},
+    attach::{self, AttachError, Link},
     ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
 };
-use core_relo_object::{
-    load_plan::MapRole,
-    object::{AttachType, ProgramType, SectionTarget},
-};
-use std::os::fd::AsFd as _;
+use core_relo_object::{load_plan::MapRole, object::ProgramType};
 
 impl Loaded {
-    /// Attaches a program to the target that its section name states. An error is an [`AttachError::Program`] that names the cause.
-    ///
-    /// Fails with [`AttachError::NoAutoAttach`] if the section names no target, or if the program type was set to another type than
-    /// that of the section. Then call the method for the target, such as [`attach_xdp`](Self::attach_xdp).
+    /// Attaches a program to the target that its section name states, see [`ProgramRef::attach`](attach::ProgramRef::attach). For
+    /// other targets, see [`program_ref`](Self::program_ref).
     pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
-        self.attach_one(self.find_program(program)?)
+        self.program_ref(program)?.attach()
     }
 
     /// Attaches every program whose section names a target, and every struct_ops map (libbpf: `bpf_object__attach_skeleton`).
@@ -36,7 +27,7 @@ impl Loaded {
     /// Attaches the programs of [`attach_all`](Self::attach_all) one at a time, as the iterator advances. Callers can stop in
     /// between.
     pub fn attach_each(&self) -> impl Iterator<Item = Result<Link, AttachError>> {
-        let automatic = |program: &LoadedProgram| match self.attach_one(program) {
+        let automatic = |program: &LoadedProgram| match self.program_ref_of(program).attach() {
             Err(AttachError::NoAutoAttach { label }) => {
                 log::debug!("{label}: not auto-attached");
                 None
@@ -108,31 +99,6 @@ impl Loaded {
     fn ring_handle(&self, map: &str) -> Result<MapFd, RingError> {
         let handle = self.map(map).ok_or(Errno(libc::ENOENT)).and_then(LoadedMap::handle);
         handle.map_err(|errno| RingError::kernel(map, "find it in the loaded object", errno))
-    }
-
-    /// Attaches a program. An error names the program, for callers of [`attach_all`](Self::attach_all).
-    fn attach_one(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
-        self.attach_by_section(program).map_err(|cause| match cause {
-            cause @ AttachError::NoAutoAttach { .. } => cause,
-            cause => program_error(program, cause),
-        })
-    }
-
-    fn attach_by_section(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
-        if program.plan.sec_def().is_none() {
-            return Err(attach::not_automatic(program.plan.section(), program.plan.name()));
-        }
-        let is_usdt =
-            matches!(SectionTarget::parse(program.plan.section()), Ok(Some(SectionTarget::Usdt { .. })));
-        attach::auto(&ProgramRef {
-            fd: program.as_fd(),
-            name: program.plan.name(),
-            section: program.plan.section(),
-            program_type: program.plan.program_type(),
-            attach_type: AttachType::from_number(program.plan.attach_type())
-                .filter(|_| program.plan.attach_type() != 0),
-            usdt: if is_usdt { self.usdt()? } else { None },
-        })
     }
 }
 

@@ -4,9 +4,6 @@
 //! pins. Therefore a load creates its pins last.
 
 mod attach;
-#[cfg(feature = "netlink")]
-mod attach_interface;
-mod attach_methods;
 mod btf;
 mod error;
 mod globals;
@@ -22,6 +19,7 @@ mod old_verifier;
 mod pin_maps;
 mod pins;
 mod prepare;
+mod program_ref;
 mod programs;
 mod replaceable;
 mod reuse;

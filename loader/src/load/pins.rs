@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::{
         attach::{
-            self, Attachment, CgroupOptions,
+            Attachment, CgroupOptions, ProgramRef,
             test_support::{Cgroup, Counting, rerun_with_bpffs},
         },
         load::RunningKernel,
@@ -277,7 +277,8 @@ mod tests {
         const AT: AttachType = AttachType::CgroupDevice;
         let Some(group) = Cgroup::new() else { return };
         let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
-        let attached = || attach::cgroup(prog.fd(), group.fd(), AT, &CgroupOptions::default()).unwrap();
+        let program = ProgramRef::from_fd(prog.fd()).with_attach_type(AT);
+        let attached = || program.attach_cgroup(group.fd(), &CgroupOptions::default()).unwrap();
         // The longer name does not fit into a file name.
         let mut links = [attached().with_label(format!("cgroup:/{}", "a/".repeat(200))), attached()];
         if links.iter().any(|link| link.fd().is_none()) {

@@ -2,7 +2,7 @@
 
 use super::loaded::Loaded;
 use crate::{
-    attach::{AttachError, UsdtManager},
+    attach::{AttachError, UsdtManager, UsdtOwner},
     features,
     sys::MapFd,
 };
@@ -20,11 +20,9 @@ impl UsdtManager {
     }
 }
 
-impl Loaded {
-    /// Returns the state that the object's USDT programs share, or `None` if the object lacks the maps of `usdt.bpf.h`.
-    ///
+impl UsdtOwner for Loaded {
     /// The state is made on first use, so programs of other kinds do not depend on these maps.
-    pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
+    fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
         if let Some(cached) = self.usdt.get() {
             return Ok(cached.as_ref());
         }

@@ -23,7 +23,7 @@
 //! |---|---|
 //! | [`InitialValue`] | a variable before the load |
 //! | [`Variable`], [`Constant`] | a variable after the load; a constant after the load |
-//! | [`Program`] | a program, with the attach methods of its [`kind`] |
+//! | [`Program`] | a program; [`program_ref`](Program::program_ref) has the attach methods |
 //! | [`StructOps`] | a struct_ops map; before the load, its table is a struct of the skeleton |
 //! | [`RingBufferMap`], [`PerfBufferMap`] | a map of events, decoded to an [`Event`] |
 //! | [`ArenaMap`], [`UserRingBufferMap`] | an arena; a ring buffer that user space writes |
@@ -33,7 +33,6 @@ mod arena;
 pub mod bits;
 mod error;
 mod events;
-pub mod kind;
 mod program;
 mod static_object;
 mod struct_ops;

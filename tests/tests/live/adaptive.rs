@@ -7,14 +7,14 @@ use super::{
 use core_relo_loader::{
     Loader,
     adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, Outcome, RejectionStage, StartupReport, Status},
-    attach::{self, Link, PacketDirection},
+    attach::{Link, PacketDirection},
     load::Loaded,
     object::Object,
     skeleton::SkeletonError,
     target::KernelBtf,
     variants::VariantTable,
 };
-use std::{fs::File, os::fd::AsFd as _, process, sync::Arc};
+use std::{fs::File, process, sync::Arc};
 
 include!("skeletons/variants.skel.rs");
 
@@ -127,10 +127,10 @@ fn the_chosen_classifier_is_attached_with_and_without_tcx() {
     let test = "adaptive::the_chosen_classifier_is_attached_with_and_without_tcx";
     let Some(_live) = live(test, &[Need::Tracefs, Need::Btf, Need::Veth]) else { return };
     let AdaptiveLoad { value: (loaded, _links), report, .. } = adapt("").unwrap_or_else(|e| panic!("{e}"));
-    let program = loaded.program("ingress_tcx").or_else(|| loaded.program("ingress_tc"));
-    let program = program.unwrap_or_else(|| panic!("{report}"));
+    let program = loaded.program_ref("ingress_tcx").or_else(|_| loaded.program_ref("ingress_tc"));
+    let program = program.unwrap_or_else(|e| panic!("{e}: {report}"));
     let (veth, ingress) = (Veth::new(), PacketDirection::Ingress);
-    let link = veth.far.inside(|| attach::classifier(program.as_fd(), veth.far_index, ingress)).unwrap();
+    let link = veth.far.inside(|| program.attach_classifier(veth.far_index, ingress)).unwrap();
     let packets = || loaded.global::<u64>("packets").unwrap();
     assert!(network::arrives(&veth) && packets() > 0, "{}: {report}", link.label());
     link.detach().unwrap();

@@ -2,7 +2,7 @@
 
 use super::harness::{Cgroup, Need, Netns, hits, live, load};
 use core_relo_loader::{
-    attach::{self, CgroupOptions, CgroupSharing, Link},
+    attach::{CgroupOptions, CgroupSharing, Link, ProgramRef},
     load::Loaded,
     maps::MappedMap,
     object::AttachType,
@@ -16,8 +16,9 @@ use std::{
 
 /// Attaches a program and checks that the kernel made a link.
 fn attach_to(cgroup: &Cgroup, loaded: &Loaded, program: &str, at: AttachType) -> Link {
-    let fd = loaded.program(program).unwrap().as_fd();
-    let attached = attach::cgroup(fd, cgroup.dir().as_fd(), at, &CgroupOptions::default());
+    let program_ref = loaded.program_ref(program).unwrap();
+    let attached =
+        program_ref.with_attach_type(at).attach_cgroup(cgroup.dir().as_fd(), &CgroupOptions::default());
     let link = attached.unwrap_or_else(|e| panic!("{program}: {e}"));
     assert!(link.fd().is_some(), "{program}: attached without a link");
     link
@@ -88,7 +89,10 @@ fn a_program_attached_without_a_link_is_replaced_and_detached() {
     let fd = |loaded: &Loaded| loaded.program("egress").unwrap().as_fd().try_clone_to_owned().unwrap();
     let at = AttachType::CgroupInetEgress;
     let (dir, sharing) = (cgroup.dir(), CgroupSharing::Multi);
-    let mut link = attach::cgroup_attach(fd(&loaded).as_fd(), dir.as_fd(), at, sharing, None).unwrap();
+    let mut link = ProgramRef::from_fd(fd(&loaded).as_fd())
+        .with_attach_type(at)
+        .attach_cgroup_without_link(dir.as_fd(), sharing, None)
+        .unwrap();
     assert!(link.fd().is_none());
     let inside = || netns.inside(|| cgroup.inside(send_datagram)).unwrap();
     inside();

@@ -10,10 +10,7 @@ use core_relo_loader::{
     object::{MapType, Object},
 };
 use std::{
-    os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::process::parent_id,
-    },
+    os::{fd::OwnedFd, unix::process::parent_id},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -135,10 +132,9 @@ fn an_attachment_without_a_kernel_link_cannot_be_pinned() {
     };
     let bpffs = Bpffs::new();
     let (veth, loaded) = (super::harness::Veth::new(), load("xdp"));
-    let program = loaded.program("count").unwrap().as_fd();
+    let program = loaded.program_ref("count").unwrap();
     let (mode, over) = (Default::default(), Default::default());
-    let attached =
-        veth.near.inside(|| core_relo_loader::attach::xdp_netlink(program, veth.near_index, mode, over));
+    let attached = veth.near.inside(|| program.attach_xdp_netlink(veth.near_index, mode, over));
     let mut link = attached.unwrap();
     assert!(matches!(link.pin(bpffs.path().join("xdp")), Err(AttachError::NoKernelLink { .. })));
     link.detach().unwrap();

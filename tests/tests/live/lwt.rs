@@ -2,7 +2,7 @@
 
 use super::harness::{Need, Veth, hits, live, load};
 use core_relo_loader::{
-    attach::{self, AttachError, Link, LwtPrograms, LwtRoute},
+    attach::{self, AttachError, Link, LwtPrograms, LwtRoute, ProgramRef},
     load::Loaded,
 };
 use core_relo_test_support::skip;
@@ -110,7 +110,7 @@ fn a_seg6local_program_runs() {
     let (veth, loaded) = (Veth::new(), load("lwt"));
     loaded.set_global("verdict", &DROP).unwrap();
     let route = LwtRoute::new(SEGMENT.into(), 64, veth.far_index);
-    let link = veth.far.inside(|| attach::seg6local(program(&loaded, "end"), &route));
+    let link = veth.far.inside(|| ProgramRef::from_fd(program(&loaded, "end")).attach_seg6local(&route));
     let Some(link) = link_or_skip(test, link) else { return };
     let socket = match veth.near.inside(packet_socket) {
         Ok(socket) => socket,

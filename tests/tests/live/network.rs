@@ -2,7 +2,10 @@
 
 use super::harness::{Need, Netns, Route, Veth, hits, live, load, load_with};
 use core_relo_loader::{
-    attach::{self, Link, NetfilterHook, Placement, TcAttachPoint, TcHook, TcOptions, XdpMode, XdpReplace},
+    attach::{
+        self, Link, NetfilterHook, Placement, ProgramRef, TcAttachPoint, TcHook, TcOptions, XdpMode,
+        XdpReplace,
+    },
     inventory::{self, ProgramInfo},
     load::{Loaded, TestRun},
     maps::SockMap,
@@ -44,27 +47,26 @@ fn expect_fires(loaded: &Loaded, link: Link, veth: &Veth) {
 fn xdp_attaches_by_link_and_by_netlink() {
     let Some(_live) = live("network::xdp_attaches_by_link_and_by_netlink", &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("xdp"));
-    let program = loaded.program("count").unwrap();
+    let program = loaded.program_ref("count").unwrap();
     for mode in [XdpMode::Driver, XdpMode::Generic, XdpMode::Any] {
-        let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, mode)).unwrap();
+        let link = veth.far.inside(|| program.attach_xdp(veth.far_index, mode)).unwrap();
         assert!(link.fd().is_some(), "{mode:?}: no link");
         let attached_ids = veth.far.inside(|| attach::xdp_query(veth.far_index)).unwrap();
-        let id = ProgramInfo::query(program).unwrap().id;
+        let id = ProgramInfo::query(&program).unwrap().id;
         assert_eq!(attached_ids.prog_ids(), [id]);
         assert_eq!(attached_ids.generic_prog_id == id, mode == XdpMode::Generic);
         expect_fires(&loaded, link, &veth);
     }
     for mode in [XdpMode::Driver, XdpMode::Generic] {
         let replace = XdpReplace::Never;
-        let attached =
-            veth.far.inside(|| attach::xdp_netlink(program.as_fd(), veth.far_index, mode, replace));
+        let attached = veth.far.inside(|| program.attach_xdp_netlink(veth.far_index, mode, replace));
         let link = attached.unwrap();
         assert!(link.fd().is_none());
         expect_fires(&loaded, link, &veth);
     }
     // The program's return value decides about the packets: 1 is XDP_DROP.
     loaded.set_global("action", &1u32).unwrap();
-    let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, XdpMode::Any)).unwrap();
+    let link = veth.far.inside(|| program.attach_xdp(veth.far_index, XdpMode::Any)).unwrap();
     assert!(!arrives(&veth), "a dropped packet arrived");
     link.detach().unwrap();
 }
@@ -91,8 +93,8 @@ fn an_xdp_program_with_frags_attaches() {
     let needs = [Need::Veth, Need::Kernel(5, 18)];
     let Some(_live) = live("network::an_xdp_program_with_frags_attaches", &needs) else { return };
     let (veth, loaded) = (Veth::new(), load("xdp_frags"));
-    let program = loaded.program("count").unwrap();
-    let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, XdpMode::Driver)).unwrap();
+    let program = loaded.program_ref("count").unwrap();
+    let link = veth.far.inside(|| program.attach_xdp(veth.far_index, XdpMode::Driver)).unwrap();
     expect_fires(&loaded, link, &veth);
 }
 
@@ -123,8 +125,10 @@ fn tcx_classifiers_attach_by_link() {
     let Some(_live) = live("network::tcx_classifiers_attach_by_link", &needs) else { return };
     let (veth, loaded) = (Veth::new(), load("tcx"));
     let link_to = |name: &str, at| {
-        let program = loaded.program(name).unwrap().as_fd();
-        veth.far.inside(|| attach::tcx(program, veth.far_index, at, &Placement::default())).unwrap()
+        let program = loaded.program_ref(name).unwrap();
+        veth.far
+            .inside(|| program.with_attach_type(at).attach_tcx(veth.far_index, &Placement::default()))
+            .unwrap()
     };
     let (first, egress) =
         (link_to("ingress", AttachType::TcxIngress), link_to("egress", AttachType::TcxEgress));
@@ -168,10 +172,12 @@ fn a_netkit_program_fires() {
         Err(error) => return core_relo_test_support::skip(test, &format!("no netkit here: {error}")),
     };
     let loaded = load("tc");
-    let program = loaded.program("count").unwrap().as_fd();
+    let program = loaded.program_ref("count").unwrap();
     // netkit accepts any classifier, without an expected attach type.
     let primary = AttachType::NetkitPrimary;
-    let link = netns.inside(|| attach::netkit(program, index, primary, &Placement::default())).unwrap();
+    let link = netns
+        .inside(|| program.with_attach_type(primary).attach_netkit(index, &Placement::default()))
+        .unwrap();
     netns.inside(|| {
         let socket = UdpSocket::bind((Ipv4Addr::new(10, 78, 0, 1), 0)).unwrap();
         socket.set_broadcast(true).unwrap();
@@ -190,8 +196,8 @@ fn an_sk_lookup_program_selects_a_socket() {
     let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     SockMap::new(loaded.map_handle("listener").unwrap()).unwrap().set(&0, &listener).unwrap();
     loaded.set_global("port", &7777u32).unwrap();
-    let program = loaded.program("lookup").unwrap().as_fd();
-    let link = attach::netns(program, netns.file().as_fd(), AttachType::SkLookup).unwrap();
+    let program = loaded.program_ref("lookup").unwrap();
+    let link = program.attach_netns(netns.file().as_fd()).unwrap();
     let to = (Ipv4Addr::LOCALHOST, 7777);
     let connected = netns.inside(|| TcpStream::connect(to)).unwrap();
     let (_, from) = listener.accept().unwrap();
@@ -207,8 +213,8 @@ fn a_flow_dissector_program_dissects_a_packet() {
     let Some(_live) = live("network::a_flow_dissector_program_dissects_a_packet", &[]) else { return };
     let netns = Netns::new();
     let loaded = load("flow_dissector");
-    let program = loaded.program("dissect").unwrap();
-    let link = attach::netns(program.as_fd(), netns.file().as_fd(), AttachType::FlowDissector).unwrap();
+    let program = loaded.program_ref("dissect").unwrap();
+    let link = program.attach_netns(netns.file().as_fd()).unwrap();
     // A test run returns the flow keys as data.
     let mut keys = [0; 64];
     let mut packet = [0; 64];
@@ -229,9 +235,9 @@ fn a_netfilter_program_drops_packets() {
     const IPV4: u32 = 2;
     const LOCAL_OUT: u32 = 3;
     let (netns, loaded) = (Netns::new(), load("netfilter"));
-    let program = loaded.program("hook").unwrap().as_fd();
+    let program = loaded.program_ref("hook").unwrap();
     let at = NetfilterHook { family: IPV4, hook: LOCAL_OUT, priority: -100, defragment: false };
-    let link = netns.inside(|| attach::netfilter(program, at)).unwrap();
+    let link = netns.inside(|| program.attach_netfilter(at)).unwrap();
     let send = || {
         netns.inside(|| {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -261,7 +267,12 @@ fn sockmap_programs_redirect_between_sockets() {
         let links: Vec<Link> = map_types
             .iter()
             .map(|(name, at)| {
-                attach::sockmap(loaded.program(name).unwrap().as_fd(), sockets.as_fd(), *at).unwrap()
+                loaded
+                    .program_ref(name)
+                    .unwrap()
+                    .with_attach_type(*at)
+                    .attach_sockmap(sockets.as_fd())
+                    .unwrap()
             })
             .collect();
         let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
@@ -318,7 +329,10 @@ fn an_xdp_link_is_updated_to_another_program() {
     };
     let (veth, old, new) = (Veth::new(), load("xdp"), load_with("xdp", |_| {}));
     let fd = |loaded: &Loaded| loaded.program("count").unwrap().as_fd().try_clone_to_owned().unwrap();
-    let mut link = veth.far.inside(|| attach::xdp(fd(&old).as_fd(), veth.far_index, XdpMode::Any)).unwrap();
+    let mut link = veth
+        .far
+        .inside(|| ProgramRef::from_fd(fd(&old).as_fd()).attach_xdp(veth.far_index, XdpMode::Any))
+        .unwrap();
     assert!(arrives(&veth));
     let before = hits(&old);
     assert!(before > 0);

@@ -55,7 +55,7 @@ fn one_link_traces_functions_of_a_module() {
     drop(Veth::new());
     assert_eq!(hits(&loaded), before);
     // The functions of a name are those of the module for which the program was loaded.
-    let attach = |program, functions| loaded.attach_trace_multi(program, functions, &options);
+    let attach = |program, functions| loaded.program_ref(program)?.attach_trace_multi(functions, &options);
     drop(attach("of_module", TraceSet::Functions(&["veth_open"])).unwrap());
     for (program, pattern, problem) in [
         (

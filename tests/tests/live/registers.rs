@@ -1,11 +1,8 @@
 //! Arguments and results that programs read from the registers of this architecture, with the macros of `bpf_tracing.h`.
 
 use super::harness::{Need, is_configured, live, load_with};
-use core_relo_loader::{
-    attach::{self, UprobeOptions},
-    load::Loaded,
-};
-use std::{env, fs::File, hint::black_box, os::fd::AsFd as _};
+use core_relo_loader::{attach::UprobeOptions, load::Loaded};
+use std::{env, fs::File, hint::black_box};
 
 /// The object whose programs read the registers of this architecture.
 const OBJECT: &str = if cfg!(target_arch = "x86_64") {
@@ -47,8 +44,8 @@ fn uprobes_read_arguments_and_results() {
     let attach = |program: &str, retprobe| {
         let function = Some("core_relo_live_function");
         let options = UprobeOptions { function, retprobe, ..UprobeOptions::default() };
-        let fd = loaded.program(program).unwrap().as_fd();
-        attach::uprobe(fd, env::current_exe().unwrap(), &options).unwrap()
+        let program = loaded.program_ref(program).unwrap();
+        program.attach_uprobe(env::current_exe().unwrap(), &options).unwrap()
     };
     let links = [attach("call", false), attach("back", true)];
     let returned = core_relo_live_function(black_box(1), 2, 3, 4, 5);

@@ -147,8 +147,8 @@ fn programs_attach_by_their_own_methods() {
     };
     assert_eq!(hits_of_getpid(), 0);
     let link = skeleton.programs.on_getpid.attach().unwrap();
-    let also =
-        skeleton.programs.anywhere.attach_to("syscalls", "sys_enter_getpid", &Default::default()).unwrap();
+    let anywhere = skeleton.programs.anywhere.program_ref().unwrap();
+    let also = anywhere.attach_tracepoint("syscalls", "sys_enter_getpid", &Default::default()).unwrap();
     assert_eq!(hits_of_getpid(), 2);
     drop((link, also));
     assert_eq!(hits_of_getpid(), 0);

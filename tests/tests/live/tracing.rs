@@ -10,15 +10,12 @@ use core_relo_loader::{
     inventory,
     load::{Loaded, TestRun},
     load_plan::AttachTarget,
-    object::{AttachType, Object},
+    object::Object,
 };
 use std::{
     fs::File,
     io::Read as _,
-    os::{
-        fd::{AsFd as _, BorrowedFd},
-        unix::process::parent_id,
-    },
+    os::{fd::AsFd as _, unix::process::parent_id},
     path::PathBuf,
     sync::Arc,
 };
@@ -44,21 +41,12 @@ impl Tracer {
         Self { loaded: loader.load().unwrap_or_else(|e| panic!("{name}: {e}")), globals }
     }
 
-    fn fd(&self, program: &str) -> BorrowedFd<'_> {
-        self.loaded.program(program).unwrap().as_fd()
+    fn program(&self, name: &str) -> ProgramRef<'_> {
+        self.loaded.program_ref(name).unwrap()
     }
 
     fn attach(&self, program: &str) -> Link {
-        let loaded = self.loaded.program(program).unwrap();
-        let program_ref = ProgramRef {
-            fd: loaded.as_fd(),
-            name: loaded.name(),
-            section: loaded.plan.section(),
-            program_type: loaded.plan.program_type(),
-            attach_type: AttachType::from_number(loaded.plan.attach_type()),
-            usdt: None,
-        };
-        attach::auto(&program_ref).unwrap_or_else(|e| panic!("{program}: {e}"))
+        self.loaded.attach(program).unwrap_or_else(|e| panic!("{program}: {e}"))
     }
 
     fn read(&self, global: &str) -> u64 {
@@ -102,7 +90,7 @@ fn open() {
 
 /// Runs the kernel's functions `bpf_fentry_test*`.
 fn run_test_functions(tracer: &Tracer, program: &str) {
-    inventory::test_run(tracer.fd(program), &mut TestRun::default()).unwrap();
+    inventory::test_run(tracer.program(program), &mut TestRun::default()).unwrap();
 }
 
 #[test]
@@ -190,7 +178,7 @@ fn uprobe_and_uretprobe_programs_fire() {
     for (program, retprobe, global) in [("entry", false, "hits"), ("back", true, "returns")] {
         let options =
             attach::UprobeOptions { function: Some("getppid"), retprobe, ..attach::UprobeOptions::default() };
-        let link = attach::uprobe(tracer.fd(program), c_library(), &options).unwrap();
+        let link = tracer.program(program).attach_uprobe(c_library(), &options).unwrap();
         tracer.expect_link_fires(link, global, getppid);
     }
 }
@@ -202,7 +190,7 @@ fn a_uprobe_multi_program_fires() {
     let tracer = Tracer::load("uprobe_multi");
     let options = UprobeMultiOptions { pid: Some(std::process::id()), ..UprobeMultiOptions::default() };
     let functions = UprobeSet::Symbols(&["getppid"]);
-    let link = attach::uprobe_multi(tracer.fd("entry"), c_library(), functions, &options).unwrap();
+    let link = tracer.program("entry").attach_uprobe_multi(c_library(), functions, &options).unwrap();
     tracer.expect_link_fires(link, "hits", getppid);
 }
 
@@ -217,7 +205,8 @@ fn a_perf_event_program_samples_the_cpu_clock() {
         ..Default::default()
     };
     let event = attach::open_perf_counter(clock, &options).unwrap();
-    let link = attach::perf_event(tracer.fd("sample"), event, &attach::PerfEventOptions::default()).unwrap();
+    let link =
+        tracer.program("sample").attach_perf_event(event, &attach::PerfEventOptions::default()).unwrap();
     let begun = std::time::Instant::now();
     while tracer.read("hits") == 0 {
         assert!(begun.elapsed().as_secs() < 10, "no sample on the first CPU");
@@ -249,7 +238,7 @@ fn iterators_visit_map_elements() {
         map.shape().update(&key.to_ne_bytes(), &value.to_ne_bytes(), 0).unwrap();
     }
     let target = IterTarget::Map(map.as_fd());
-    let link = attach::iter(tracer.fd("add"), &IterOptions { target }).unwrap();
+    let link = tracer.program("add").attach_iter(&IterOptions { target }).unwrap();
     let read = IterReader::new(&link).unwrap().read(&mut [0; 16]).unwrap();
     assert_eq!((read, tracer.read("sum"), tracer.read("hits")), (0, 100, 4));
 }
@@ -258,10 +247,10 @@ fn iterators_visit_map_elements() {
 fn freplace_replaces_a_function() {
     let Some(_live) = live("tracing::freplace_replaces_a_function", &[Need::Tracing]) else { return };
     let target = Tracer::load("freplace_target");
-    let whole = target.fd("whole").try_clone_to_owned().unwrap();
+    let whole = target.program("whole").fd.try_clone_to_owned().unwrap();
     let run = || {
         let mut run = TestRun { data_in: &[0; 64], ..TestRun::default() };
-        inventory::test_run(target.fd("whole"), &mut run).unwrap().retval
+        inventory::test_run(target.program("whole"), &mut run).unwrap().retval
     };
     assert_eq!(run(), 1);
     let replacing = Tracer::load_with("freplace", |loader| {

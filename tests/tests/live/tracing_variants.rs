@@ -9,12 +9,7 @@ use core_relo_loader::{
     load::{Loaded, TestRun},
     object::Object,
 };
-use std::{
-    fs::File,
-    io::Read as _,
-    os::{fd::AsFd as _, unix::process::parent_id},
-    path::PathBuf,
-};
+use std::{fs::File, io::Read as _, os::unix::process::parent_id, path::PathBuf};
 
 /// The function of the system call openat.
 const OPENAT: &str = if cfg!(target_arch = "x86_64") {
@@ -150,7 +145,7 @@ fn uprobes_attach_in_every_mode() {
     let loaded = load("uprobe");
     for mode in [ProbeMode::Legacy, ProbeMode::Perf, ProbeMode::Auto] {
         let options = UprobeOptions { function: Some("getppid"), mode, ..UprobeOptions::default() };
-        let link = attach::uprobe(loaded.program("entry").unwrap().as_fd(), c_library(), &options).unwrap();
+        let link = loaded.program_ref("entry").unwrap().attach_uprobe(c_library(), &options).unwrap();
         expect_fires(&loaded, link, getppid);
     }
 }
@@ -163,7 +158,7 @@ fn a_uprobe_has_a_cookie() {
     };
     let loaded = load("uprobe");
     let options = UprobeOptions { function: Some("getppid"), cookie: 0xc00c1e, ..UprobeOptions::default() };
-    let link = attach::uprobe(loaded.program("entry").unwrap().as_fd(), c_library(), &options).unwrap();
+    let link = loaded.program_ref("entry").unwrap().attach_uprobe(c_library(), &options).unwrap();
     getppid();
     assert_eq!(loaded.global::<u64>("cookie").unwrap(), 0xc00c1e);
     link.detach().unwrap();
@@ -177,8 +172,8 @@ fn a_uretprobe_multi_program_fires() {
     let kind = attach::MultiKind::Return;
     let options = UprobeMultiOptions { pid: Some(std::process::id()), kind, ..UprobeMultiOptions::default() };
     let functions = UprobeSet::Symbols(&["getppid", "getpid"]);
-    let program = loaded.program("back").unwrap().as_fd();
-    let link = attach::uprobe_multi(program, c_library(), functions, &options).unwrap();
+    let program = loaded.program_ref("back").unwrap();
+    let link = program.attach_uprobe_multi(c_library(), functions, &options).unwrap();
     getppid();
     let returns = || loaded.global::<u64>("returns").unwrap();
     let counted = returns();
@@ -197,8 +192,8 @@ fn kprobes_attach_in_every_mode() {
     let loaded = load("kprobe");
     for mode in [ProbeMode::Legacy, ProbeMode::Perf, ProbeMode::Auto] {
         let options = attach::KprobeOptions { mode, ..attach::KprobeOptions::default() };
-        let program = loaded.program("entry").unwrap().as_fd();
-        expect_fires(&loaded, attach::kprobe(program, "do_sys_openat2", &options).unwrap(), open);
+        let program = loaded.program_ref("entry").unwrap();
+        expect_fires(&loaded, program.attach_kprobe("do_sys_openat2", &options).unwrap(), open);
     }
 }
 
@@ -227,8 +222,8 @@ fn a_perf_event_program_samples_cpu_cycles() {
         Err(error) => return core_relo_test_support::skip(test, &error.to_string()),
     };
     let loaded = load("perf_event");
-    let program = loaded.program("sample").unwrap().as_fd();
-    let link = attach::perf_event(program, event, &attach::PerfEventOptions::default()).unwrap();
+    let program = loaded.program_ref("sample").unwrap();
+    let link = program.attach_perf_event(event, &attach::PerfEventOptions::default()).unwrap();
     let begun = std::time::Instant::now();
     while hits(&loaded) == 0 {
         let is_over = begun.elapsed().as_secs() >= 10;
@@ -254,18 +249,17 @@ fn a_usdt_program_fires() {
         return core_relo_test_support::skip(test, reason);
     }
     let loaded = load("usdt");
-    let manager = loaded.usdt().unwrap().expect("the object has the maps of usdt.bpf.h");
-    let program = loaded.program("hit").unwrap().as_fd();
+    let program = loaded.program_ref("hit").unwrap();
     // Without cookies, the program finds the probe by its address, which is valid in one process only.
     let pid = (!has_cookies).then(std::process::id);
     let options = attach::UsdtOptions { cookie: 77, pid };
     let own = std::env::current_exe().unwrap();
-    let link = attach::usdt(program, manager, &own, "core_relo", "live", &options).unwrap();
+    let link = program.attach_usdt(&own, "core_relo", "live", &options).unwrap();
     expect_fires(&loaded, link, || usdt_probe(5));
     let argument = loaded.global::<u64>("argument").unwrap();
     assert_eq!((argument, loaded.global::<i32>("arguments").unwrap()), (5, 1));
     assert_eq!(loaded.global::<u64>("cookie").unwrap(), 77);
-    let missing = attach::usdt(program, manager, &own, "core_relo", "no_such_probe", &options).unwrap_err();
+    let missing = program.attach_usdt(&own, "core_relo", "no_such_probe", &options).unwrap_err();
     assert!(missing.to_string().contains("no_such_probe"), "{missing}");
 }
 

@@ -12,13 +12,10 @@ use core_relo_loader::{
     attach::{AttachError, Link},
     inventory::ProgramInfo,
     load::{LoadError, Loaded, LoadedMap, Pins},
-    load_plan::ProgramPlan,
-    object::AttachType,
 };
 use std::{
     convert::Infallible,
     mem,
-    os::fd::AsFd as _,
     path::{Path, PathBuf},
 };
 
@@ -129,12 +126,7 @@ impl LoadedObject {
             fd.try_clone_to_owned().map_err(|e| AttachError::target(format!("map `{map}`"), e.to_string()))
         };
         let attached = AttachedProgram {
-            fd: program.as_fd(),
-            name,
-            section: program.plan.section(),
-            program_type: program.plan.program_type(),
-            attach_type: planned_attach_type(&program.plan),
-            usdt: self.loaded.usdt()?,
+            loaded: self.loaded.program_ref(name)?,
             is_adaptive: self.is_adaptive,
             open_map: &open_map,
         };
@@ -189,15 +181,6 @@ impl LoadedObject {
         self.pins = None;
         self.named_pins.clear();
         mem::take(&mut self.links).into_iter().for_each(Link::leak);
-    }
-}
-
-/// Returns the attach type that a program is loaded with or that its section names.
-pub(crate) fn planned_attach_type(plan: &ProgramPlan) -> Option<AttachType> {
-    // The plan has 0 for no attach type, which is also the number of an attach type.
-    match plan.attach_type() {
-        0 => plan.sec_def().and_then(|def| def.attach_type),
-        number => AttachType::from_number(number),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The steps of loading one object, and the report of the outcome.
 
 use super::{
-    loaded_object::{LoadFailure, LoadedObject, planned_attach_type},
+    loaded_object::{LoadFailure, LoadedObject},
     report::{print_btf_refusal, print_links, print_load_refusal, print_log, unknown_name},
 };
 use crate::{
@@ -160,7 +160,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
                 bad("it is not loaded, so it cannot be attached".into()).help("select it with --program")
             })?;
             point
-                .check_fits(planned.program_type(), planned_attach_type(planned))
+                .check_fits(planned.program_type(), planned.expected_attach_type())
                 .map_err(|error| bad(attach_point::explain(error)))?;
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::{
     text::{line::Line, style},
 };
 use core_relo_loader::{
-    attach::{AttachError, AttachPoint},
+    attach::{AttachError, AttachPoint, ProgramRef},
     inventory::{LinkInfo, ObjectKind, ProgramInfo, full_program_name},
     object::ProgramType,
 };
@@ -93,12 +93,7 @@ fn with_program<T>(
         .ok_or_else(|| bad(format!("its type is not known: {number}, expected 1 to 32")))?;
     let program = AttachedProgram {
         is_adaptive: false,
-        fd: fd.as_fd(),
-        name: &name,
-        section: "",
-        program_type,
-        attach_type: None,
-        usdt: None,
+        loaded: ProgramRef { name: &name, program_type, ..ProgramRef::from_fd(fd.as_fd()) },
         open_map: &|word| {
             let opened = select_one(ObjectKind::Map, &selection_from_word(word));
             opened.map(|(_, map)| map).map_err(|e| AttachError::target(e.file, e.what))

@@ -5,7 +5,7 @@ use crate::{
     attach::{
         self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
         PerfCounterOptions, PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef,
-        UprobeMultiOptions, UprobeOptions, UprobeSet,
+        TcOptions, UprobeMultiOptions, UprobeOptions, UprobeSet, auto,
     },
     sys::{self, Errno},
 };
@@ -50,6 +50,8 @@ impl AttachPoint {
         options: &PointOptions<'_>,
     ) -> Result<Vec<Link>, AttachError> {
         let ProgramRef { fd, program_type, attach_type, .. } = *program;
+        // The label of the link names the attach point, and the caller the program.
+        let unnamed = program.unnamed();
         let bad = |problem: String| AttachError::target(self.to_string(), problem);
         let unfit = |error: super::AttachPointError| bad(error.to_string());
         let one = |link: Link| vec![link.with_label(self.to_string())];
@@ -59,56 +61,63 @@ impl AttachPoint {
                 let hook = hook.ok_or_else(|| bad("the interface has no hook".into()))?;
                 let name = name.as_str();
                 match hook {
-                    InterfaceHook::Xdp(mode) => attach::xdp(fd, name, mode),
+                    InterfaceHook::Xdp(mode) => unnamed.attach_xdp(name, mode),
                     InterfaceHook::Direction(direction) if options.may_use_traffic_control => {
-                        attach::classifier(fd, name, direction)
+                        unnamed.attach_classifier(name, direction)
                     }
                     InterfaceHook::Direction(direction) => {
-                        attach::tcx(fd, name, direction.attach_type(), &Placement::default())
+                        let program = unnamed.with_attach_type(direction.attach_type());
+                        program.attach_tcx(name, &Placement::default())
                     }
                     InterfaceHook::Classifier(of @ (AttachType::TcxIngress | AttachType::TcxEgress)) => {
-                        attach::tcx(fd, name, of, &Placement::default())
+                        unnamed.with_attach_type(of).attach_tcx(name, &Placement::default())
                     }
-                    InterfaceHook::Classifier(of) => attach::netkit(fd, name, of, &Placement::default()),
-                    InterfaceHook::Tc(direction) => attach::traffic_control(fd, name, direction),
+                    InterfaceHook::Classifier(of) => {
+                        unnamed.with_attach_type(of).attach_netkit(name, &Placement::default())
+                    }
+                    InterfaceHook::Tc(direction) => unnamed.attach_tc(name, direction, TcOptions::default()),
                 }
                 .map(one)
             }
             AttachSite::Cgroup { path, attach_type: given } => {
                 let of = self.cgroup_attach_type(program_type, given.or(attach_type)).map_err(unfit)?;
                 if of == AttachType::TraceIter {
-                    return attach_cgroup_iterator(program, path).map(one);
+                    return attach_cgroup_iterator(&unnamed, path).map(one);
                 }
-                attach::cgroup(fd, path, of, &CgroupOptions::default()).map(one)
+                unnamed.with_attach_type(of).attach_cgroup(path, &CgroupOptions::default()).map(one)
             }
-            AttachSite::Netns(path) => attach::netns(fd, path, netns_attach_type(program_type)).map(one),
+            AttachSite::Netns(path) => {
+                unnamed.with_attach_type(netns_attach_type(program_type)).attach_netns(path).map(one)
+            }
             AttachSite::Map { map, attach_type: given } => {
                 let of = self.map_attach_type(program_type, given.or(attach_type)).map_err(unfit)?;
                 let map = (options.open_map)(map)?;
                 if of == AttachType::TraceIter {
-                    return attach::iter(fd, &IterOptions { target: IterTarget::Map(map.as_fd()) }).map(one);
+                    return unnamed
+                        .attach_iter(&IterOptions { target: IterTarget::Map(map.as_fd()) })
+                        .map(one);
                 }
-                attach::sockmap(fd, map.as_fd(), of).map(one)
+                unnamed.with_attach_type(of).attach_sockmap(map.as_fd()).map(one)
             }
-            AttachSite::Lirc(path) => attach::lirc(fd, path).map(one),
-            AttachSite::Netfilter(hook) => attach::netfilter(fd, *hook).map(one),
+            AttachSite::Lirc(path) => unnamed.attach_lirc(path).map(one),
+            AttachSite::Netfilter(hook) => unnamed.attach_netfilter(*hook).map(one),
             AttachSite::Process(pid) => {
-                attach_to_process(program, *pid).map(one).map_err(|e| match e.errno() {
+                attach_to_process(&unnamed, *pid).map(one).map_err(|e| match e.errno() {
                     Some(Errno::ESRCH) => bad(format!("no such process: {e}")),
                     _ => e,
                 })
             }
             AttachSite::Cpu(Some(cpu)) => {
                 check_cpu(*cpu).map_err(bad)?;
-                attach_to_cpu(program, *cpu).map(one).map_err(|e| match e.errno() {
+                attach_to_cpu(&unnamed, *cpu).map(one).map_err(|e| match e.errno() {
                     Some(Errno::ENODEV) => bad(format!("the CPU is offline: {e}")),
                     _ => e,
                 })
             }
-            AttachSite::Cpu(None) => attach_to_each_cpu(program),
+            AttachSite::Cpu(None) => attach_to_each_cpu(&unnamed),
             AttachSite::Route(route) => route.attach(fd, program_type).map(one),
             AttachSite::Section(section) => {
-                attach::auto(&ProgramRef { section, attach_type: None, ..*program }).map(one)
+                auto::auto(&ProgramRef { section, attach_type: None, ..*program }).map(one)
             }
         }
     }
@@ -125,23 +134,22 @@ fn attach_cgroup_iterator(program: &ProgramRef<'_>, path: &Path) -> Result<Link,
     let dir = open_dir(path)?;
     let target =
         IterTarget::Cgroup { cgroup: CgroupRef::Fd(dir.as_fd()), order: CgroupOrder::DescendantsPre };
-    attach::iter(program.fd, &IterOptions { target })
+    program.attach_iter(&IterOptions { target })
 }
 
 /// Attaches a program to one process: a sampling perf event, the uprobe or USDT probe of its section, or an iterator.
 fn attach_to_process(program: &ProgramRef<'_>, pid: u32) -> Result<Link, AttachError> {
-    let fd = program.fd;
     match program.program_type {
         ProgramType::PerfEvent => {
             let event = attach::open_perf_counter(
                 PerfCounter::CpuClock,
                 &PerfCounterOptions { sample: SAMPLES, pid: Some(pid), ..PerfCounterOptions::default() },
             )?;
-            return attach::perf_event(fd, event, &PerfEventOptions::default());
+            return program.attach_perf_event(event, &PerfEventOptions::default());
         }
         ProgramType::Tracing => {
             let target = IterTarget::Task(TaskRef::Process(pid));
-            return attach::iter(fd, &IterOptions { target });
+            return program.attach_iter(&IterOptions { target });
         }
         _ => {}
     }
@@ -149,18 +157,15 @@ fn attach_to_process(program: &ProgramRef<'_>, pid: u32) -> Result<Link, AttachE
     match SectionTarget::parse(program.section)? {
         Some(SectionTarget::Uprobe { binary, place, retprobe }) => {
             let options = UprobeOptions { function: Some(place), retprobe, pid, ..UprobeOptions::default() };
-            attach::uprobe(fd, binary, &options)
+            program.attach_uprobe(binary, &options)
         }
         Some(SectionTarget::UprobeMulti { binary, pattern, kind }) => {
             let options = UprobeMultiOptions { kind, pid, ..UprobeMultiOptions::default() };
-            attach::uprobe_multi(fd, binary, UprobeSet::Pattern(pattern), &options)
+            program.attach_uprobe_multi(binary, UprobeSet::Pattern(pattern), &options)
         }
         #[cfg(feature = "usdt")]
         Some(SectionTarget::Usdt { binary, provider, name }) => {
-            let manager = program.usdt.ok_or_else(|| {
-                AttachError::target(program.section, "the object lacks the maps of libbpf's usdt.bpf.h")
-            })?;
-            attach::usdt(fd, manager, binary, provider, name, &attach::UsdtOptions { pid, cookie: 0 })
+            program.attach_usdt(binary, provider, name, &attach::UsdtOptions { pid, cookie: 0 })
         }
         _ => {
             let problem = "only uprobes and USDT probes run for one process, expected a section such as \
@@ -185,7 +190,7 @@ fn check_cpu(cpu: u32) -> Result<(), String> {
 fn attach_to_cpu(program: &ProgramRef<'_>, cpu: u32) -> Result<Link, AttachError> {
     let options = PerfCounterOptions { sample: SAMPLES, cpu: Some(cpu), ..PerfCounterOptions::default() };
     let event = attach::open_perf_counter(PerfCounter::CpuClock, &options)?;
-    attach::perf_event(program.fd, event, &PerfEventOptions::default())
+    program.attach_perf_event(event, &PerfEventOptions::default())
 }
 
 /// Attaches a program to a sampling perf event of each processor that is online.

@@ -1,7 +1,7 @@
 //! Traffic control: classifiers (`cls_bpf`, direct action) on a `clsact` qdisc, through netlink.
 //!
 //! A classifier stays attached as long as its qdisc exists, even if the process ends. Dropping its [`Link`] detaches it. Kernels
-//! from 6.6 also have [`tcx`](super::tcx), which attaches classifiers by kernel links.
+//! from 6.6 also have [`attach_tcx`](super::ProgramRef::attach_tcx), which attaches classifiers by kernel links.
 
 mod programs;
 mod qdisc;

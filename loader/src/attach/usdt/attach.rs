@@ -31,9 +31,7 @@ pub struct UsdtOptions {
 }
 
 /// Attaches a program to all locations of a USDT probe in a binary (libbpf: `bpf_program__attach_usdt`).
-///
-/// The binary is a path, or a name that is searched for in `PATH` or in the library directories.
-pub fn usdt(
+pub(in crate::attach) fn usdt(
     prog: BorrowedFd<'_>,
     manager: &UsdtManager,
     binary: impl AsRef<Path>,

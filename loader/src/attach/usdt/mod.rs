@@ -10,7 +10,8 @@ mod note;
 mod probe;
 mod spec;
 
-pub use attach::{UsdtOptions, usdt};
+pub use attach::UsdtOptions;
+pub(super) use attach::usdt;
 pub use manager::UsdtManager;
 
 use super::error::AttachError;

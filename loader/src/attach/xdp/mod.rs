@@ -58,7 +58,7 @@ impl XdpMode {
     }
 }
 
-/// The program that [`xdp_netlink`] may replace.
+/// The program that [`ProgramRef::attach_xdp_netlink`](super::ProgramRef::attach_xdp_netlink) may replace.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum XdpReplace<'a> {
@@ -72,10 +72,7 @@ pub enum XdpReplace<'a> {
 }
 
 /// Attaches a program by a kernel link (kernels from 5.9; libbpf: `bpf_program__attach_xdp`).
-///
-/// On older kernels, attaches by netlink with [`XdpReplace::Never`]. Fails if another program or link is attached (`EBUSY`,
-/// `EEXIST`).
-pub fn xdp<'i>(
+pub(super) fn xdp<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
     mode: XdpMode,
@@ -116,9 +113,7 @@ fn kernel_has_links(prog: BorrowedFd<'_>) -> bool {
 
 /// Attaches a program by netlink (libbpf: `bpf_xdp_attach`). The program stays attached if the process ends without dropping the
 /// link.
-///
-/// Detaching fails if another program is attached by then. A replaced program is not restored.
-pub fn xdp_netlink<'i>(
+pub(super) fn xdp_netlink<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
     mode: XdpMode,

@@ -7,7 +7,7 @@ use crate::{
         kernel_handle::KernelHandle,
         late_binding::{KernelSymbol, LateReloc, SymbolRef},
     },
-    object::{ProgramType, SecDef},
+    object::{AttachType, ProgramType, SecDef},
 };
 use core_relo::TypeId;
 
@@ -107,6 +107,15 @@ impl ProgramPlan {
     /// Returns the kernel's number of the expected attach type. For a struct_ops program this is the index of the member.
     pub const fn attach_type(&self) -> u32 {
         self.attach_type
+    }
+
+    /// Returns the attach type that the program is loaded with or that its section names.
+    pub fn expected_attach_type(&self) -> Option<AttachType> {
+        // 0 is no attach type, and also the number of an attach type.
+        match self.attach_type {
+            0 => self.sec_def.and_then(|def| def.attach_type),
+            number => AttachType::from_number(number),
+        }
     }
 
     /// Returns the `BPF_F_*` flags.

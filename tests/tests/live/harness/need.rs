@@ -3,7 +3,8 @@
 
 use core_relo::btf::{Btf, Kind, Type};
 use core_relo_loader::{
-    Errno, attach,
+    Errno,
+    attach::{ProgramRef, TraceOptions},
     inventory::ProgramInfo,
     load::{Kernel as _, MapCreate, ProgLoad, RunningKernel},
     object::AttachType,
@@ -281,7 +282,9 @@ fn tracing() -> &'static Result<(), String> {
         let prog = load_tracing("bpf_fentry_test1", FENTRY)?;
         // Some kernels of other architectures than x86-64 load the program, but cannot attach it.
         let attached = prog.map_err(|e| e.to_string()).and_then(|prog| {
-            attach::trace(prog.as_fd(), AttachType::TraceFentry, &attach::TraceOptions::default())
+            ProgramRef::from_fd(prog.as_fd())
+                .with_attach_type(AttachType::TraceFentry)
+                .attach_trace(&TraceOptions::default())
                 .map_err(|e| e.to_string())
         });
         attached.map(drop).map_err(|e| format!("no fentry here: {e}"))

@@ -96,7 +96,7 @@ pub mod arena_globals {
     #[derive(Clone, Debug)]
     pub struct Programs {
         /// `SEC("syscall")`
-        pub add: skeleton::Program<skeleton::kind::Unattached, skeleton::NoTarget>,
+        pub add: skeleton::Program<skeleton::NoTarget>,
     }
 
     impl Programs {

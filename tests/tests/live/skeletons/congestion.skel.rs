@@ -111,15 +111,15 @@ pub mod congestion {
     #[derive(Clone, Debug)]
     pub struct Programs {
         /// `SEC("struct_ops/init")`
-        pub init: skeleton::Program<skeleton::kind::Unattached, skeleton::NoTarget>,
+        pub init: skeleton::Program<skeleton::NoTarget>,
         /// `SEC("?struct_ops/init")`, `None` if it was not selected
-        pub init_other: Option<skeleton::Program<skeleton::kind::Unattached, skeleton::NoTarget>>,
+        pub init_other: Option<skeleton::Program<skeleton::NoTarget>>,
         /// `SEC("struct_ops/ssthresh")`
-        pub ssthresh: skeleton::Program<skeleton::kind::Unattached, skeleton::NoTarget>,
+        pub ssthresh: skeleton::Program<skeleton::NoTarget>,
         /// `SEC("struct_ops/cong_avoid")`
-        pub cong_avoid: skeleton::Program<skeleton::kind::Unattached, skeleton::NoTarget>,
+        pub cong_avoid: skeleton::Program<skeleton::NoTarget>,
         /// `SEC("struct_ops/undo_cwnd")`
-        pub undo_cwnd: skeleton::Program<skeleton::kind::Unattached, skeleton::NoTarget>,
+        pub undo_cwnd: skeleton::Program<skeleton::NoTarget>,
     }
 
     impl Programs {

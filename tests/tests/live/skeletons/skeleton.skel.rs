@@ -108,15 +108,15 @@ pub mod skeleton {
     #[derive(Clone, Debug)]
     pub struct Programs {
         /// `SEC("tc")`
-        pub run: skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>,
+        pub run: skeleton::Program<skeleton::NoTarget>,
         /// `SEC("tc")`
-        pub send_short: skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>,
+        pub send_short: skeleton::Program<skeleton::NoTarget>,
         /// `SEC("tp/syscalls/sys_enter_getpid")`
-        pub on_getpid: skeleton::Program<skeleton::kind::Tracepoint, skeleton::InSection>,
+        pub on_getpid: skeleton::Program<skeleton::InSection>,
         /// `SEC("tp")`
-        pub anywhere: skeleton::Program<skeleton::kind::Tracepoint, skeleton::NoTarget>,
+        pub anywhere: skeleton::Program<skeleton::NoTarget>,
         /// `SEC("?tp/syscalls/sys_enter_getppid")`, `None` if it was not selected
-        pub on_getppid: Option<skeleton::Program<skeleton::kind::Tracepoint, skeleton::InSection>>,
+        pub on_getppid: Option<skeleton::Program<skeleton::InSection>>,
     }
 
     impl Programs {

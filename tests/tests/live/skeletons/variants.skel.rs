@@ -144,31 +144,31 @@ pub mod variants {
     #[derive(Clone, Debug)]
     pub struct Programs {
         /// `SEC("fentry/do_sys_openat2")`, `None` if it was not selected
-        pub open_fentry: Option<skeleton::Program<skeleton::kind::Trace, skeleton::InSection>>,
+        pub open_fentry: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("?kprobe/do_sys_openat2")`, `None` if it was not selected
-        pub open_kprobe: Option<skeleton::Program<skeleton::kind::Kprobe, skeleton::InSection>>,
+        pub open_kprobe: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("?tracepoint/syscalls/sys_enter_openat")`, `None` if it was not selected
-        pub open_tp: Option<skeleton::Program<skeleton::kind::Tracepoint, skeleton::InSection>>,
+        pub open_tp: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("raw_tp/sys_enter")`, `None` if it was not selected
-        pub send_ring: Option<skeleton::Program<skeleton::kind::RawTracepoint, skeleton::InSection>>,
+        pub send_ring: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("?raw_tp/sys_enter")`, `None` if it was not selected
-        pub send_perf: Option<skeleton::Program<skeleton::kind::RawTracepoint, skeleton::InSection>>,
+        pub send_perf: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("tc")`, `None` if it was not selected
-        pub sum_helper: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
+        pub sum_helper: Option<skeleton::Program<skeleton::NoTarget>>,
         /// `SEC("tc")`, `None` if it was not selected
-        pub ingress_tc: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
+        pub ingress_tc: Option<skeleton::Program<skeleton::NoTarget>>,
         /// `SEC("?tc")`, `None` if it was not selected
-        pub sum_loop: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
+        pub sum_loop: Option<skeleton::Program<skeleton::NoTarget>>,
         /// `SEC("?kprobe.multi/bpf_fentry_test?")`, `None` if it was not selected
-        pub probes_multi: Option<skeleton::Program<skeleton::kind::KprobeMulti, skeleton::InSection>>,
+        pub probes_multi: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("kprobe/bpf_fentry_test1")`, `None` if it was not selected
-        pub probe_first: Option<skeleton::Program<skeleton::kind::Kprobe, skeleton::InSection>>,
+        pub probe_first: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("kprobe/bpf_fentry_test2")`, `None` if it was not selected
-        pub probe_second: Option<skeleton::Program<skeleton::kind::Kprobe, skeleton::InSection>>,
+        pub probe_second: Option<skeleton::Program<skeleton::InSection>>,
         /// `SEC("?tcx/ingress")`, `None` if it was not selected
-        pub ingress_tcx: Option<skeleton::Program<skeleton::kind::Tc, skeleton::NoTarget>>,
+        pub ingress_tcx: Option<skeleton::Program<skeleton::NoTarget>>,
         /// `SEC("fentry/core_relo_absent")`, `None` if it was not selected
-        pub absent: Option<skeleton::Program<skeleton::kind::Trace, skeleton::InSection>>,
+        pub absent: Option<skeleton::Program<skeleton::InSection>>,
     }
 
     impl Programs {
