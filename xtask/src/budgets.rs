@@ -40,7 +40,7 @@ const BUDGETS: [Budget; 7] = [
     Budget { name: "parse", limit: 3_500, work: Work::Part("parse") },
     Budget { name: "validate", limit: 6_500, work: Work::Part("validate") },
     Budget { name: "job", limit: 5_500, work: Work::Part("job") },
-    Budget { name: "core-relo --version", limit: 1_060, work: Work::Command(&["--version"]) },
+    Budget { name: "core-relo --version", limit: 1_150, work: Work::Command(&["--version"]) },
     Budget { name: "core-relo check, running kernel", limit: 14_800, work: Work::CheckRunning },
     Budget { name: "core-relo check, file", limit: 18_100, work: Work::CheckFile },
     Budget { name: "core-relo check, kernel of a fleet", limit: 94_000, work: Work::FleetKernel },
