@@ -6,6 +6,7 @@
 //! | `inputs` | facts beside the BTF, and where they were found |
 //! | `mark`, `changes` | parts of the BTF that came with a release: the evidence for instructions |
 //! | `conditional` | functions that exist only if a map or program type is compiled |
+//! | `enumeration` | the enumerators of the kernel's enums of numbers |
 //! | `query`, `fixed_names` | the names that are searched in one pass, and those that every kernel is asked for |
 //! | `kernel_types` | the types of a query in vmlinux and in modules |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
@@ -24,6 +25,7 @@
 //! | `function_rules` | the prototypes of global functions that kernels accept |
 //! | `features` | the features that loads depend on, and the limits of the verifier |
 //! | `first_observed`, `kernel_number` | helpers, map types and the like, and the oldest observed kernel that has each |
+//! | `kfunc_memory` | the memory that kfuncs read and write |
 //! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `age`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
 //! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier

@@ -6,6 +6,7 @@
 //! | `alu`, `comparison`, `branch`, `memory`, `call`, `step` | the effect of instructions on values |
 //! | `flow`, `state`, `states`, `explore`, `visits` | paths through the program |
 //! | `postdominators`, `analyze` | conclusions from what all paths have in common |
+//! | `reachability`, `cache` | the result of an analysis, kept for kernels on which the program is the same |
 //!
 //! # Bounds and possible values
 //!
