@@ -58,7 +58,8 @@ pub(crate) fn write_with(
     let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
     let written = match &found.kind {
         DestinationKind::Free | DestinationKind::File(_) => {
-            staged::replace(&[(&found, content)]).map_err(|(_, e)| DestinationError::from(e))
+            let file = staged::NewFile { destination: &found, content };
+            staged::replace(&[file]).map_err(|failure| DestinationError::from(failure.cause))
         }
         DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, content),
     };
@@ -80,10 +81,15 @@ pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8
     let found = (regular(first.0)?, regular(second.0)?);
     match &found {
         (Some(to_first), Some(to_second)) => {
-            let files: [(_, staged::WriteContent<'_>); 2] =
-                [(to_first, &|out| out.write_all(first.1)), (to_second, &|out| out.write_all(second.1))];
-            staged::replace(&files).map_err(|(index, e)| {
-                not_writable(if index == 0 { first.0 } else { second.0 }, DestinationError::from(e))
+            let first_content = |out: &mut dyn Write| out.write_all(first.1);
+            let second_content = |out: &mut dyn Write| out.write_all(second.1);
+            let files = [
+                staged::NewFile { destination: to_first, content: &first_content },
+                staged::NewFile { destination: to_second, content: &second_content },
+            ];
+            staged::replace(&files).map_err(|failure| {
+                let path = if failure.index == 0 { first.0 } else { second.0 };
+                not_writable(path, DestinationError::from(failure.cause))
             })
         }
         // What a pipe has got cannot be taken back, so it gets the last bytes.

@@ -24,28 +24,42 @@ const PRIVATE_MODE: u32 = 0o600;
 /// A function that writes the content of a file.
 pub(super) type WriteContent<'c> = &'c dyn Fn(&mut dyn Write) -> io::Result<()>;
 
+/// A file to write.
+pub(super) struct NewFile<'f> {
+    pub(super) destination: &'f Destination,
+    pub(super) content: WriteContent<'f>,
+}
+
+/// A file that cannot be written.
+#[derive(Debug)]
+pub(super) struct FileFailure {
+    /// The index of the file.
+    pub(super) index: usize,
+    pub(super) cause: io::Error,
+}
+
 /// Writes a temporary file beside each destination, and renames them when all are complete: readers of a file see either the old content or
-/// the new one. The error has the index of the file.
+/// the new one.
 ///
 /// A signal ends the process only after the temporary files have been removed or renamed.
-pub(super) fn replace(files: &[(&Destination, WriteContent<'_>)]) -> Result<(), (usize, io::Error)> {
-    let mut signals = TerminationSignals::catch_all().map_err(|e| (0, io::Error::other(e)))?;
+pub(super) fn replace(files: &[NewFile<'_>]) -> Result<(), FileFailure> {
+    let failed = |e| FileFailure { index: 0, cause: io::Error::other(e) };
+    let mut signals = TerminationSignals::catch_all().map_err(failed)?;
     let result = replace_until_signal(files, &mut signals);
     // The temporary files do not exist any more.
-    signals.release().map_err(|e| (0, io::Error::other(e)))?;
+    signals.release().map_err(failed)?;
     result
 }
 
-fn replace_until_signal(
-    files: &[(&Destination, WriteContent<'_>)],
-    signals: &mut TerminationSignals,
-) -> Result<(), (usize, io::Error)> {
+fn replace_until_signal(files: &[NewFile<'_>], signals: &mut TerminationSignals) -> Result<(), FileFailure> {
     let mut staged = Vec::new();
-    for (index, (destination, content)) in files.iter().enumerate() {
-        staged.push(stage(destination, content, signals).map_err(|e| (index, e))?);
+    for (index, file) in files.iter().enumerate() {
+        let complete = stage(file.destination, file.content, signals);
+        staged.push(complete.map_err(|cause| FileFailure { index, cause })?);
     }
-    for (index, (file, (destination, _))) in staged.into_iter().zip(files).enumerate() {
-        file.persist(destination.path()).map_err(|e| (index, e.error))?;
+    for (index, (complete, file)) in staged.into_iter().zip(files).enumerate() {
+        let renamed = complete.persist(file.destination.path());
+        renamed.map_err(|e| FileFailure { index, cause: e.error })?;
     }
     Ok(())
 }
@@ -117,6 +131,10 @@ mod tests {
 
     use super::*;
 
+    fn file<'f>(destination: &'f Destination, content: WriteContent<'f>) -> NewFile<'f> {
+        NewFile { destination, content }
+    }
+
     #[test]
     fn an_error_leaves_the_old_file_and_nothing_else() {
         let temp = tempfile::tempdir().unwrap();
@@ -127,7 +145,7 @@ mod tests {
             }
             let found = Destination::find(&out).unwrap();
             let content = |out: &mut dyn Write| out.write_all(b"new").and(Err(io::Error::other("full")));
-            assert_eq!(replace(&[(&found, &content)]).unwrap_err().1.to_string(), "full");
+            assert_eq!(replace(&[file(&found, &content)]).unwrap_err().cause.to_string(), "full");
             assert_eq!(std::fs::read_to_string(&out).ok().as_deref(), old);
             assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), old.iter().count());
         }
@@ -143,14 +161,14 @@ mod tests {
         let found = Destination::find(&at("directory/out")).unwrap();
         std::fs::rename(at("directory"), at("moved")).unwrap();
         std::os::unix::fs::symlink("trap", at("directory")).unwrap();
-        replace(&[(&found, &|out| out.write_all(b"ours"))]).unwrap();
+        replace(&[file(&found, &|out| out.write_all(b"ours"))]).unwrap();
         assert_eq!(std::fs::read(at("moved/out")).unwrap(), b"ours");
         assert_eq!(std::fs::read(at("trap/out")).unwrap(), b"theirs");
         // A link that takes the file's name is replaced, not followed.
         let found = Destination::find(&at("moved/out")).unwrap();
         std::fs::remove_file(at("moved/out")).unwrap();
         std::os::unix::fs::symlink("../trap/out", at("moved/out")).unwrap();
-        replace(&[(&found, &|out| out.write_all(b"again"))]).unwrap();
+        replace(&[file(&found, &|out| out.write_all(b"again"))]).unwrap();
         assert_eq!(std::fs::read(at("trap/out")).unwrap(), b"theirs");
         assert!(!at("moved/out").is_symlink());
     }
@@ -164,10 +182,10 @@ mod tests {
             (Destination::find(&at("first")).unwrap(), Destination::find(&at("second")).unwrap());
         let new: WriteContent<'_> = &|out| out.write_all(b"new");
         let full: WriteContent<'_> = &|_| Err(io::Error::other("full"));
-        assert_eq!(replace(&[(&first, new), (&second, full)]).unwrap_err().0, 1);
+        assert_eq!(replace(&[file(&first, new), file(&second, full)]).unwrap_err().index, 1);
         assert_eq!(std::fs::read(at("first")).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
-        replace(&[(&first, new), (&second, new)]).unwrap();
+        replace(&[file(&first, new), file(&second, new)]).unwrap();
         assert_eq!([at("first"), at("second")].map(|path| std::fs::read(path).unwrap()), [b"new", b"new"]);
     }
 }
