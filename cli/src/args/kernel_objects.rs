@@ -47,7 +47,8 @@ const PROG_DUMP_HELP: &str = "Examples:
 
 Prints the translated instructions, after the verifier has rewritten them, with the names of maps and called functions. A called
 function is printed as `#N` if /proc/kallsyms hides addresses from this user. --jited prints the machine code of x86-64 and arm64
-kernels; for other architectures, and for another disassembler, --jited --raw prints its bytes.";
+kernels, if core-relo was built with the feature jit-disassembly. --jited --raw prints its bytes, for other architectures and builds, and for
+another disassembler.";
 const MAP_HELP: &str = "Examples:
   core-relo map list
   core-relo map show --name events
