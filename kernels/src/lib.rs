@@ -27,7 +27,7 @@
 //! | [`module`] | split BTF of modules |
 //! | [`kernel_text`] | configurations and lists of symbols |
 //! | [`directory`] | the files below a directory |
-//! | [`file`], [`stream`] | regular files, standard input and pipes |
+//! | [`mod@file`], [`stream`] | regular files, standard input and pipes |
 //! | [`file_kind`] | the kind of a file |
 //! | [`threads`] | worker threads |
 
