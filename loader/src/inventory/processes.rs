@@ -24,9 +24,10 @@ pub fn are_processes_visible() -> bool {
 /// Returns the processes that have each object open, except for this process.
 pub fn all_processes() -> BTreeMap<(ObjectKind, u32), Vec<Process>> {
     let mut processes = BTreeMap::new();
+    let own = process::id();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
-        if let Some(pid) = pid.filter(|pid| *pid != process::id()) {
+        if let Some(pid) = pid.filter(|pid| *pid != own) {
             add_process(&entry.path(), pid, &mut processes);
         }
     }
