@@ -12,8 +12,7 @@
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
 //! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders |
 //! | [`features`] | kernel features, probed on first use |
-//! | `variants` | alternatives of programs, optional parts, constants from a kernel's types; no system calls; feature `variants` |
-//! | `adaptive` | loading the alternatives that work on the kernel, and the start-up report; feature `adaptive` |
+//! | [`privileges`] | the capabilities of this process for BPF |
 //! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
 //!
 //! [`Loader`] combines these modules for the usual case. The engine, `core-relo`, resolves each relocation. The
@@ -73,12 +72,10 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `btf-archive` | yes | archives of minimal BTF, for running kernels without BTF |
-//! | `adaptive` | no | the module `adaptive`: loading the variants of programs that work on the kernel |
 //! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
 //! | `loader-program` | no | the module `loader_program`: loader programs (light skeletons), and their execution |
 //! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels; attach points as text |
 //! | `usdt` | yes | attaching to USDT probes |
-//! | `variants` | no | the module `variants`: the declarations of variants, without a load that chooses |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |
 //! | `stripped-binaries` | no | uprobes on functions of stripped binaries: debug files, mini debug info, Go's function table |
 //! | `standard-streams` | no | the module `standard_streams`: whether the process started with closed standard streams |
@@ -90,8 +87,6 @@
 
 extern crate alloc;
 
-#[cfg(feature = "adaptive")]
-pub mod adaptive;
 mod arch;
 pub mod attach;
 mod convert;
@@ -114,13 +109,11 @@ pub mod maps;
 mod memory_limit;
 mod memory_nodes;
 mod owner_process;
-mod privileges;
+pub mod privileges;
 mod program_btf;
 pub mod ring;
 mod running_kernel;
 pub mod skeleton;
-#[cfg(feature = "adaptive")]
-mod startup_report;
 mod sys;
 pub mod target;
 mod token_scope;
@@ -135,8 +128,6 @@ pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 pub use core_relo_object::loader_program;
 #[cfg(feature = "static-link")]
 pub use core_relo_object::static_link;
-#[cfg(feature = "variants")]
-pub use core_relo_object::variants;
 pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, disassembly,
     events, link, load_plan, object,

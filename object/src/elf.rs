@@ -278,12 +278,12 @@ pub fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
 }
 
 /// Returns the whole name of a program, map or section, as callers refer to it. The name is not escaped for display.
-pub(crate) fn key(name: &[u8]) -> String {
+pub fn key(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
 /// Returns a name from a file, escaped and shortened for a message.
-pub(crate) fn text(name: &[u8]) -> Text {
+pub fn text(name: &[u8]) -> Text {
     match name.get(..limits::SHOWN_BYTES) {
         Some(head) if head.len() < name.len() => format!("{}...", Name::new(head)).into(),
         _ => Name::new(name).to_string().into(),

@@ -33,6 +33,12 @@ impl Errno {
     pub fn from_io_error(error: &io::Error) -> Self {
         error.raw_os_error().map_or(Self::EIO, Self)
     }
+
+    /// Returns whether the error is a lack of memory or descriptors, or the interruption by a signal, which say nothing about the request.
+    /// The verifier ends with `EAGAIN` after a signal.
+    pub const fn is_shortage(self) -> bool {
+        matches!(self, Self::EMFILE | Self::ENFILE | Self::ENOMEM | Self::EINTR | Self::EAGAIN)
+    }
 }
 
 /// Defines the constants, and their names.

@@ -33,7 +33,7 @@ index! {
 
 impl ProgramIndex {
     /// Enumerates a table of an object's functions.
-    pub(crate) fn enumerate<T>(table: impl IntoIterator<Item = T>) -> impl Iterator<Item = (Self, T)> {
+    pub fn enumerate<T>(table: impl IntoIterator<Item = T>) -> impl Iterator<Item = (Self, T)> {
         table.into_iter().enumerate().map(|(index, item)| (Self(index), item))
     }
 }

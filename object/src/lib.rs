@@ -20,7 +20,6 @@
 //! | [`features`] | kernel features |
 //! | [`lockdown`] | the helpers that the kernel's lockdown closes |
 //! | [`helper_maps`] | the types of maps that each helper accepts |
-//! | `variants` | alternatives of programs, optional parts, constants from a kernel's types; feature `variants` |
 //!
 //! The crate reads no file and makes no system call. A plan reads the running kernel through three traits:
 //! [`ProbeKernel`](features::ProbeKernel), [`ReadKernelBtf`](target::ReadKernelBtf) and [`ReadSystem`](load_plan::ReadSystem).
@@ -67,12 +66,10 @@ pub mod target;
 #[cfg(any(test, feature = "test-support"))]
 #[doc(hidden)]
 pub mod test_support;
-#[cfg(feature = "variants")]
-pub mod variants;
 
 pub use core_relo::InternalError;
 pub(crate) use core_relo::internal;
-pub use elf::{Class, ElfError, string_at};
+pub use elf::{Class, ElfError, key as name_key, string_at, text as shown_name};
 pub use errno::Errno;
 pub use index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex, SectionIndex};
 pub use kernel_version::{KernelVersion, KernelVersionError};

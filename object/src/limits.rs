@@ -75,12 +75,6 @@ pub const EVENT_MEMBERS: usize = 4;
 /// The length of a name in the declaration of an event type, in bytes. The kernel accepts 511. Each event has a copy of it.
 pub const EVENT_NAME_BYTES: usize = 512;
 
-/// Alternatives of a group of variants. Ours: each alternative may take another verdict on the whole object, and another load.
-pub const ALTERNATIVES: usize = 64;
-
-/// Constants of a table of variants with values from the kernel's types. Ours: each takes a pass over the types of the kernel.
-pub const KERNEL_CONSTANTS: usize = 1024;
-
 /// Bytes of the data of a loader program, as in the kernel: a load refers to an offset of a map's value below 512 MiB.
 pub const LOADER_DATA_BYTES: usize = 512 * 1024 * 1024 - 8;
 

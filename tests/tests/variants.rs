@@ -5,13 +5,15 @@ use core_relo::{
     Endian,
     btf::{Btf, Kind},
 };
+use core_relo_adaptive::{
+    AdaptiveLoad, AdaptiveLoader, RejectionStage, StartupReport,
+    variants::{KernelValue, Selection, VariantTable},
+};
 use core_relo_loader::{
     Loader,
-    adaptive::{AdaptiveLoad, AdaptiveLoader, RejectionStage, StartupReport},
     load_plan::{LoadPlan, Settings, TargetKernel},
     object::Object,
     target::KernelBtf,
-    variants::{KernelValue, Selection, VariantTable},
 };
 use core_relo_test_support::skip;
 use core_relo_tests::artifacts;

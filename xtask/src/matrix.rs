@@ -13,13 +13,14 @@ use crate::system::{
 use crate::unprivileged;
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 11] = [
     "core-relo-btf",
     "core-relo",
     "core-relo-object",
     "core-relo-verdict",
     "core-relo-dwarf",
     "core-relo-loader",
+    "core-relo-adaptive",
     "core-relo-kernels",
     "core-relo-vm",
     "core-relo-build",
@@ -27,22 +28,21 @@ const PACKAGES: [&str; 10] = [
 ];
 
 /// The directories of the libraries.
-const LIBRARIES: [&str; 6] = ["btf", "core-relo", "object", "verdict", "dwarf", "loader"];
+const LIBRARIES: [&str; 7] = ["btf", "core-relo", "object", "verdict", "dwarf", "loader", "adaptive"];
 
 /// The packages whose results must not depend on the host: their tests run on foreign targets. The loader is only compiled for these
 /// targets, because the emulators lack bpf(2).
 const PORTABLE: [&str; 3] = ["core-relo-btf", "core-relo", "core-relo-object"];
 
 /// The packages with features, and their features.
-const FEATURES: [(&str, &[&str]); 7] = [
+const FEATURES: [(&str, &[&str]); 8] = [
     ("core-relo-btf", &["c-header", "kernel-check", "text", "transform"]),
     ("core-relo", &["c-header", "text", "transform", "minimise"]),
-    ("core-relo-object", &["btf-archive", "loader-program", "static-link", "test-support", "variants"]),
+    ("core-relo-object", &["btf-archive", "loader-program", "static-link", "test-support"]),
     ("core-relo-verdict", &["test-support"]),
     (
         "core-relo-loader",
         &[
-            "adaptive",
             "btf-archive",
             "kconfig-gz",
             "loader-program",
@@ -51,9 +51,9 @@ const FEATURES: [(&str, &[&str]); 7] = [
             "static-link",
             "stripped-binaries",
             "usdt",
-            "variants",
         ],
     ),
+    ("core-relo-adaptive", &["load"]),
     ("core-relo-build", &["btf-archive"]),
     ("core-relo-cli", &["completions", "man", "jit-disassembly", "sign"]),
 ];
@@ -66,6 +66,9 @@ const WASM: &str = "wasm32-unknown-unknown";
 
 /// The packages that use no files, processes or system calls.
 const PURE: [&str; 4] = ["core-relo-btf", "core-relo", "core-relo-object", "core-relo-verdict"];
+
+/// The arguments that select the pure part of the crate of variants, whose results must not depend on the host.
+const PURE_VARIANTS: [&str; 3] = ["-p", "core-relo-adaptive", "--no-default-features"];
 
 /// A foreign target whose tests run under QEMU's user-mode emulation.
 struct Emulated {
@@ -205,9 +208,13 @@ fn wasm() -> Outcome {
     if !add_target(WASM) {
         return skip("wasm", &format!("rustup cannot install {WASM}"));
     }
-    let mut command = cargo();
-    command.args(["check", "--locked", "--all-features", "--target", WASM]);
-    check(command.args(PURE.iter().flat_map(|name| ["-p", name])))
+    let command = || {
+        let mut command = cargo();
+        command.args(["check", "--locked", "--target", WASM]);
+        command
+    };
+    check(command().arg("--all-features").args(PURE.iter().flat_map(|name| ["-p", name])))?;
+    check(command().args(PURE_VARIANTS))
 }
 
 /// Runs the tests of the portable packages, without the `skipped` ones.
@@ -215,14 +222,16 @@ fn test_on(target: &Emulated, skipped: &[&str]) -> Outcome {
     if !target.install() {
         return skip(target.triple, "no compiler, emulator or standard library");
     }
-    let mut command = cargo();
-    command.args(["test", "--quiet", "--lib", "--tests", "--target", target.triple]);
-    command.args(PORTABLE.iter().flat_map(|name| ["-p", name]));
-    command.arg("--").args(skipped.iter().flat_map(|test| ["--skip", test]));
+    let portable: Vec<_> = PORTABLE.iter().flat_map(|name| ["-p", name]).collect();
     let variable = target.triple.to_uppercase().replace('-', "_");
-    command.env(format!("CARGO_TARGET_{variable}_LINKER"), target.linker);
     let runner = format!("{} -L {}", target.emulator, target.sysroot);
-    check(command.env(format!("CARGO_TARGET_{variable}_RUNNER"), runner))?;
+    for packages in [&*portable, &PURE_VARIANTS] {
+        let mut command = cargo();
+        command.args(["test", "--quiet", "--lib", "--tests", "--target", target.triple]).args(packages);
+        command.arg("--").args(skipped.iter().flat_map(|test| ["--skip", test]));
+        command.env(format!("CARGO_TARGET_{variable}_LINKER"), target.linker);
+        check(command.env(format!("CARGO_TARGET_{variable}_RUNNER"), &runner))?;
+    }
     check(cargo().args(["check", "--quiet", "-p", "core-relo-loader", "--target", target.triple]))
 }
 
@@ -281,7 +290,7 @@ fn public_dependencies() -> Outcome {
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
     }
     // All features but `test-support`, which is no public API.
-    let features = "core-relo-loader/adaptive,core-relo-loader/loader-program,core-relo-loader/static-link";
+    let features = "core-relo-loader/loader-program,core-relo-loader/static-link";
     check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }
@@ -400,7 +409,7 @@ fn skip(row: &str, reason: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{FEATURES, PACKAGES, PORTABLE, SLOW_TESTS};
+    use super::{FEATURES, PACKAGES, PORTABLE, PURE_VARIANTS, SLOW_TESTS};
     use crate::system::{read, root};
     use std::path::Path;
 
@@ -423,7 +432,9 @@ mod tests {
 
     #[test]
     fn the_slow_tests_exist() {
-        let dirs = PORTABLE.map(|package| root().join(package.trim_start_matches("core-relo-")).join("src"));
+        let packages = PORTABLE.iter().chain([&PURE_VARIANTS[1]]);
+        let dirs = packages.map(|package| root().join(package.trim_start_matches("core-relo-")).join("src"));
+        let dirs = dirs.collect::<Vec<_>>();
         for test in SLOW_TESTS {
             let (module, function) = test.rsplit_once("::").unwrap();
             // The file of the innermost module that has one.

@@ -56,7 +56,7 @@ fn run_tests(options: &[String]) -> Outcome {
         command.args(["test", "--quiet"]).args(options).args(["-p", package, "--lib"]).env_remove(REQUIRE);
         command
     };
-    check(&mut test("core-relo-loader"))?;
+    check(test("core-relo-loader").args(["-p", "core-relo-adaptive"]))?;
     check(test("core-relo-cli").args(COMMAND_TESTS.iter().flat_map(|test| ["--test", test])))
 }
 

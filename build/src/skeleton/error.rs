@@ -1,7 +1,8 @@
 //! Errors of generating a skeleton.
 
 use core_relo::{Text, TypeId, btf::WalkError};
-use core_relo_object::{load_plan::LoadPlanError, object::ObjectError, variants::VariantError};
+use core_relo_adaptive::variants::VariantError;
+use core_relo_object::{load_plan::LoadPlanError, object::ObjectError};
 use thiserror::Error;
 
 /// The reason why no skeleton can be generated.

@@ -11,8 +11,8 @@ use super::{
     types::{RustType, Types},
 };
 use core_relo::{TypeId, btf::Type};
+use core_relo_adaptive::variants::ObjectVariants;
 use core_relo_object::object::{Map, MapDef, MapType, Object};
-use core_relo_object::variants::ObjectVariants;
 
 /// A map of a skeleton.
 pub(super) struct MapField {

@@ -33,10 +33,8 @@ pub(crate) use events::find_type;
 pub(crate) use identifier::{is_crate, module_name};
 
 use code::Code;
-use core_relo_object::{
-    object::{Object, SymbolLocation},
-    variants::VariantTable,
-};
+use core_relo_adaptive::variants::VariantTable;
+use core_relo_object::object::{Object, SymbolLocation};
 use stages::Stages;
 use struct_ops::Tables;
 use types::Types;

@@ -4,8 +4,8 @@ use super::{
     code::Code,
     identifier::{self, Names},
 };
+use core_relo_adaptive::variants::ObjectVariants;
 use core_relo_object::object::{Object, Program, SectionTarget};
-use core_relo_object::variants::ObjectVariants;
 
 /// A program of a skeleton.
 pub(super) struct ProgramField {

@@ -70,22 +70,23 @@ fn write_open(code: &mut Code, stages: &Stages<'_>) {
 
 /// Writes the methods that load the variants that work on the kernel.
 fn write_adaptive(code: &mut Code, skeleton: &str) {
-    let report = "::core_relo_loader::adaptive::StartupReport";
+    let (report, error) =
+        ("::core_relo_adaptive::StartupReport", "::core_relo_adaptive::AdaptiveSkeletonError");
     code.line("");
-    code.line("/// Loads the variants that work on the running kernel. Needs the feature `adaptive` of core-relo-loader.");
-    let result = format!("Result<({skeleton}, {report}), skeleton::SkeletonError>");
+    code.line("/// Loads the variants that work on the running kernel. Needs the crate core-relo-adaptive.");
+    let result = format!("Result<({skeleton}, {report}), {error}>");
     code.block(format!("pub fn load_adaptive(&self) -> {result} {{"), "}", |code| {
-        code.line("let (loaded, report) = ::core_relo_loader::adaptive::load_skeleton(&self.to_loader()?)?;");
+        code.line("let (loaded, report) = ::core_relo_adaptive::load_skeleton(&self.to_loader()?)?;");
         code.line(format!("Ok(({skeleton}::from_loaded(loaded)?, report))"));
     });
     code.line("");
     code.line(
         "/// Loads and attaches the variants that work on the running kernel and that can be attached.",
     );
-    let result = format!("Result<({skeleton}, Vec<attach::Link>, {report}), skeleton::SkeletonError>");
+    let result = format!("Result<({skeleton}, Vec<attach::Link>, {report}), {error}>");
     code.block(format!("pub fn attach_adaptive(&self) -> {result} {{"), "}", |code| {
         code.line(
-            "let (loaded, links, report) = ::core_relo_loader::adaptive::attach_skeleton(&self.to_loader()?)?;",
+            "let (loaded, links, report) = ::core_relo_adaptive::attach_skeleton(&self.to_loader()?)?;",
         );
         code.line(format!("Ok(({skeleton}::from_loaded(loaded)?, links, report))"));
     });

@@ -2,8 +2,9 @@
 
 use super::object::ObjectFile;
 use crate::error::{BadInput, escape_path};
+use core_relo_adaptive::variants::VariantTable;
 use core_relo_kernels::kernel_text;
-use core_relo_loader::{object::Object, variants::VariantTable};
+use core_relo_loader::object::Object;
 use std::path::Path;
 
 /// Returns the table of an object: its declarations, and the entries of `given`. The table is empty for an object without variants.

@@ -15,7 +15,7 @@ use core_relo::{
     explain::{reason, text},
     plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
-use core_relo_loader::adaptive::StartupReport;
+use core_relo_adaptive::StartupReport;
 use core_relo_verdict::judge::ObjectVerdict;
 use serde::{Serialize, Serializer};
 use std::{

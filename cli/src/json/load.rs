@@ -7,9 +7,9 @@ use crate::{
     refusal_json::{LACKS_FACTS, VerifierReportJson},
     text::hex,
 };
+use core_relo_adaptive::StartupReport;
 use core_relo_loader::{
     Errno, MapIndex, ProgramIndex,
-    adaptive::StartupReport,
     attach::{AttachError, Link},
     inventory::{MapInfo, ProgramInfo},
     load::{LoadError, Loaded, LoadedProgram, Poison},

@@ -1,6 +1,6 @@
 //! Errors of loads.
 
-use super::{shortage::is_shortage, signature::SignatureRefusal, verifier::RefusedProgram};
+use super::{signature::SignatureRefusal, verifier::RefusedProgram};
 use crate::{hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
@@ -219,9 +219,9 @@ impl LoadError {
     }
 
     /// Returns whether the error says nothing about the request: another request would fail as well, or the same would work later.
-    pub(crate) fn is_temporary(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         // Without bpf(2), nothing can be loaded.
-        self.errno().is_some_and(|errno| is_shortage(errno) || errno.0 == libc::ENOSYS)
+        self.errno().is_some_and(|errno| errno.is_shortage() || errno == Errno::ENOSYS)
     }
 
     /// Returns the whole log of the verifier, if the kernel refused a program.

@@ -23,7 +23,6 @@ mod program_ref;
 mod programs;
 mod replaceable;
 mod reuse;
-mod shortage;
 mod signature;
 #[cfg(test)]
 mod tests;
@@ -42,10 +41,8 @@ pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use loader_program::{execute_loader_program, execute_signed_loader_program};
 pub use pins::Pins;
 pub use prepare::{Prepared, prepare};
-pub(crate) use replaceable::ReplaceablePrograms;
+pub use replaceable::ReplaceablePrograms;
 pub use reuse::check_reused_maps;
-#[cfg(feature = "adaptive")]
-pub(crate) use shortage::is_shortage;
 pub use signature::SignatureRefusal;
 pub(crate) use token::create_token;
 pub use verifier::{Poison, RefusedProgram, ReportStep, VerifierReport};

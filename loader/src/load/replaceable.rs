@@ -12,11 +12,10 @@ use std::collections::{HashMap, HashSet};
 ///
 /// Without replaceable programs, a load ends at the first refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReplaceablePrograms {
+pub struct ReplaceablePrograms {
     parts: HashMap<String, usize>,
 }
 
-#[cfg(feature = "adaptive")]
 impl FromIterator<(String, usize)> for ReplaceablePrograms {
     fn from_iter<T: IntoIterator<Item = (String, usize)>>(programs: T) -> Self {
         Self { parts: programs.into_iter().collect() }

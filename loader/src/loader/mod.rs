@@ -15,6 +15,7 @@ use core_relo_object::{
     load_plan::{InitialValues, LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
     object::Object,
 };
+use std::os::fd::OwnedFd;
 
 /// A BPF object with the settings of its load.
 ///
@@ -35,13 +36,12 @@ use core_relo_object::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Loader<'o, 'd> {
-    pub(crate) object: &'o Object<'d>,
-    pub(crate) settings: Settings,
-    pub(crate) kernel: TargetKernel,
+    object: &'o Object<'d>,
+    settings: Settings,
+    kernel: TargetKernel,
     /// The object's variables and their initial values.
-    pub(crate) variables: InitialValues<'o, 'd>,
-    /// The programs that an adaptive load can replace.
-    pub(crate) replaceable: Arc<ReplaceablePrograms>,
+    variables: InitialValues<'o, 'd>,
+    replaceable: Arc<ReplaceablePrograms>,
 }
 
 impl<'o, 'd> Loader<'o, 'd> {
@@ -75,7 +75,12 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.object
     }
 
-    /// Returns the kernel that the load is planned for.
+    /// Returns the kernel that the load is planned for. What the caller did not set is read from the running system.
+    pub fn kernel(&self) -> TargetKernel {
+        with_running_system(self.kernel.clone())
+    }
+
+    /// Returns the kernel that the load is planned for, to change it.
     pub fn kernel_mut(&mut self) -> &mut TargetKernel {
         &mut self.kernel
     }
@@ -129,13 +134,23 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.settings.select_programs(self.object, programs);
     }
 
+    /// Sets the programs that another load of the object can replace: after the first refusal, the load continues with them, so that one
+    /// load finds all that the kernel refuses.
+    pub fn set_replaceable_programs(&mut self, programs: Arc<ReplaceablePrograms>) {
+        self.replaceable = programs;
+    }
+
+    /// Returns whether the load has a BPF token. A token that cannot be created counts as none.
+    pub fn has_token(&self) -> bool {
+        self.create_token().is_ok_and(|token| token.is_some())
+    }
+
     /// Plans every request of the load to the kernel. The only requests of this call are feature probes of the running kernel.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
-        let mut kernel = with_running_system(self.kernel.clone());
+        let mut kernel = self.kernel();
         // Without the token, all probes of a process in a user namespace would fail.
         if kernel.features.is_live()
-            && let Some(token) =
-                load::create_token(&self.settings.name, &self.settings.token, &RunningKernel)?
+            && let Some(token) = self.create_token()?
         {
             kernel.features = features::with_token(Arc::new(token));
         }
@@ -160,6 +175,10 @@ impl<'o, 'd> Loader<'o, 'd> {
         load::prepare(plan, kernel)
             .and_then(|prepared| prepared.finish_unpinned(&self.replaceable))
             .map_err(|error| self.add_explanation(plan, error))
+    }
+
+    fn create_token(&self) -> Result<Option<OwnedFd>, LoadError> {
+        load::create_token(&self.settings.name, &self.settings.token, &RunningKernel)
     }
 
     /// Adds the engine's explanation, if the verifier reached a poisoned CO-RE relocation.

@@ -44,17 +44,6 @@ pub enum SkeletonError {
     /// The object cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// No variants of the object can be loaded.
-    #[cfg(feature = "adaptive")]
-    #[error("{object}: {problem}")]
-    Adaptive {
-        /// The skeleton's name.
-        object: Text,
-        /// The problem.
-        problem: Text,
-        /// What was tried. `None` if the object's table of variants is wrong.
-        report: Option<Box<crate::startup_report::StartupReport>>,
-    },
     /// A map was not created, because its settings say so, but its field is no `Option`.
     #[error(
         "{object}: map `{map}` was not created, but its field in the skeleton is no `Option`\nhelp: make it one by \

@@ -28,7 +28,7 @@ impl<T: Pod> InitialValue<T> {
         let mut value = T::boxed_zeroed();
         let (found, expected) = (bytes.len(), size_of::<T>());
         if found != expected {
-            let object = loader.settings.name.as_str().into();
+            let object = loader.settings().name.as_str().into();
             return Err(SkeletonError::Stale { object, variable: name, found, expected });
         }
         value.as_bytes_mut().copy_from_slice(&bytes);
@@ -53,8 +53,8 @@ impl<T: Pod> InitialValue<T> {
         }
         let mut merged = loader.global_bytes(self.name)?;
         // The settings can change the size of a variable. A value of another size is refused.
-        check_size(loader.object.btf(), &global, merged.len())?;
-        let ty = loader.object.btf().zip(global.ty).and_then(|(btf, ty)| btf.strip(ty).ok());
+        check_size(loader.object().btf(), &global, merged.len())?;
+        let ty = loader.object().btf().zip(global.ty).and_then(|(btf, ty)| btf.strip(ty).ok());
         for part in parts(ty, global.size) {
             let (from, own) = (value.get(part.clone()), unchanged.get(part.clone()));
             if from != own
@@ -99,7 +99,7 @@ fn parts(ty: Option<Type<'_>>, size: usize) -> Vec<Range<usize>> {
 }
 
 fn global_error(loader: &Loader<'_, '_>, cause: LoadPlanError) -> SkeletonError {
-    SkeletonError::Global { object: loader.settings.name.as_str().into(), cause }
+    SkeletonError::Global { object: loader.settings().name.as_str().into(), cause }
 }
 
 impl<T> Deref for InitialValue<T> {

@@ -181,7 +181,7 @@ impl KernelBtf {
     }
 
     /// Finds the first type with a name and kind in the modules, or in the module `only`.
-    pub(crate) fn find_in_modules(
+    pub fn find_in_modules(
         &self,
         name: &[u8],
         kind: Kind,

@@ -4,15 +4,16 @@ use super::{
     harness::{Need, Veth, hits, in_vm, kernel_version, live, object, run},
     network, struct_ops,
 };
+use core_relo_adaptive::{
+    AdaptiveError, AdaptiveLoad, AdaptiveLoader, AdaptiveSkeletonError, Outcome, RejectionStage,
+    StartupReport, Status, variants::VariantTable,
+};
 use core_relo_loader::{
     Loader,
-    adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, Outcome, RejectionStage, StartupReport, Status},
     attach::{Link, PacketDirection},
     load::Loaded,
     object::Object,
-    skeleton::SkeletonError,
     target::KernelBtf,
-    variants::VariantTable,
 };
 use std::{fs::File, process, sync::Arc};
 
@@ -256,7 +257,7 @@ fn a_skeleton_has_optional_programs_and_maps_for_variants() {
     let mut open = Variants::open().unwrap();
     *open.globals.only_pid = process::id();
     let (skeleton, links, report) = match open.attach_adaptive() {
-        Err(SkeletonError::Adaptive { problem, report, .. }) => panic!("{problem}: {report:?}"),
+        Err(AdaptiveSkeletonError::Adaptive { problem, report, .. }) => panic!("{problem}: {report:?}"),
         attached => attached.unwrap(),
     };
     expect_working(skeleton.loaded(), &report);

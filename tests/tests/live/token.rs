@@ -2,14 +2,14 @@
 //! in that namespace, connected by the child's standard input.
 
 use super::harness::{Need, hits, live, object};
+use core_relo_adaptive::{AdaptiveLoad, AdaptiveLoader, StartupReport, variants::VariantTable};
 use core_relo_loader::{
     Loader,
-    adaptive::{AdaptiveLoad, AdaptiveLoader, Capability, StartupReport},
     features::{Feature, Prober},
     load::{LoadError, Loaded},
     load_plan::TokenSource,
     object::{AttachType, MapType, Object, ProgramType},
-    variants::VariantTable,
+    privileges::Capability,
 };
 use rustix::{
     fs::CWD,

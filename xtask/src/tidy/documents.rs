@@ -27,7 +27,8 @@ pub(super) fn check_named_tests(files: &[File], problems: &mut Vec<String>) {
 }
 
 /// The files that must have a table of features.
-const FEATURE_TABLES: [&str; 2] = ["loader/README.md", "loader/src/lib.rs"];
+const FEATURE_TABLES: [&str; 4] =
+    ["loader/README.md", "loader/src/lib.rs", "adaptive/README.md", "adaptive/src/lib.rs"];
 
 /// Checks that the tables of features in `README.md` and `src/lib.rs` of a crate have the features of its `Cargo.toml`.
 pub(super) fn check_feature_tables(files: &[File], problems: &mut Vec<String>) {

@@ -5,7 +5,7 @@ use super::sources::Crate;
 use std::collections::HashMap;
 
 /// The modules of each crate's root, the lowest layer first. A module uses only those of the layers before its own.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     (
         "btf",
         &[
@@ -42,7 +42,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "archive btf_ids disassembly helper_maps link map_owner map_rules static_link",
             "globals map_limits",
             "load_plan",
-            "loader_program test_support variants",
+            "loader_program test_support",
         ],
     ),
     (
@@ -79,11 +79,11 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "attach",
             "features inventory",
             "load running_kernel",
-            "loader startup_report",
+            "loader",
             "skeleton",
-            "adaptive",
         ],
     ),
+    ("adaptive", &["limits", "variants", "startup_report", "load"]),
     (
         "build",
         &[

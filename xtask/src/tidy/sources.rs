@@ -10,8 +10,8 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
 /// The crates that people use.
-pub(super) const PRODUCT: [&str; 10] =
-    ["btf", "core-relo", "object", "verdict", "dwarf", "loader", "kernels", "build", "vm", "cli"];
+pub(super) const PRODUCT: [&str; 11] =
+    ["btf", "core-relo", "object", "verdict", "dwarf", "loader", "adaptive", "kernels", "build", "vm", "cli"];
 
 /// A Rust file.
 pub(super) struct Source<'f> {

@@ -2,7 +2,7 @@
 
 use crate::{error::BadInput, json::check::Unresolved, text::line::Line};
 use core_relo::plan::Summary;
-use core_relo_loader::adaptive::StartupReport;
+use core_relo_adaptive::StartupReport;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, ProgramVerdict, Reason},

@@ -10,8 +10,8 @@ use crate::{
     settings::UserSettings,
     stable_hash,
 };
+use core_relo_adaptive::variants::VariantTable;
 use core_relo_kernels::{KernelSelection, Limits};
-use core_relo_loader::variants::VariantTable;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use std::sync::Arc;
 

@@ -20,16 +20,12 @@ use crate::{
         style::{BOLD, ERROR, GOOD},
     },
 };
-use core_relo_loader::{
-    Global, Loader,
-    adaptive::{
-        AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, KernelIdentity, LinkReport, StartupReport,
-    },
-    load::check_reused_maps,
-    load_plan::LoadPlan,
-    object::Object,
-    target,
+use core_relo_adaptive::{
+    AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, KernelIdentity, LinkReport, StartupReport,
     variants::{ObjectVariants, VariantTable},
+};
+use core_relo_loader::{
+    Global, Loader, load::check_reused_maps, load_plan::LoadPlan, object::Object, target,
 };
 use std::{fmt, io, path::Path};
 

@@ -26,10 +26,10 @@ use crate::{
         style::{BOLD, DIM, ERROR, GOOD, verdict_style},
     },
 };
+use core_relo_adaptive::StartupReport;
 use core_relo_kernels::running_release;
 use core_relo_loader::{
     Errno, Loader,
-    adaptive::StartupReport,
     attach::AttachError,
     inventory::{MapInfo, ProgramInfo},
     load::{LoadError, Loaded, RemainingPins, check_reused_maps, retry_taken_pins},

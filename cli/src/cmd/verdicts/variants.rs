@@ -6,12 +6,14 @@ use crate::{
     input::{object::object_name, variant_table::object_variants},
     text::{line::Line, style::DIM},
 };
+use core_relo_adaptive::{
+    AdaptiveError, AdaptiveLoad, AdaptiveLoader, KernelIdentity, Outcome, StartupReport, Status,
+    variants::{KernelValueError, VariantError, VariantTable},
+};
 use core_relo_loader::{
     Loader,
-    adaptive::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, KernelIdentity, Outcome, StartupReport, Status},
     load_plan::{PlanByLoad, TargetKernel},
     target::{self, KernelBtf},
-    variants::{KernelValueError, VariantError, VariantTable},
 };
 use core_relo_verdict::judge::{ObjectVerdict, Reason, ReasonKind, Verdict};
 use std::{path::Path, sync::Arc};

@@ -6,7 +6,7 @@ pub use report::{ReportStep, VerifierReport};
 
 use self::report::LogParts;
 pub(super) use self::report::cut;
-use super::{old_verifier, shortage::is_shortage, verifier_stats::VerifierStats};
+use super::{old_verifier, verifier_stats::VerifierStats};
 use crate::{convert::before_nul, hint::Hint, lockdown, memory_limit::memory_shortage, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
@@ -91,17 +91,8 @@ impl RefusedProgram {
             }
             _ => find_hint(plan, program, errno, parts.steps),
         };
-        let mut refused = Self {
-            program: program.name().to_owned(),
-            section: program.section().to_owned(),
-            errno,
-            log,
-            insn,
-            source,
-            poison,
-            report,
-            hint,
-        };
+        let unexplained = Self::unexplained(program.name(), program.section(), errno, log);
+        let mut refused = Self { insn, source, poison, report, hint, ..unexplained };
         if refused.hint.is_empty()
             && refused.poison.is_none()
             && let Some(hint) = refused.last_lines().last().and_then(|line| old_verifier::explain(line))
@@ -118,10 +109,16 @@ impl RefusedProgram {
         let insn = last_insn(parts.steps).filter(|_| !is_out_of_descriptors(errno)).map(|last| last.index);
         let report = parts.report();
         // A log tells the reason, unless the program was verified and the kernel lacks something else.
-        let is_refused_by_verifier = !log.trim().is_empty() && !is_shortage(errno);
+        let is_refused_by_verifier = !log.trim().is_empty() && !errno.is_shortage();
         let hint = if is_refused_by_verifier { String::new() } else { general_remedy(errno) };
+        Self { insn, report, hint, ..Self::unexplained(program, section, errno, log) }
+    }
+
+    /// Creates the refusal of a program for a reason that is not known.
+    pub fn unexplained(program: &str, section: &str, errno: Errno, log: String) -> Self {
         let (program, section) = (program.to_owned(), section.to_owned());
-        Self { program, section, errno, log, insn, source: None, poison: None, report, hint }
+        let (insn, source, poison, report, hint) = (None, None, None, None, String::new());
+        Self { program, section, errno, log, insn, source, poison, report, hint }
     }
 
     /// Returns the verifier's statistics up to the refusal.
@@ -389,7 +386,7 @@ fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) ->
         libc::EACCES | libc::EINVAL if has("cannot call GPL-restricted function") || has("GPL compatible") => {
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
         }
-        _ if is_shortage(errno) => general_remedy(errno),
+        _ if errno.is_shortage() => general_remedy(errno),
         _ if needs_jit(log) => {
             "the program needs the JIT compiler: turn it on with `sysctl net.core.bpf_jit_enable=1`; a kernel without this setting \
              has none (CONFIG_BPF_JIT)"

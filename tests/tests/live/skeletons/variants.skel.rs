@@ -41,15 +41,15 @@ pub mod variants {
             Variants::from_loaded(self.to_loader()?.load()?)
         }
 
-        /// Loads the variants that work on the running kernel. Needs the feature `adaptive` of core-relo-loader.
-        pub fn load_adaptive(&self) -> Result<(Variants, ::core_relo_loader::adaptive::StartupReport), skeleton::SkeletonError> {
-            let (loaded, report) = ::core_relo_loader::adaptive::load_skeleton(&self.to_loader()?)?;
+        /// Loads the variants that work on the running kernel. Needs the crate core-relo-adaptive.
+        pub fn load_adaptive(&self) -> Result<(Variants, ::core_relo_adaptive::StartupReport), ::core_relo_adaptive::AdaptiveSkeletonError> {
+            let (loaded, report) = ::core_relo_adaptive::load_skeleton(&self.to_loader()?)?;
             Ok((Variants::from_loaded(loaded)?, report))
         }
 
         /// Loads and attaches the variants that work on the running kernel and that can be attached.
-        pub fn attach_adaptive(&self) -> Result<(Variants, Vec<attach::Link>, ::core_relo_loader::adaptive::StartupReport), skeleton::SkeletonError> {
-            let (loaded, links, report) = ::core_relo_loader::adaptive::attach_skeleton(&self.to_loader()?)?;
+        pub fn attach_adaptive(&self) -> Result<(Variants, Vec<attach::Link>, ::core_relo_adaptive::StartupReport), ::core_relo_adaptive::AdaptiveSkeletonError> {
+            let (loaded, links, report) = ::core_relo_adaptive::attach_skeleton(&self.to_loader()?)?;
             Ok((Variants::from_loaded(loaded)?, links, report))
         }
     }
