@@ -40,10 +40,10 @@ impl<'t> Target<'t> {
         self
     }
 
-    /// Adds to the number of modules those that a [`ModuleFilter`](crate::btf::ModuleFilter) excluded. Explanations print the number.
+    /// Sets the number of modules that a [`ModuleFilter`](crate::btf::ModuleFilter) excluded. Explanations print the number.
     #[must_use]
     pub const fn with_excluded_modules(mut self, count: usize) -> Self {
-        self.excluded_module_count = self.excluded_module_count.saturating_add(count);
+        self.excluded_module_count = count;
         self
     }
 
@@ -64,7 +64,16 @@ impl<'t> Target<'t> {
         &self.modules
     }
 
+    /// Returns the number of modules that a filter excluded.
+    pub const fn excluded_module_count(&self) -> usize {
+        self.excluded_module_count
+    }
+
     /// Returns the number of modules, including the excluded ones.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a number for explanations, and the caller counts the excluded"
+    )]
     pub fn module_count(&self) -> usize {
         self.modules.len().saturating_add(self.excluded_module_count)
     }

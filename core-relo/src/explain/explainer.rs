@@ -19,6 +19,7 @@ use alloc::{
     vec::Vec,
 };
 use core::fmt;
+use core::ops::Range;
 
 /// The explanation of the decision about a relocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +91,7 @@ pub struct Explainer<'p> {
     /// The steps for accesses of the target in place of missing ones.
     shape_steps: StepBudget,
     /// The unused rest of [`limits::MORE_LISTED_CANDIDATES`].
-    more_candidates: usize,
+    more_candidates: Range<usize>,
 }
 
 impl<'p> Explainer<'p> {
@@ -102,7 +103,7 @@ impl<'p> Explainer<'p> {
             near: NearSearch::new(plan),
             steps: StepBudget::new(limits::PLAN_STEPS),
             shape_steps: StepBudget::new(limits::NEAR_STEPS),
-            more_candidates: limits::MORE_LISTED_CANDIDATES,
+            more_candidates: 0..limits::MORE_LISTED_CANDIDATES,
         }
     }
 
@@ -155,11 +156,9 @@ impl<'p> Explainer<'p> {
 
     /// Matches the listed candidates of a record again.
     fn candidate_results(&mut self, planned: &PlannedReloc<'p>) -> Vec<CheckedCandidate<'p>> {
-        let more = planned.candidate_count().saturating_sub(limits::LISTED_CANDIDATES);
-        let more = more.min(self.more_candidates);
-        self.more_candidates = self.more_candidates.abs_diff(more);
-        let listed = planned.candidates().take(limits::LISTED_CANDIDATES.saturating_add(more));
-        listed.filter_map(|candidate| self.candidate_result(planned, candidate)).collect()
+        let allowed = (0..limits::LISTED_CANDIDATES).chain(self.more_candidates.by_ref());
+        let listed: Vec<_> = planned.candidates().zip(allowed).map(|(candidate, _)| candidate).collect();
+        listed.into_iter().filter_map(|candidate| self.candidate_result(planned, candidate)).collect()
     }
 
     fn candidate_result(

@@ -35,7 +35,7 @@ impl<'n> WordPattern<'n> {
     pub(super) fn find_similar<T: Copy>(&self, names: &[(BareName<'n>, T)]) -> Vec<T> {
         let is_rare = |word: &&&[u8]| {
             let having = names.iter().filter(|(name, _)| shared_letters(word, name) > 0);
-            having.take(NAMES_WITH_WORD.saturating_add(1)).count() <= NAMES_WITH_WORD
+            having.take(const { NAMES_WITH_WORD + 1 }).count() <= NAMES_WITH_WORD
         };
         let rare: Vec<_> = self.words.iter().filter(is_rare).copied().collect();
         let with_similarity =
@@ -53,10 +53,9 @@ impl<'n> WordPattern<'n> {
         }
         // An equal first word counts as one more letter.
         let first_is_shared = name.words().next().is_some_and(|first| self.words.first() == Some(&first));
-        let letters = |words: &mut dyn Iterator<Item = &[u8]>| words.map(<[u8]>::len).sum::<usize>();
-        let all = letters(&mut self.words.iter().copied()).saturating_add(letters(&mut name.words()));
-        let common = shared.saturating_add(usize::from(first_is_shared)).saturating_mul(200);
-        common.checked_div(all).filter(|percent| *percent >= LEAST_PERCENT)
+        let all: usize = self.words.iter().copied().chain(name.words()).map(<[u8]>::len).sum();
+        let common: usize = [shared, usize::from(first_is_shared)].into_iter().sum();
+        common.checked_mul(200)?.checked_div(all).filter(|percent| *percent >= LEAST_PERCENT)
     }
 }
 

@@ -52,7 +52,7 @@ impl StepBudget {
 
     /// Takes the steps for comparing two names, both of which are read.
     pub(crate) fn take_name_pair(&mut self, first: Name<'_>, second: Name<'_>) -> Result<(), OutOfSteps> {
-        self.take(name_cost(first.as_bytes().len().saturating_add(second.as_bytes().len())).get())
+        self.take(name_cost([first, second].iter().map(|name| name.as_bytes().len()).sum()).get())
     }
 
     /// Returns the number of names that this budget can compare with `name`.

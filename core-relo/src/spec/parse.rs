@@ -118,7 +118,7 @@ pub(crate) fn parse_access(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecE
 
 fn parse_numbers(text: &[u8]) -> Option<InlineVec<u32>> {
     // Parsing one part more than the limit allows the caller to report a string that is too long.
-    text.split(|b| *b == b':').take(limits::SPEC_PARTS.saturating_add(1)).map(parse_number).collect()
+    text.split(|b| *b == b':').take(const { limits::SPEC_PARTS + 1 }).map(parse_number).collect()
 }
 
 /// Parses decimal digits. The largest number is `i32::MAX`, the largest that libbpf's `%d` reads.

@@ -80,7 +80,7 @@ impl<'k> KernelFacts<'k> {
             vmlinux,
             modules: OnceLock::new(),
             given_modules: target.modules(),
-            excluded_module_count: target.module_count().saturating_sub(target.modules().len()),
+            excluded_module_count: target.excluded_module_count(),
             helpers,
             map_types,
             program_types,

@@ -114,11 +114,11 @@ impl<'b> MemberSearch<'b> {
             if let Some(root) = btf.ty(ty) {
                 add_members(&mut list, root, (None, 0), (true, DEPTH), steps)?;
             }
-            if self.listed_count.saturating_add(list.len()) > limits::NEAR_MEMBERS {
+            let count = self.listed_count.checked_add(list.len()).filter(|n| *n <= limits::NEAR_MEMBERS);
+            self.listed_count = count.unwrap_or_else(|| {
                 self.lists.clear();
-                self.listed_count = 0;
-            }
-            self.listed_count = self.listed_count.saturating_add(list.len());
+                list.len()
+            });
             self.lists.insert(key, list);
         }
         Ok(self.lists.entry(key).or_default())

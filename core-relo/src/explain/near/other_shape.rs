@@ -92,17 +92,18 @@ impl<'b> ShapeSearch<'b, '_> {
             let name = BareName::new(member.name.as_bytes());
             let distance = pattern.as_ref().zip(name).and_then(|(pattern, name)| pattern.distance(&name));
             let joins = names.last().is_some_and(|last| is_joined(member.name, *missing, *last));
-            let rank = if member.name == *missing { Some(0) } else { distance.map(|d| d.saturating_add(1)) };
-            let path = match rank {
-                Some(_) => self.follow(member, (&names, &elements), member.name == *missing)?,
-                None => None,
+            let is_exact = member.name == *missing;
+            let path = if is_exact || distance.is_some() {
+                self.follow(member, (&names, &elements), is_exact)?
+            } else {
+                None
             };
             // `i_atime_sec` in place of `i_atime.tv_sec`.
             let path = match path {
                 None if joins && elements.is_empty() => self.follow(member, (&[], &[]), false)?,
                 path => path,
             };
-            ranked.extend(path.map(|path| (rank.unwrap_or(1), path)));
+            ranked.extend(path.map(|path| ((!is_exact, distance.unwrap_or(0)), path)));
         }
         ranked.sort_by_key(|(rank, _)| *rank);
         let whole = |path: Vec<PathStep<'b>>| {
