@@ -115,7 +115,7 @@ impl Message {
     }
 
     fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
-        let length = u16::try_from(value.len().saturating_add(4)).unwrap_or(u16::MAX);
+        let length = u16::try_from([&[0; 4], value].concat().len()).unwrap_or(u16::MAX);
         Endian::native().put_u16(&mut self.0, length);
         Endian::native().put_u16(&mut self.0, kind);
         self.0.extend(value);
@@ -141,7 +141,7 @@ impl Message {
     fn send(&self, kind: u16, flags: u16) -> io::Result<()> {
         let e = Endian::native();
         let mut request = Vec::new();
-        let length = u32::try_from(self.0.len().saturating_add(16)).unwrap_or(u32::MAX);
+        let length = u32::try_from([&[0; 16], &self.0[..]].concat().len()).unwrap_or(u32::MAX);
         e.put_u32(&mut request, length);
         e.put_u16(&mut request, kind);
         e.put_u16(&mut request, flags | REQUEST);

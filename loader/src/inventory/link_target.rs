@@ -301,7 +301,8 @@ impl Detail<'_> {
 
     /// Returns the 64-bit number in two words.
     fn long(&self, index: usize) -> Result<u64, Errno> {
-        let (first, second) = (u64::from(self.word(index)?), u64::from(self.word(index.saturating_add(1))?));
+        let Some([first, second, ..]) = self.0.get(index..) else { return Err(Errno::EINVAL) };
+        let (first, second) = (u64::from(*first), u64::from(*second));
         Ok(match Endian::native() {
             Endian::Little => second << 32 | first,
             Endian::Big => first << 32 | second,

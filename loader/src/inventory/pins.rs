@@ -62,7 +62,11 @@ fn walk(dir: &Path, depth: u32, pins: &mut BTreeMap<(ObjectKind, u32), Vec<PathB
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth > 0 => walk(&path, depth.saturating_sub(1), pins),
+            Ok(kind) if kind.is_dir() => {
+                if let Some(depth) = depth.checked_sub(1) {
+                    walk(&path, depth, pins);
+                }
+            }
             Ok(kind) if kind.is_file() => {
                 if let Ok((Some(kind), fd)) = open_pin(&path)
                     && let Ok(id) = kind.id(&fd)

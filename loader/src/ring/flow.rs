@@ -31,8 +31,11 @@ pub struct Consumed {
 }
 
 impl Consumed {
-    /// Adds the result of another call. The number of records stops at `usize::MAX`, which `RingBuffer::spin` can reach on 32-bit
-    /// machines.
+    /// Adds the result of another call.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a long `RingBuffer::spin` reaches the limit on 32-bit machines"
+    )]
     pub(super) fn add(&mut self, other: Self) {
         self.records = self.records.saturating_add(other.records);
         self.stopped |= other.stopped;

@@ -14,7 +14,11 @@ use crate::{
     },
 };
 use alloc::collections::BTreeSet;
-use core::{fmt, ops::ControlFlow, time::Duration};
+use core::{
+    fmt,
+    ops::{Bound, ControlFlow},
+    time::Duration,
+};
 use core_relo_object::object::MapType;
 use std::{
     fs,
@@ -134,7 +138,7 @@ impl<'cb> PerfBufferOptions<'cb> {
             epoll: Epoll::new().map_err(|e| failed("create an epoll instance", e))?,
             ready: Vec::new(),
             pending: BTreeSet::new(),
-            first: 0,
+            last: Bound::Unbounded,
             drain_interval: self.drain_interval.filter(|_| self.wakeup != Wakeup::Samples(1)),
             last_drain: Instant::now(),
             handlers: Handlers {
@@ -174,9 +178,9 @@ pub struct PerfBuffer<'cb> {
     ready: Vec<u64>,
     /// The indices of rings that may have samples. The kernel reports a ring only once, so the index stays until the ring is empty.
     pending: BTreeSet<usize>,
-    /// The index of the ring that is read first: the one after the ring that was read last, so that a ring that always has samples does not
-    /// keep the others from being read.
-    first: usize,
+    /// The index of the ring that was read last. The next one is read first, so that a ring that always has samples does not keep the
+    /// others from being read.
+    last: Bound<usize>,
     /// The time after which the rings are read without a wakeup; `None` if each sample wakes.
     drain_interval: Option<Duration>,
     /// The time when all rings were read last because the interval had passed.
@@ -322,10 +326,11 @@ impl<'cb> PerfBuffer<'cb> {
     /// Reads the pending rings, at most `n` samples.
     fn consume_pending(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
-        while let Some(index) = self.pending.range(self.first..).next().or(self.pending.first()).copied()
+        while let Some(index) =
+            self.pending.range((self.last, Bound::Unbounded)).next().or(self.pending.first()).copied()
             && let Some(left) = all.remaining(n)
         {
-            self.first = index.saturating_add(1);
+            self.last = Bound::Excluded(index);
             let Some(ring) = self.rings.get_mut(index) else {
                 self.pending.remove(&index);
                 return Err(RingError::Corrupt { map: self.name.clone().into(), cause: TOKEN_IS_RING_INDEX });

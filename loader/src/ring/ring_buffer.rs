@@ -176,13 +176,14 @@ impl<'cb> RingBuffer<'cb> {
             self.ready.sort_unstable_by_key(|index| (*index < first, *index));
         }
         for index in &self.ready {
-            let known = usize::try_from(*index).ok().and_then(|n| Some((n, self.rings.get_mut(n)?)));
-            let Some((index, ring)) = known else {
+            let known =
+                usize::try_from(*index).ok().and_then(|n| Some((n.checked_add(1)?, self.rings.get_mut(n)?)));
+            let Some((next, ring)) = known else {
                 return Err(RingError::Corrupt { map: self.names().into(), cause: TOKEN_IS_RING_INDEX });
             };
             let consumed = ring.consume(usize::MAX);
             if !matches!(&consumed, Ok(consumed) if !consumed.stopped) {
-                self.first = index.saturating_add(1);
+                self.first = next;
             }
             all.add(consumed?);
             if all.stopped {
@@ -211,9 +212,9 @@ impl<'cb> RingBuffer<'cb> {
         let mut all = Consumed::default();
         let first = if self.first < self.rings.len() { self.first } else { 0 };
         let (before, after) = self.rings.split_at_mut(first);
-        for (index, ring) in (first..).zip(after).chain((0..).zip(before)) {
+        for (next, ring) in (1..).skip(first).zip(after).chain((1..).zip(before)) {
             let Some(left) = all.remaining(n) else { break };
-            self.first = index.saturating_add(1);
+            self.first = next;
             all.add(ring.consume(left)?);
         }
         Ok(all)

@@ -45,7 +45,7 @@ fn send() {
 /// Encodes a `struct rtattr`.
 fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
     let e = Endian::native();
-    let len = u16::try_from(value.len().saturating_add(4)).unwrap();
+    let len = u16::try_from([&[0; 4], value].concat().len()).unwrap();
     let mut out = [&e.u16_bytes(len)[..], &e.u16_bytes(kind), value].concat();
     out.resize(out.len().next_multiple_of(4), 0);
     out
@@ -54,7 +54,7 @@ fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
 fn message(fixed: [u8; 12], attributes: &[Vec<u8>]) -> Vec<u8> {
     let e = Endian::native();
     let attributes = attributes.concat();
-    let len = u32::try_from(attributes.len().saturating_add(16 + 12)).unwrap();
+    let len = u32::try_from([&[0; 16], &fixed[..], &attributes].concat().len()).unwrap();
     // RTM_NEWROUTE; NLM_F_REQUEST | NLM_F_EXCL | NLM_F_CREATE; sequence; port
     let header = [&e.u32_bytes(len)[..], &e.u16_bytes(24), &e.u16_bytes(0x601), &e.u32_bytes(3), &[0; 4]];
     [&header.concat()[..], &fixed, &attributes].concat()

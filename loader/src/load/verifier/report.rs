@@ -64,26 +64,17 @@ pub(super) struct LogParts<'l> {
 impl<'l> LogParts<'l> {
     /// Finds the explanation in a log.
     pub(super) fn new(log: &'l str) -> Self {
-        let mut at = 0_usize;
-        let mut heading = None;
-        for line in log.split_inclusive('\n') {
-            if line.starts_with(HEADING) {
-                heading = Some(at);
-            }
-            at = at.saturating_add(line.len());
-        }
-        let Some((steps, after)) = heading.and_then(|at| log.split_at_checked(at)) else {
+        let mut splits = log.rmatch_indices(HEADING).filter_map(|(at, _)| log.split_at_checked(at));
+        let starts_line = |before: &str| before.is_empty() || before.ends_with('\n');
+        let Some((steps, after)) = splits.find(|(before, _)| starts_line(before)) else {
             return Self { steps: log, explanation: "", rest: "" };
         };
-        let mut lines = after.split_inclusive('\n');
-        // The heading itself.
-        let mut len = lines.next().map_or(0, str::len);
-        for line in lines {
-            if !is_explanation(line) {
-                break;
-            }
-            len = len.saturating_add(line.len());
-        }
+        // The first line is the heading itself.
+        let lines = after.split_inclusive('\n').enumerate();
+        let len = lines
+            .take_while(|(index, line)| *index == 0 || is_explanation(line))
+            .map(|(_, line)| line.len())
+            .sum();
         let (explanation, rest) = after.split_at_checked(len).unwrap_or((after, ""));
         Self { steps, explanation, rest }
     }
@@ -152,12 +143,12 @@ impl fmt::Display for VerifierReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", Escaped(cut(&self.cause(), SHOWN_CHARS)))?;
         let [first, last] = SHOWN_STEPS;
-        let last_at = self.path.len().saturating_sub(last).max(first);
+        let hidden = first..self.path.len().saturating_sub(last);
         for (index, step) in self.path.iter().enumerate() {
-            if index < first || index >= last_at {
+            if !hidden.contains(&index) {
                 write!(f, "\n   = path  {}", Escaped(cut(&step.to_string(), SHOWN_CHARS)))?;
             } else if index == first {
-                write!(f, "\n   = path  … {} more steps", last_at.saturating_sub(first))?;
+                write!(f, "\n   = path  … {} more steps", hidden.len())?;
             }
         }
         if !self.suggestion.is_empty() {

@@ -65,6 +65,7 @@ const ATTEMPTS: u32 = 64;
 /// The part of the ring that is read between two looks at the writer's position: one of 64. A ring that was full in between is noticed
 /// by the next look.
 const LOOK_INTERVAL: usize = 64;
+const LOOKS_ARE_CLOSE: RingFault = RingFault::Invariant("a part of the ring is read between two looks");
 
 /// A count of the times when the ring was too full for another record.
 #[derive(Debug, Default)]
@@ -276,7 +277,8 @@ impl KernelRing {
         }
         (self.is_lent, self.consumer) = (false, position);
         self.fullness.longest = self.fullness.longest.max(longest);
-        self.fullness.released = self.fullness.released.saturating_add(limit.wrapping_sub(unread));
+        let released = self.fullness.released.checked_add(limit.wrapping_sub(unread));
+        self.fullness.released = released.ok_or(LOOKS_ARE_CLOSE)?;
         let count = n.wrapping_sub(left);
         Ok(if flow.is_break() { ControlFlow::Break(count) } else { ControlFlow::Continue(count) })
     }
