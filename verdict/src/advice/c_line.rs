@@ -340,20 +340,16 @@ fn closing_bracket(text: &str) -> Option<usize> {
 
 /// Splits arguments at the commas outside of parentheses.
 pub(super) fn split_arguments(arguments: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
-    for (at, c) in arguments.char_indices() {
+    let mut depth = 0i32;
+    let separates = |c| {
         match c {
             '(' | '[' | '{' => depth = depth.saturating_add(1),
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.extend(arguments.get(start..at).map(str::trim));
-                start = at.saturating_add(1);
-            }
             _ => {}
         }
-    }
-    parts.extend(arguments.get(start..).map(str::trim));
-    parts
+        c == ',' && depth == 0
+    };
+    arguments.split(separates).map(str::trim).collect()
 }
 
 const fn is_identifier_char(c: char) -> bool {

@@ -70,11 +70,10 @@ pub(super) fn fields<'b>(
             let extent = types.btf.member_extent(&member).ok();
             let member_offset = extent.map_or(member.bit_offset, |extent| extent.bit_offset);
             let bit_offset = nested.bit_offset.wrapping_add(member_offset.0.into());
-            let depth = nested.depth.saturating_add(1);
-            let inner = anonymous_composite(types.btf, member.ty)
-                .filter(|_| depth < limits::NESTED_STRUCTS && budget.0 > 0);
-            match inner {
-                Some(ty) => pending.push(Nested { ty, prefix: path, bit_offset, depth }),
+            let depth = nested.depth.checked_add(1).filter(|depth| *depth < limits::NESTED_STRUCTS);
+            let inner = anonymous_composite(types.btf, member.ty).filter(|_| budget.0 > 0);
+            match inner.zip(depth) {
+                Some((ty, depth)) => pending.push(Nested { ty, prefix: path, bit_offset, depth }),
                 // Padding has no name.
                 None if path == nested.prefix => {}
                 None => fields.push(Field {

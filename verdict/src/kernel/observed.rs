@@ -222,7 +222,9 @@ pub(super) mod tests {
             match self.kernels.iter().rposition(|permits| *permits == NO) {
                 None => Shape::Always,
                 Some(_) if !known.contains(&true) => Shape::Never,
-                Some(last) if !self.kernels[..last].contains(&YES) => Shape::From(last.saturating_add(1)),
+                Some(last) if !self.kernels[..last].contains(&YES) => {
+                    Shape::From(last.checked_add(1).unwrap())
+                }
                 Some(_) => Shape::Mixed,
             }
         }

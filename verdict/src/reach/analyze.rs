@@ -26,17 +26,14 @@ pub fn analyze(program: &Program<'_>) -> Reachability {
 /// Gives the second slots of `ld_imm64` instructions the result of the first.
 fn finish_loads(program: &Program<'_>, result: &mut Reachability) {
     for (insn, pc) in program.insns.iter().zip(0..) {
-        let second = index(pc).saturating_add(1);
         if insn.is_ld_imm64()
-            && result.reach(pc) != Reach::Dead
-            && let Some(first) = result.reached.get(index(pc)).copied()
-            && let Some(reach) = result.reached.get_mut(second)
-            && *reach == Reach::Dead
+            && let Some([first, second, ..]) = result.reached.get_mut(index(pc)..)
+            && *first != Reach::Dead
+            && *second == Reach::Dead
         {
-            *reach = first;
-            let branch = result.last_branch.get(index(pc)).copied();
-            if let (Some(last), Some(branch)) = (result.last_branch.get_mut(second), branch) {
-                *last = branch;
+            *second = *first;
+            if let Some([first, second, ..]) = result.last_branch.get_mut(index(pc)..) {
+                *second = *first;
             }
         }
     }

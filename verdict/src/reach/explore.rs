@@ -30,6 +30,7 @@ pub(super) struct Explorer<'a, 'p> {
 }
 
 impl<'a, 'p> Explorer<'a, 'p> {
+    #[expect(clippy::disallowed_methods, reason = "a program with the largest budget is never exhausted")]
     pub(super) fn new(program: &'a Program<'p>, flow: &'a Flow) -> Self {
         let count = program.insns.len();
         let steps =
@@ -290,7 +291,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             finish_call(state, Value::Scalar(Scalar::UNBOUNDED.with_id(pc)));
             return Some(function);
         }
-        if state.callers.len().saturating_add(1) >= limits::CALL_FRAMES {
+        if state.callers.len() >= const { limits::CALL_FRAMES - 1 } {
             return None;
         }
         let chain = self.callee_chain(state, function)?;
@@ -322,7 +323,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             return;
         };
         // The verifier refuses deeper calls.
-        if state.callers.len().saturating_add(1) < limits::CALL_FRAMES {
+        if state.callers.len() < const { limits::CALL_FRAMES - 1 } {
             let Some(chain) = self.callee_chain(state, function) else { return };
             spare.copy_from(state);
             let mut saved = [Value::UNKNOWN; 4];

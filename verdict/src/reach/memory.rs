@@ -225,19 +225,17 @@ fn remove_slots(slots: &mut Vec<Slot>, frame: u8, start: i32, end: i32) {
         let bytes = u8::try_from(to.wrapping_sub(from)).ok().filter(|bytes| *bytes > 0)?;
         Some(Slot { offset: from, bytes, ..old }.unknown())
     };
-    let mut first = slots.partition_point(|old| (old.frame, old.end()) <= (frame, start));
+    let first = slots.partition_point(|old| (old.frame, old.end()) <= (frame, start));
     let overlaps = |old: &&Slot| old.frame == frame && old.offset < end;
-    if let Some(old) = slots.get(first).filter(overlaps).copied()
-        && let Some(below) = part(old, old.offset, start)
-    {
-        slots.insert(first, below);
-        first = first.saturating_add(1);
-    }
+    let below = slots.get(first).filter(overlaps).and_then(|old| part(*old, old.offset, start));
     while let Some(old) = slots.get(first).filter(overlaps).copied() {
         slots.remove(first);
         if let Some(above) = part(old, end, old.end()) {
             slots.insert(first, above);
         }
+    }
+    if let Some(below) = below {
+        slots.insert(first, below);
     }
 }
 

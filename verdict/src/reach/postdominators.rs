@@ -154,12 +154,12 @@ fn meet(immediate: &[Option<u32>], rank: &[u32], mut a: u32, mut b: u32) -> u32 
 /// Returns the blocks from which the end can be reached, in reverse postorder of the reversed edges: the end comes first.
 fn reverse_order(successors: &[Successors]) -> Vec<u32> {
     // The predecessors of all blocks in one list, and the start of each block's part.
-    let mut starts = vec![0_u32; successors.len().saturating_add(1)];
+    let mut starts: Vec<u32> = [0].into_iter().chain(successors.iter().map(|_| 0)).collect();
     let edges = || {
         successors.iter().zip(0_u32..).flat_map(|(to, from)| to.iter().flatten().map(move |to| (from, *to)))
     };
     for (_, to) in edges() {
-        if let Some(count) = starts.get_mut(index(to).saturating_add(1)) {
+        if let Some(count) = starts.get_mut(1..).and_then(|counts| counts.get_mut(index(to))) {
             *count = count.saturating_add(1);
         }
     }

@@ -130,8 +130,8 @@ impl State {
 
     /// Returns the count of values, for limits on memory.
     pub(super) fn value_count(&self) -> usize {
-        let saved = self.callers.len().saturating_mul(SAVED.saturating_add(1));
-        REGISTERS.saturating_add(self.slots.len()).saturating_add(saved)
+        let saved = self.callers.len().saturating_mul(const { SAVED + 1 });
+        [REGISTERS, self.slots.len(), saved].into_iter().sum()
     }
 
     /// Clears the registers that are not live.

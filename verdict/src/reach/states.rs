@@ -131,10 +131,8 @@ impl StateStore {
     /// Adds a call chain that ends in a function with a number of join points.
     fn add_chain(&mut self, function: u32, joins: u32) -> Result<u32, StoreFull> {
         let first_entry = self.entries.len();
-        let end = first_entry.saturating_add(index(joins)).saturating_add(1);
-        if end > limits::STATE_ENTRIES {
-            return Err(StoreFull);
-        }
+        let end = first_entry.checked_add(index(joins)).and_then(|last| last.checked_add(1));
+        let end = end.filter(|end| *end <= limits::STATE_ENTRIES).ok_or(StoreFull)?;
         self.entries.resize_with(end, Entry::default);
         let number = u32::try_from(self.chains.len()).ok().ok_or(StoreFull)?;
         self.chains.push(Chain { function, first_entry });
@@ -144,7 +142,7 @@ impl StateStore {
     /// Returns the stored states at a join point of a chain's function. The number of join points stands for the function's start.
     pub(super) fn states_at(&self, chain: u32, join: u32) -> impl Iterator<Item = &State> + Clone {
         let chain = self.chains.get(index(chain));
-        let entry = chain.and_then(|chain| self.entries.get(chain.first_entry.saturating_add(index(join))));
+        let entry = chain.and_then(|chain| self.entries.get(chain.first_entry..)?.get(index(join)));
         entry.into_iter().flat_map(|entry| {
             let joined = entry.joined.iter().flatten().map(|joined| &joined.state);
             entry.states.iter().chain(joined)
@@ -153,9 +151,10 @@ impl StateStore {
 
     /// Stores a state at a join point of its function, to follow the state later, unless a stored state replaces it.
     pub(super) fn insert(&mut self, state: &State, join: u32) -> Result<(), StoreFull> {
-        let Some(chain) = self.chains.get(index(state.chain)) else { return Ok(()) };
-        let number = chain.first_entry.saturating_add(index(join));
-        let Some(entry) = self.entries.get_mut(number) else { return Ok(()) };
+        // A state without an entry would be a path that is not followed.
+        let chain = self.chains.get(index(state.chain)).ok_or(StoreFull)?;
+        let number = chain.first_entry.checked_add(index(join)).ok_or(StoreFull)?;
+        let entry = self.entries.get_mut(number).ok_or(StoreFull)?;
         let joined = entry.joined.iter().flatten().map(|joined| &joined.state);
         if entry.states.iter().chain(joined).any(|old| old.replaces(state)) {
             return Ok(());

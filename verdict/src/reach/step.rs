@@ -112,7 +112,7 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
                 .with_id(pc),
         ),
         None if insn.src == 0 => {
-            let Some(second) = program.insns.get(index(pc).saturating_add(1)) else { return Value::UNKNOWN };
+            let Some([_, second, ..]) = program.insns.get(index(pc)..) else { return Value::UNKNOWN };
             let high = u64::from(second.imm.cast_unsigned()) << 32;
             Value::Scalar(Scalar::constant(high | u64::from(insn.imm.cast_unsigned())))
         }

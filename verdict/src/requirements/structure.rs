@@ -113,7 +113,7 @@ fn unreachable(code: &LinkedProgram) -> Option<u32> {
                     if is_function_address(*insn) {
                         starts.extend(callee(*insn, at));
                     }
-                    if let Some(second) = is_visited.get_mut(usize_of(at).saturating_add(1)) {
+                    if let Some([_, second, ..]) = is_visited.get_mut(usize_of(at)..) {
                         *second = true;
                     }
                     at.checked_add(2)

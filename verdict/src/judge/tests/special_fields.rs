@@ -226,7 +226,7 @@ fn with_lock(
         &load(1, 0)[..],
         &[
             helper(LOOKUP),
-            insn(0x15, 0, 0, i16::try_from(calls.len().saturating_add(1)).unwrap(), 0),
+            insn(0x15, 0, 0, i16::try_from(calls.len().checked_add(1).unwrap()).unwrap(), 0),
             insn(0xbf, 1, 0, 0, 0),
         ],
         calls,

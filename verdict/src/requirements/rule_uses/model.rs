@@ -53,9 +53,10 @@ impl RuleUses {
     }
 
     /// Adds a use. Only the first one of a rule needs its text.
+    #[expect(clippy::arithmetic_side_effects, reason = "counts parts of the object")]
     pub(super) fn add(&mut self, rule: LoaderRule, what: impl FnOnce() -> String) {
         match self.0.iter_mut().find(|known| known.rule == rule) {
-            Some(known) => known.count = known.count.saturating_add(1),
+            Some(known) => known.count += 1,
             None => self.0.push(RuleUse { rule, what: what(), count: 1, variables: Vec::new() }),
         }
     }
