@@ -57,7 +57,7 @@ pub use compression::{
 pub use core_relo_verdict::kernel::WantedFacts;
 pub use error::{Defect, InputError, IoFailure};
 pub use file_id::{FileId, Inode};
-pub use image_facts::{Fact, ImageFacts};
+pub use image_facts::{ImageFact, ImageFacts};
 pub use kernel::{
     id::{InvalidKernelId, KernelId},
     image::KernelImage,

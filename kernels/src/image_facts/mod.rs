@@ -26,7 +26,7 @@ use crate::{
 use banner::{find_banner, parse_banner};
 use core_relo_loader::target::archive::build_id;
 use core_relo_verdict::kernel::{KernelVersion, WantedFacts};
-pub use fact::Fact;
+pub use fact::ImageFact;
 use std::{path::Path, sync::Arc};
 
 /// The facts that an image and the files beside it contain.
@@ -40,11 +40,11 @@ pub struct ImageFacts {
     /// The build id, in hexadecimal digits.
     pub build_id: Option<String>,
     /// The version, with the number of the stable release.
-    pub version: Option<Fact<KernelVersion>>,
+    pub version: Option<ImageFact<KernelVersion>>,
     /// The text of the configuration.
-    pub kconfig: Option<Fact<Arc<str>>>,
+    pub kconfig: Option<ImageFact<Arc<str>>>,
     /// The symbols, in the form of `System.map`.
-    pub symbols: Option<Fact<Arc<str>>>,
+    pub symbols: Option<ImageFact<Arc<str>>>,
     /// Facts that are there and cannot be read.
     pub warnings: Vec<String>,
 }
@@ -59,7 +59,7 @@ impl ImageFacts {
         {
             facts.release = Some(banner.release);
             facts.version_string = banner.version_string;
-            facts.version = banner.version.map(|version| Fact::new(version, "header of the boot image"));
+            facts.version = banner.version.map(|version| ImageFact::new(version, "header of the boot image"));
         }
         facts
     }
@@ -115,7 +115,7 @@ impl ImageFacts {
         // The banner tells a kernel from other files.
         if wanted.symbols && facts.release.is_some() {
             let symbols = symbol_table::read(sections, elf, max_bytes);
-            facts.symbols = symbols.map(|text| Fact::new(text, "symbol table of the image"));
+            facts.symbols = symbols.map(|text| ImageFact::new(text, "symbol table of the image"));
         }
         Some(facts)
     }
@@ -125,12 +125,12 @@ impl ImageFacts {
         let Some(banner) = find_banner(bytes) else { return };
         self.release = Some(banner.release);
         self.version_string = banner.version_string;
-        self.version = banner.version.map(|version| Fact::new(version, "banner of the image"));
+        self.version = banner.version.map(|version| ImageFact::new(version, "banner of the image"));
         if !wanted.version_and_kconfig {
             return;
         }
         match embedded_config::find(bytes, budget) {
-            Ok(text) => self.kconfig = text.map(|text| Fact::new(text, "configuration in the image")),
+            Ok(text) => self.kconfig = text.map(|text| ImageFact::new(text, "configuration in the image")),
             Err(e) => self.warnings.push(format!("the configuration in the image cannot be read: {e}")),
         }
     }

@@ -1,7 +1,7 @@
 //! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`, and the same without `-R`.
 //! They count beside `R.btf`, too.
 
-use super::{embedded_config::sets_option, fact::Fact};
+use super::{embedded_config::sets_option, fact::ImageFact};
 use crate::{compression::format::Compression, error::escape_path, kernel_text};
 use std::{
     path::{Path, PathBuf},
@@ -39,21 +39,21 @@ pub(super) fn exist(image: &Path) -> bool {
 }
 
 /// Reads the configuration beside an image.
-pub(super) fn read_kconfig(image: &Path, warnings: &mut Vec<String>) -> Option<Fact<Arc<str>>> {
+pub(super) fn read_kconfig(image: &Path, warnings: &mut Vec<String>) -> Option<ImageFact<Arc<str>>> {
     let (text, origin) = read(image, KCONFIG, warnings)?;
     if sets_option(&text) {
-        return Some(Fact::new(text.into(), origin));
+        return Some(ImageFact::new(text.into(), origin));
     }
     warnings.push(format!("{origin} is left out: it sets no option, expected a kernel's configuration"));
     None
 }
 
 /// Reads the symbols beside an image.
-pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<Fact<Arc<str>>> {
+pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<ImageFact<Arc<str>>> {
     let (text, origin) = read(image, SYMBOLS, warnings)?;
     // Every kernel has the symbol `_text`. Debian installs a file that only names the package with the symbols.
     if text.lines().any(|line| line.ends_with(" _text")) {
-        return Some(Fact::new(text.into(), origin));
+        return Some(ImageFact::new(text.into(), origin));
     }
     log::info!("{origin} is left out: it has no symbol _text");
     None

@@ -4,7 +4,7 @@ use crate::{
     btf_file,
     error::{Defect, InputError, escape_path},
     file::bad_btf,
-    image_facts::{Fact, ImageFacts},
+    image_facts::{ImageFact, ImageFacts},
     kernel::{
         module::{find_base, is_split_without_base, missing_base, module_name, parse_split, read_module},
         source::running_release,
@@ -161,12 +161,12 @@ impl Kernel {
     }
 
     /// Returns the version in the kernel's image, or that of the running kernel.
-    fn version(&self) -> Option<Fact<KernelVersion>> {
+    fn version(&self) -> Option<ImageFact<KernelVersion>> {
         if !self.is_running {
             return self.facts.version.clone();
         }
         let version = KernelVersion::from_code(running_kernel().kernel_version)?;
-        Some(Fact { value: version, origin: "running kernel".into() })
+        Some(ImageFact { value: version, origin: "running kernel".into() })
     }
 
     /// Returns the version string in the kernel's image, as `uname -v` prints it.
@@ -186,7 +186,7 @@ impl Kernel {
 
     /// Returns the contradiction between the version that the user gives and that of the kernel, if there is one.
     pub fn version_warning(&self, given: KernelVersion) -> Option<String> {
-        let Fact { value, origin } = self.version()?;
+        let ImageFact { value, origin } = self.version()?;
         (!is_compatible(given, value))
             .then(|| format!("the given version is {given}, but that of the kernel is {value} ({origin})"))
     }
@@ -239,14 +239,14 @@ impl JudgedKernel for Kernel {
 
     fn inputs(&self, given: &KernelInputs, wanted: WantedFacts) -> KernelInputs {
         let mut inputs = given.clone();
-        if let (None, Some(Fact { value, origin })) = (inputs.version, self.version()) {
+        if let (None, Some(ImageFact { value, origin })) = (inputs.version, self.version()) {
             (inputs.version, inputs.origins.version) = (Some(value), Some(origin));
         }
-        if let (None, Some(Fact { value, origin })) = (&inputs.kconfig, &self.facts.kconfig) {
+        if let (None, Some(ImageFact { value, origin })) = (&inputs.kconfig, &self.facts.kconfig) {
             inputs.kconfig = Some(Arc::clone(value));
             inputs.origins.kconfig = Some(Arc::clone(origin));
         }
-        if let (None, Some(Fact { value, origin })) = (&inputs.kallsyms, &self.facts.symbols) {
+        if let (None, Some(ImageFact { value, origin })) = (&inputs.kallsyms, &self.facts.symbols) {
             inputs.kallsyms = Some(Arc::clone(value));
             inputs.origins.kallsyms = Some(Arc::clone(origin));
             inputs.symbol_scope = SymbolScope::Linked;

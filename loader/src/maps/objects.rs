@@ -18,14 +18,14 @@ macro_rules! object_kinds {
         #[derive(Clone, Copy, Debug)]
         pub enum $name {}
 
-        impl ObjectKind for $name {
+        impl HeldMapTypes for $name {
             const TYPES: &'static [MapType] = &$types;
         }
     )*};
 }
 
 #[doc(hidden)]
-pub trait ObjectKind {
+pub trait HeldMapTypes {
     const TYPES: &'static [MapType];
 }
 
@@ -68,7 +68,7 @@ pub struct ObjectMap<K, T> {
     marker: PhantomData<fn() -> (K, T)>,
 }
 
-impl<K: Pod, T: ObjectKind> ObjectMap<K, T> {
+impl<K: Pod, T: HeldMapTypes> ObjectMap<K, T> {
     /// Creates a handle. The map must have the handle's map type and the key size of `K`.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
         let raw = RawMap::new(map, T::TYPES)?;

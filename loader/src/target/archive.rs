@@ -142,7 +142,7 @@ mod tests {
         } else {
             assert!(matches!(origin, Err(ArchiveError::Gzip { .. })));
         }
-        let evidence = Evidence::Release;
+        let evidence = EntryEvidence::Release;
         let origin = BtfOrigin::Archive { file: "x86_64/6.1.0.btf".into(), evidence };
         assert_eq!(origin.to_string(), "x86_64/6.1.0.btf of the archive, by release");
     }

@@ -11,7 +11,7 @@ use core_relo::Text;
 /// The evidence that an entry belongs to a kernel, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Evidence {
+pub enum EntryEvidence {
     /// The release is equal, and no other property contradicts.
     Release,
     /// The release and the distribution's name are equal.
@@ -27,7 +27,7 @@ pub enum Evidence {
 /// The property in which an entry contradicts a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mismatch {
+pub enum EntryMismatch {
     /// The release.
     Release,
     /// The architecture.
@@ -41,24 +41,24 @@ pub enum Mismatch {
 /// An entry, and whether it may belong to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Candidate<'a> {
+pub struct ArchiveCandidate<'a> {
     /// The entry.
     pub entry: &'a ArchiveEntry,
     /// The evidence for the entry, or the property that excludes the entry.
-    pub verdict: Result<Evidence, Mismatch>,
+    pub verdict: Result<EntryEvidence, EntryMismatch>,
 }
 
 /// The entry that belongs to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Choice<'a> {
+pub struct ArchiveChoice<'a> {
     /// The entry.
     pub entry: &'a ArchiveEntry,
     /// The evidence for the entry.
-    pub evidence: Evidence,
+    pub evidence: EntryEvidence,
 }
 
-impl Evidence {
+impl EntryEvidence {
     /// Returns the evidence as words: `build id`.
     pub const fn words(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Evidence {
     }
 }
 
-impl Mismatch {
+impl EntryMismatch {
     /// Returns the property as words: `build id`.
     pub const fn words(self) -> &'static str {
         match self {
@@ -88,13 +88,13 @@ impl BtfArchive<'_> {
     ///
     /// A property counts if both sides know it. A distribution that differs excludes no entry, because a container has another
     /// `/etc/os-release` than its host. Entries with equally strong evidence must have the same BTF, or the choice is an error.
-    pub fn choose(&self, kernel: &KernelIdentity) -> Result<Choice<'_>, ArchiveError> {
+    pub fn choose(&self, kernel: &KernelIdentity) -> Result<ArchiveChoice<'_>, ArchiveError> {
         let fitting = self.candidates(kernel).filter_map(|candidate| {
             let evidence = candidate.verdict.ok()?;
-            Some(Choice { entry: candidate.entry, evidence })
+            Some(ArchiveChoice { entry: candidate.entry, evidence })
         });
-        let mut best: Option<Choice<'_>> = None;
-        let mut rival: Option<Choice<'_>> = None;
+        let mut best: Option<ArchiveChoice<'_>> = None;
+        let mut rival: Option<ArchiveChoice<'_>> = None;
         for choice in fitting {
             match &best {
                 Some(first) if choice.evidence < first.evidence => {}
@@ -119,38 +119,38 @@ impl BtfArchive<'_> {
     }
 
     /// Returns every entry with its verdict, in the order of the index.
-    pub fn candidates(&self, kernel: &KernelIdentity) -> impl Iterator<Item = Candidate<'_>> {
-        self.entries().iter().map(|entry| Candidate { entry, verdict: compare(&entry.kernel, kernel) })
+    pub fn candidates(&self, kernel: &KernelIdentity) -> impl Iterator<Item = ArchiveCandidate<'_>> {
+        self.entries().iter().map(|entry| ArchiveCandidate { entry, verdict: compare(&entry.kernel, kernel) })
     }
 }
 
-fn compare(entry: &KernelIdentity, kernel: &KernelIdentity) -> Result<Evidence, Mismatch> {
+fn compare(entry: &KernelIdentity, kernel: &KernelIdentity) -> Result<EntryEvidence, EntryMismatch> {
     /// Returns whether two values are equal; `None` if one of them is unknown.
     fn equal(a: &str, b: &str) -> Option<bool> {
         (!a.is_empty() && !b.is_empty()).then_some(a == b)
     }
     match equal(&entry.build_id, &kernel.build_id) {
-        Some(true) => return Ok(Evidence::BuildId),
-        Some(false) => return Err(Mismatch::BuildId),
+        Some(true) => return Ok(EntryEvidence::BuildId),
+        Some(false) => return Err(EntryMismatch::BuildId),
         None => {}
     }
     if equal(&entry.release, &kernel.release) != Some(true) {
-        return Err(Mismatch::Release);
+        return Err(EntryMismatch::Release);
     }
     let architectures = (normal_architecture(&entry.architecture), normal_architecture(&kernel.architecture));
     if equal(architectures.0, architectures.1) == Some(false) {
-        return Err(Mismatch::Architecture);
+        return Err(EntryMismatch::Architecture);
     }
     match equal(&entry.version, &kernel.version) {
-        Some(true) => return Ok(Evidence::Version),
-        Some(false) => return Err(Mismatch::Version),
+        Some(true) => return Ok(EntryEvidence::Version),
+        Some(false) => return Err(EntryMismatch::Version),
         None => {}
     }
     let (ours, theirs) = (&entry.distribution, &kernel.distribution);
     let same_id = equal(&ours.id, &theirs.id) == Some(true);
     Ok(match same_id && equal(&ours.version, &theirs.version) == Some(true) {
-        true => Evidence::DistributionVersion,
-        false if same_id => Evidence::Distribution,
-        false => Evidence::Release,
+        true => EntryEvidence::DistributionVersion,
+        false if same_id => EntryEvidence::Distribution,
+        false => EntryEvidence::Release,
     })
 }

@@ -1,7 +1,7 @@
 //! The BTF of a kernel and of its modules, found in an archive.
 
 use super::{
-    choose::{Choice, Evidence},
+    choose::{ArchiveChoice, EntryEvidence},
     error::ArchiveError,
     identity::KernelIdentity,
     read::BtfArchive,
@@ -40,7 +40,7 @@ pub enum BtfOrigin {
         /// The name of the entry: `ubuntu/20.04/x86_64/5.4.0-42-generic.btf`.
         file: String,
         /// The evidence that the entry belongs to the kernel.
-        evidence: Evidence,
+        evidence: EntryEvidence,
     },
 }
 
@@ -60,7 +60,7 @@ pub fn find_in_archive(
     loaded_modules: &BTreeSet<String>,
 ) -> Result<FoundBtf, ArchiveError> {
     let archive = BtfArchive::parse(archive)?;
-    let Choice { entry, evidence } = archive.choose(kernel)?;
+    let ArchiveChoice { entry, evidence } = archive.choose(kernel)?;
     let damaged = |name: &str, cause| ArchiveError::Btf { name: name.to_owned().into(), cause };
     let vmlinux = Btf::parse(archive.read(entry)?).map_err(|cause| damaged(&entry.content, cause))?;
     let vmlinux = Arc::new(vmlinux);

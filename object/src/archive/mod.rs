@@ -16,7 +16,7 @@ mod tar;
 #[cfg(test)]
 mod tests;
 
-pub use choose::{Candidate, Choice, Evidence, Mismatch};
+pub use choose::{ArchiveCandidate, ArchiveChoice, EntryEvidence, EntryMismatch};
 pub use error::ArchiveError;
 pub use found::{BtfOrigin, FoundBtf, find_in_archive};
 pub use identity::{Distribution, KernelIdentity};

@@ -2,8 +2,8 @@
 #![expect(clippy::arithmetic_side_effects, reason = "sizes of small fixtures")]
 
 use super::{
-    ArchiveEntry, ArchiveError, BtfArchive, BtfOrigin, Distribution, Evidence, KernelIdentity, Mismatch,
-    find_in_archive, index_text,
+    ArchiveEntry, ArchiveError, BtfArchive, BtfOrigin, Distribution, EntryEvidence, EntryMismatch,
+    KernelIdentity, find_in_archive, index_text,
 };
 use alloc::collections::BTreeSet;
 use core_relo::{
@@ -83,16 +83,19 @@ fn the_entry_with_the_strongest_evidence_is_chosen() {
         archive.choose(kernel).map(|found| (found.entry.file.clone(), found.evidence))
     };
     let found = |kernel: &KernelIdentity, evidence| Ok((kernel.file_name(), evidence));
-    assert_eq!(choose(&kernels[0]), found(&kernels[0], Evidence::DistributionVersion));
-    assert_eq!(choose(&kernel("debian", "12", "6.1.0")), found(&kernels[1], Evidence::DistributionVersion));
-    assert_eq!(choose(&with_version), found(&with_version, Evidence::Version));
+    assert_eq!(choose(&kernels[0]), found(&kernels[0], EntryEvidence::DistributionVersion));
+    assert_eq!(
+        choose(&kernel("debian", "12", "6.1.0")),
+        found(&kernels[1], EntryEvidence::DistributionVersion)
+    );
+    assert_eq!(choose(&with_version), found(&with_version, EntryEvidence::Version));
     let other = KernelIdentity { version: "#2 SMP".into(), ..kernel("debian", "13", "6.1.0") };
-    assert_eq!(choose(&other), found(&kernels[1], Evidence::Distribution));
+    assert_eq!(choose(&other), found(&kernels[1], EntryEvidence::Distribution));
     let by_id = KernelIdentity { build_id: "abcd".into(), ..kernel("", "", "other release") };
-    assert_eq!(choose(&by_id), found(&with_id, Evidence::BuildId));
+    assert_eq!(choose(&by_id), found(&with_id, EntryEvidence::BuildId));
     let other_id = KernelIdentity { build_id: "ffff".into(), ..kernel("rhel", "9", "5.14.0") };
     assert!(matches!(choose(&other_id), Err(ArchiveError::NoMatch { count: 6, .. })));
-    assert_eq!(choose(&kernel("alpine", "3", "5.4.0")), found(&kernels[4], Evidence::Release));
+    assert_eq!(choose(&kernel("alpine", "3", "5.4.0")), found(&kernels[4], EntryEvidence::Release));
     let error = choose(&kernel("alpine", "3", "6.1.0")).unwrap_err();
     assert!(
         matches!(&error, ArchiveError::Ambiguous { first, .. } if first.as_str() == "ubuntu/20.04/x86_64/6.1.0.btf")
@@ -101,8 +104,8 @@ fn the_entry_with_the_strongest_evidence_is_chosen() {
     assert_eq!(choose(&arm).unwrap().0, "ubuntu/20.04/aarch64/5.5.0.btf");
     let mismatches: Vec<_> =
         archive.candidates(&kernel("", "", "5.5.0")).filter_map(|found| found.verdict.err()).collect();
-    assert_eq!(mismatches[..5], [Mismatch::Release; 5]);
-    assert_eq!(mismatches[5], Mismatch::Architecture);
+    assert_eq!(mismatches[..5], [EntryMismatch::Release; 5]);
+    assert_eq!(mismatches[5], EntryMismatch::Architecture);
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn equally_good_entries_with_the_same_btf_are_no_ambiguity() {
         [member("index.tsv", index_text(&entries).as_bytes()), member(&entries[0].content, &btf("s"))];
     let bytes = gzip(&tar(&members));
     let found = find_in_archive(&bytes, &KernelIdentity::new("6.1.0", "x86_64"), &BTreeSet::new()).unwrap();
-    let origin = BtfOrigin::Archive { file: entries[0].file.clone(), evidence: Evidence::Release };
+    let origin = BtfOrigin::Archive { file: entries[0].file.clone(), evidence: EntryEvidence::Release };
     assert_eq!(found.origin, origin);
     assert!(found.btf.find(b"s", Kind::Struct, false).unwrap().is_some());
 }

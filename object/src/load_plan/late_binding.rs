@@ -29,7 +29,7 @@ pub struct KernelSymbol {
     /// The name in the kernel.
     pub name: String,
     /// The kind.
-    pub kind: SymbolKind,
+    pub kind: KernelSymbolKind,
     /// Whether the kernel may lack the symbol.
     pub is_weak: bool,
 }
@@ -37,7 +37,7 @@ pub struct KernelSymbol {
 /// The kind of a kernel symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the generator of loader programs acts on each")]
-pub enum SymbolKind {
+pub enum KernelSymbolKind {
     /// A function in BTF.
     Function,
     /// A variable in BTF.

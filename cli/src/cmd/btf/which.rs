@@ -9,7 +9,7 @@ use crate::{
 };
 use core_relo_kernels::file::InputFile;
 use core_relo_loader::target::archive::{
-    ArchiveError, BtfArchive, Candidate, Distribution, KernelIdentity, running_identity,
+    ArchiveCandidate, ArchiveError, BtfArchive, Distribution, KernelIdentity, running_identity,
 };
 use serde::Serialize;
 use std::io;
@@ -43,8 +43,9 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfWhichArgs) -> CommandResu
     let bad = |error: &ArchiveError| BadInput::for_path(&args.archive, error);
     let archive = BtfArchive::parse(&bytes).map_err(|error| bad(&error))?;
     let choice = archive.choose(&kernel);
-    let is_chosen =
-        |candidate: &Candidate<'_>| choice.as_ref().is_ok_and(|choice| choice.entry == candidate.entry);
+    let is_chosen = |candidate: &ArchiveCandidate<'_>| {
+        choice.as_ref().is_ok_and(|choice| choice.entry == candidate.entry)
+    };
     for candidate in archive.candidates(&kernel) {
         if args.all || is_chosen(&candidate) {
             write_candidate(console, args.format, &candidate, is_chosen(&candidate))?;
@@ -81,7 +82,7 @@ fn kernel_identity(args: &BtfWhichArgs) -> Result<KernelIdentity, BadInput> {
 fn write_candidate(
     console: &mut Console<'_>,
     format: Format,
-    candidate: &Candidate<'_>,
+    candidate: &ArchiveCandidate<'_>,
     chosen: bool,
 ) -> io::Result<()> {
     let entry = candidate.entry;

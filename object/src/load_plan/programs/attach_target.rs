@@ -7,7 +7,7 @@ use crate::{
     load_plan::{
         error::LoadPlanError,
         externs::Modules,
-        late_binding::{KernelSymbol, SymbolKind},
+        late_binding::{KernelSymbol, KernelSymbolKind},
         settings::AttachTarget,
         target_kernel::TargetKernel,
     },
@@ -131,7 +131,7 @@ fn find_in_kernel(
             );
             return Err(LoadPlanError::Program { program: text(program), what: what.into() });
         }
-        let kind = if kind == Kind::Typedef { SymbolKind::Typedef } else { SymbolKind::Function };
+        let kind = if kind == Kind::Typedef { KernelSymbolKind::Typedef } else { KernelSymbolKind::Function };
         return Ok(AttachPlan::symbol(KernelSymbol { name: full_name, kind, is_weak: false }));
     }
     let no_types = |cause| LoadPlanError::types_of_program(program, "the attach target", cause);

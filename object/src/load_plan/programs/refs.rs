@@ -17,7 +17,7 @@ use crate::{
     load_plan::{
         error::LoadPlanError,
         externs::ResolvedExtern,
-        late_binding::{KernelSymbol, SymbolKind, SymbolRef},
+        late_binding::{KernelSymbol, KernelSymbolKind, SymbolRef},
         maps::MapPlan,
     },
     object::Object,
@@ -179,10 +179,10 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
     ) -> Result<Option<FixupTarget>, LoadPlanError> {
         let (name, kind) = match entry.binding {
             ExternBinding::Function(_) => {
-                (Name::new(entry.name).essential().as_bytes(), SymbolKind::Function)
+                (Name::new(entry.name).essential().as_bytes(), KernelSymbolKind::Function)
             }
-            ExternBinding::Variable(_) => (entry.name, SymbolKind::Variable),
-            ExternBinding::Address | ExternBinding::Config(_) => (entry.name, SymbolKind::Address),
+            ExternBinding::Variable(_) => (entry.name, KernelSymbolKind::Variable),
+            ExternBinding::Address | ExternBinding::Config(_) => (entry.name, KernelSymbolKind::Address),
         };
         let first = insn_at(linked, insn)?;
         if first.code == LD_IMM64 {

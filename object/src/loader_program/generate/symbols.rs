@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     internal::Invariant as _,
-    load_plan::{KernelSymbol, LoadPlan, ProgramPlan, SymbolKind},
+    load_plan::{KernelSymbol, KernelSymbolKind, LoadPlan, ProgramPlan},
     loader_program::step::StepKind,
 };
 use alloc::collections::BTreeMap;
@@ -21,7 +21,7 @@ const NO_BTF: i32 = -22;
 
 /// The symbols of a plan, each once. A symbol is weak if all references are.
 #[derive(Debug, Default)]
-pub(super) struct Symbols(BTreeMap<(String, SymbolKind), (usize, bool)>);
+pub(super) struct Symbols(BTreeMap<(String, KernelSymbolKind), (usize, bool)>);
 
 impl Symbols {
     pub(super) fn collect(plan: &LoadPlan) -> Self {
@@ -50,7 +50,7 @@ impl Symbols {
 }
 
 /// Returns the errors of a search that leave a symbol missing. Every other error ends the load.
-const fn accepted_errors(kind: SymbolKind, is_weak: bool) -> &'static [i32] {
+const fn accepted_errors(kind: KernelSymbolKind, is_weak: bool) -> &'static [i32] {
     match (is_weak, btf_kind(kind)) {
         (true, Some(_)) => &[NOT_FOUND, NO_BTF],
         (true, None) => &[NOT_FOUND],
@@ -120,7 +120,7 @@ impl Generator<'_> {
             let insn = start.and_then(|start| program.insns().get(start..)?.first_chunk());
             let insn = insn.invariant("a reference is at an instruction of the program")?;
             let Insn { code, dst, .. } = Insn::decode(Endian::native(), *insn);
-            if reference.symbol.kind == SymbolKind::Address {
+            if reference.symbol.kind == KernelSymbolKind::Address {
                 let (low, high) = if Endian::native() == Endian::Little { (0, 4) } else { (4, 0) };
                 for (half, imm) in [(low, 4), (high, 12)] {
                     let half = value.checked_add(half).invariant("an address has 8 bytes")?;
@@ -182,12 +182,12 @@ const fn registers_byte(dst: u8, src: u8) -> u8 {
 }
 
 /// Returns the BTF kind of a symbol (`BTF_KIND_*`). Returns `None` for an address.
-const fn btf_kind(kind: SymbolKind) -> Option<i32> {
+const fn btf_kind(kind: KernelSymbolKind) -> Option<i32> {
     match kind {
-        SymbolKind::Function => Some(12),
-        SymbolKind::Variable => Some(14),
-        SymbolKind::Typedef => Some(8),
-        SymbolKind::Address => None,
+        KernelSymbolKind::Function => Some(12),
+        KernelSymbolKind::Variable => Some(14),
+        KernelSymbolKind::Typedef => Some(8),
+        KernelSymbolKind::Address => None,
     }
 }
 
@@ -198,10 +198,10 @@ mod tests {
     /// A kernel without BTF answers a search by name with `EINVAL`, as Debian's 6.1 for s390x does. Its symbols have addresses.
     #[test]
     fn kernels_without_btf_lack_weak_symbols() {
-        for kind in [SymbolKind::Function, SymbolKind::Variable] {
+        for kind in [KernelSymbolKind::Function, KernelSymbolKind::Variable] {
             assert_eq!(accepted_errors(kind, true), [NOT_FOUND, NO_BTF]);
             assert!(accepted_errors(kind, false).is_empty(), "a strong symbol must exist");
         }
-        assert_eq!(accepted_errors(SymbolKind::Address, true), [NOT_FOUND]);
+        assert_eq!(accepted_errors(KernelSymbolKind::Address, true), [NOT_FOUND]);
     }
 }
