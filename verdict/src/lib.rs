@@ -13,6 +13,21 @@
 //! # }
 //! ```
 //!
+//! With the feature `serde`, verdicts serialize. The keys are those of the JSON lines of the command, which `docs/json.md` lists:
+//!
+//! ```
+//! use core_relo_verdict::judge::{Reason, ReasonKind, Verdict};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[cfg(feature = "serde")] {
+//! let reason = Reason::new(ReasonKind::Helper, Verdict::Refused, "helper bpf_loop is missing");
+//! let json = serde_json::to_string(&[reason])?;
+//! assert!(json.starts_with(r#"[{"kind":"helper","verdict":"refused","text":"helper bpf_loop is missing","#));
+//! # }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`requirements`] | all that an object asks of a kernel, from the object alone |
@@ -46,6 +61,8 @@ pub mod mismatch;
 pub mod reach;
 pub mod reads;
 pub mod requirements;
+#[cfg(feature = "serde")]
+mod serialize;
 mod source_line;
 #[cfg(any(test, feature = "test-support"))]
 #[doc(hidden)]

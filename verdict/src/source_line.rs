@@ -5,6 +5,7 @@ use core_relo_object::link::LinkedProgram;
 
 /// A position in the C source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[expect(clippy::exhaustive_structs, reason = "the position's format is fixed")]
 pub struct SourceLine {
     /// The file, as the compiler was given it.

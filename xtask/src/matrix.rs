@@ -34,12 +34,15 @@ const LIBRARIES: [&str; 7] = ["btf", "core-relo", "object", "verdict", "dwarf", 
 /// targets, because the emulators lack bpf(2).
 const PORTABLE: [&str; 3] = ["core-relo-btf", "core-relo", "core-relo-object"];
 
+/// The dependencies whose items are part of public APIs.
+const PUBLIC_DEPENDENCIES: [&str; 1] = ["serde"];
+
 /// The packages with features, and their features.
 const FEATURES: [(&str, &[&str]); 8] = [
     ("core-relo-btf", &["c-header", "kernel-check", "text", "transform"]),
     ("core-relo", &["c-header", "text", "transform", "minimise"]),
     ("core-relo-object", &["btf-archive", "loader-program", "static-link", "test-support"]),
-    ("core-relo-verdict", &["test-support"]),
+    ("core-relo-verdict", &["serde", "test-support"]),
     (
         "core-relo-loader",
         &[
@@ -257,7 +260,7 @@ fn minimal() -> Outcome {
     check(cargo().current_dir(&copy).args(["check", "--locked", "--workspace"]))
 }
 
-/// Checks that the libraries' public items mention only the standard library and each other: the compiler's lint
+/// Checks that the libraries' public items mention only the standard library, each other and serde: the compiler's lint
 /// `exported_private_dependencies`, which needs nightly. An update of another dependency then never breaks a user's build.
 fn public_dependencies() -> Outcome {
     let Some(mut check_lint) = toolchain_cargo("nightly", "nightly") else {
@@ -275,12 +278,12 @@ fn public_dependencies() -> Outcome {
         let public: String = manifest
             .lines()
             .map(|line| {
-                let is_own = |name: &str| PACKAGES.contains(&name);
+                let is_public = |name: &str| PACKAGES.contains(&name) || PUBLIC_DEPENDENCIES.contains(&name);
                 match (line.strip_suffix(".workspace = true"), line.split_once(" = { workspace = true, ")) {
-                    (Some(name), _) if is_own(name) => {
+                    (Some(name), _) if is_public(name) => {
                         format!("{name} = {{ workspace = true, public = true }}\n")
                     }
-                    (_, Some((name, rest))) if is_own(name) => {
+                    (_, Some((name, rest))) if is_public(name) => {
                         format!("{name} = {{ workspace = true, public = true, {rest}\n")
                     }
                     _ => format!("{line}\n"),
@@ -290,7 +293,7 @@ fn public_dependencies() -> Outcome {
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
     }
     // All features but `test-support`, which is no public API.
-    let features = "core-relo-loader/loader-program,core-relo-loader/static-link";
+    let features = "core-relo-loader/loader-program,core-relo-loader/static-link,core-relo-verdict/serde";
     check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }

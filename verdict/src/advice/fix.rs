@@ -4,21 +4,22 @@ use crate::source_line::SourceLine;
 
 /// A change that changes the verdict. The code is complete: it can replace what [`FixPlace`] names without further editing.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Fix {
     /// The language of the code.
     pub language: FixLanguage,
-    /// The place of the code.
-    pub applies_to: FixPlace,
+    /// The code. `None` if a declaration is all, or if no code can help, as the text says.
+    pub code: Option<String>,
     /// The advice in one sentence.
     pub text: String,
+    /// The place of the code.
+    pub applies_to: FixPlace,
+    /// C that goes to file scope, after the declarations that the program has already.
+    pub declaration: Option<String>,
     /// The source line that the code replaces, for [`FixPlace::Line`]. It may come after the instruction of the reason, because compilers
     /// move instructions.
     pub source: Option<SourceLine>,
-    /// C that goes to file scope, after the declarations that the program has already.
-    pub declaration: Option<String>,
-    /// The code. `None` if a declaration is all, or if no code can help, as the text says.
-    pub code: Option<String>,
 }
 
 /// The language of a fix.

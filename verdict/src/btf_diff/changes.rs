@@ -1,6 +1,8 @@
 //! The differences.
 
 use super::items::ItemKind;
+#[cfg(feature = "serde")]
+use serde::ser::SerializeStruct as _;
 
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +32,7 @@ impl ChangeKind {
 
 /// A value of the old and of the new BTF. At least one of them is present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[expect(clippy::exhaustive_structs, reason = "a comparison has two sides")]
 pub struct Side<T> {
     /// The value of the old BTF.
@@ -51,6 +54,7 @@ impl<T> Side<T> {
 
 /// A declaration that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Change {
     /// The kind of the declaration.
@@ -60,16 +64,20 @@ pub struct Change {
     /// The kind of the difference.
     pub change: ChangeKind,
     /// The declarations.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub declaration: Side<TypeSide>,
     /// The members or enumerators that differ.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub details: Details,
 }
 
 /// A declaration in one BTF.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TypeSide {
     /// The declaration in C, such as `struct task_struct` or `int f(struct file *file)`.
+    #[cfg_attr(feature = "serde", serde(rename = "declaration"))]
     pub text: String,
     /// The size of a struct, union or enum in bytes.
     pub size: Option<u32>,
@@ -87,8 +95,24 @@ pub enum Details {
     Enumerators(Vec<EnumeratorChange>),
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Details {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (members, enumerators) = match self {
+            Self::None => (&[][..], &[][..]),
+            Self::Members(members) => (&**members, &[][..]),
+            Self::Enumerators(enumerators) => (&[][..], &**enumerators),
+        };
+        let mut keys = serializer.serialize_struct("Details", 2)?;
+        keys.serialize_field("members", members)?;
+        keys.serialize_field("enumerators", enumerators)?;
+        keys.end()
+    }
+}
+
 /// A member that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct MemberChange {
     /// The member's names from the outer struct, joined by dots. Anonymous members are left out.
@@ -96,25 +120,30 @@ pub struct MemberChange {
     /// The kind of the difference.
     pub change: ChangeKind,
     /// The member in both BTFs.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub member: Side<Member>,
 }
 
 /// A member in one BTF.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Member {
     /// The declaration in C, such as `char comm[16]`.
+    #[cfg_attr(feature = "serde", serde(rename = "declaration"))]
     pub text: String,
     /// The offset from the start of the outer struct, in bits.
     pub bit_offset: u64,
     /// The width in bits. `None` for a type without a size.
     pub bits: Option<u64>,
     /// Whether the member is a bitfield.
+    #[cfg_attr(feature = "serde", serde(rename = "bitfield"))]
     pub is_bitfield: bool,
 }
 
 /// An enumerator that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct EnumeratorChange {
     /// The name.
@@ -122,11 +151,14 @@ pub struct EnumeratorChange {
     /// The kind of the difference.
     pub change: ChangeKind,
     /// The value in both BTFs.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub value: Side<Enumerator>,
 }
 
 /// An enumerator's value in one BTF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
 #[expect(clippy::exhaustive_structs, reason = "an enumerator has a value")]
 pub struct Enumerator {
     /// The value in C.

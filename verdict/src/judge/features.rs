@@ -9,15 +9,18 @@ use alloc::collections::BTreeMap;
 
 /// A feature that an object needs, and whether the kernel has the feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct KernelFeature {
     /// The feature: `helper bpf_loop`, `map type BPF_MAP_TYPE_RINGBUF`, ``function `do_unlinkat` ``.
     pub name: String,
     /// The answer of the kernel.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub answer: Answer,
     /// The programs that the feature attaches after the load. They load without the feature, too.
     pub attaches: Vec<String>,
     /// Whether the feature is the place that the programs' sections name. A caller may attach them elsewhere.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub is_place: bool,
 }
 

@@ -8,6 +8,8 @@ use crate::{
     source_line::SourceLine,
 };
 use core::fmt;
+#[cfg(feature = "serde")]
+use serde::ser::SerializeStruct as _;
 
 /// The verdict on a program or an object. A later variant is worse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +46,7 @@ impl fmt::Display for Verdict {
 
 /// The verdict on an object and on each of its programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ObjectVerdict {
     /// The loader whose rules decide on the object.
@@ -62,6 +65,7 @@ pub struct ObjectVerdict {
 
 /// The verdict on a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ProgramVerdict {
     /// The program's name.
@@ -82,6 +86,7 @@ pub struct ProgramVerdict {
 
 /// A reason why a program does not load, or why the verdict is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Reason {
     /// The kind of requirement that the kernel does not meet.
@@ -93,18 +98,22 @@ pub struct Reason {
     /// The source line of the first reachable instruction with the requirement.
     pub source: Option<SourceLine>,
     /// The first reachable instruction with the requirement, in the linked program.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub insn: Option<u32>,
     /// The evidence in the kernel. `None` if the reason does not depend on the kernel.
     pub evidence: Option<Evidence>,
     /// The fix: an option such as `--max-entries stackmap=N`, or what to write in the program.
     pub fix: Option<String>,
     /// The requirement that is not met. `None` if the reason is an error of the object.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub requirement: Option<Requirement>,
     /// The map whose creation fails, if the reason is one of a map.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub map: Option<String>,
     /// The rule of the loader, if the loader refuses the object, and not the kernel.
     pub loader: Option<LoaderRefusal>,
     /// Whether core-relo repairs the object, so that its load is not refused for this reason.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub is_repaired: bool,
 }
 
@@ -116,6 +125,17 @@ pub struct LoaderRefusal {
     pub loader: Loader,
     /// The rule. [`LoaderRule::accepting`] names the loaders without it.
     pub rule: LoaderRule,
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for LoaderRefusal {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut keys = serializer.serialize_struct("LoaderRefusal", 3)?;
+        keys.serialize_field("name", &self.loader)?;
+        keys.serialize_field("rule", &self.rule)?;
+        keys.serialize_field("accepted_by", &self.rule.accepting().collect::<Vec<_>>())?;
+        keys.end()
+    }
 }
 
 /// A requirement that a kernel does not meet, or that user space must meet.

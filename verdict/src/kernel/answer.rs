@@ -2,6 +2,8 @@
 
 use core::fmt;
 use core_relo_object::lockdown::Lockdown;
+#[cfg(feature = "serde")]
+use serde::ser::SerializeStruct as _;
 
 /// The answer to a question about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +20,7 @@ pub enum Answer {
 
 /// The evidence for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[expect(clippy::exhaustive_structs, reason = "evidence is a source and its text")]
 pub struct Evidence {
     /// The source of the evidence.
@@ -72,6 +75,23 @@ impl EvidenceSource {
 impl fmt::Display for EvidenceSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
+    }
+}
+
+/// Serializes to `present`, `evidence` and `question`; a value that the answer does not have is `null`.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Answer {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (is_present, evidence, question) = match self {
+            Self::Present(evidence) => (Some(true), Some(evidence), None),
+            Self::Absent(evidence) => (Some(false), Some(evidence), None),
+            Self::Unknown(question) => (None, None, Some(question)),
+        };
+        let mut keys = serializer.serialize_struct("Answer", 3)?;
+        keys.serialize_field("present", &is_present)?;
+        keys.serialize_field("evidence", &evidence)?;
+        keys.serialize_field("question", &question)?;
+        keys.end()
     }
 }
 

@@ -67,6 +67,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
             "btf_diff mismatch",
             "judge",
             "advice fleet",
+            "serialize",
         ],
     ),
     (
