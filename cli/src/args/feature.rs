@@ -85,7 +85,7 @@ impl FeatureArgs {
 }
 
 /// A section of features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Section {
     /// Program types
@@ -118,21 +118,6 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    pub(crate) const ALL: [Self; 12] = [
-        Self::ProgramTypes,
-        Self::MapTypes,
-        Self::Helpers,
-        Self::AttachTypes,
-        Self::Links,
-        Self::Kfuncs,
-        Self::Btf,
-        Self::Verifier,
-        Self::Loading,
-        Self::Config,
-        Self::System,
-        Self::Token,
-    ];
-
     /// Returns the name in arguments and JSON.
     pub(crate) const fn name(self) -> &'static str {
         match self {

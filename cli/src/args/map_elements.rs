@@ -5,7 +5,7 @@ use super::{
     object_selector::{ElementArgs, ObjectSelector, one_name},
     object_words::ObjectWords,
 };
-use crate::{describe::short_type_name, format::Format};
+use crate::format::Format;
 use clap::{
     Args, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser as _},
@@ -219,12 +219,9 @@ pub(crate) struct MapCreateArgs {
 
 /// Returns a parser for the short names of map types.
 fn map_type_parser() -> impl clap::builder::TypedValueParser<Value = u32> {
-    let types = || MapType::ALL.iter().filter(|ty| ty.number() != 0);
-    let names: Vec<String> = types().map(|ty| short_type_name(ty.name())).collect();
-    PossibleValuesParser::new(names).try_map(move |name| {
-        let found = types().find(|ty| short_type_name(ty.name()) == name);
-        found.map(|ty| ty.number()).ok_or("unknown map type")
-    })
+    let names: Vec<String> = MapType::offered().map(MapType::short_name).collect();
+    PossibleValuesParser::new(names)
+        .try_map(|name| MapType::from_name(&name).map(MapType::number).ok_or("unknown map type"))
 }
 
 /// Parses a decimal or hexadecimal number.

@@ -5,7 +5,7 @@ use crate::words::shell_word;
 use core_relo_loader::{
     Errno,
     attach::{
-        self, AttachError, InterfaceHook, InterfaceRef, ProgramRef, QueryTarget, XdpMode, attach_type_name,
+        self, AttachError, InterfaceHook, InterfaceRef, ProgramRef, QueryTarget, XdpMode,
         interface_hook_word, netns_attach_type, sockmap_attach_types,
     },
     inventory::{BtfCache, LinkInfo, LinkTarget, MapInfo, ObjectKind, ProgramInfo, list},
@@ -232,7 +232,7 @@ fn text_with_xdp_mode(point: &AttachPoint, mode: XdpMode) -> String {
 /// Returns the text of the attach point with the attach type, and with the id of the map. `prog detach` knows neither the section
 /// of the program nor the object of the map.
 fn resolved_text(point: &AttachPoint, place: Place, attach_type: AttachType) -> String {
-    let word = attach_type_name(attach_type);
+    let word = attach_type.short_name();
     match (point.site(), place) {
         // Without a mode, any mode will do.
         (AttachSite::Interface { name, .. }, _) if attach_type == AttachType::Xdp => {

@@ -1,11 +1,6 @@
 //! The maps whose records are printed, and the types of the records.
 
-use crate::{
-    describe::{self, short_type_name},
-    error::BadInput,
-    events::PrintedMap,
-    type_name::find_type,
-};
+use crate::{describe, error::BadInput, events::PrintedMap, type_name::find_type};
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, Kind, Type},
@@ -110,7 +105,7 @@ impl EventSource {
         let map = info.name();
         let map_type = MapType::from_number(info.map_type);
         let buffer = buffer_kind(map_type).ok_or_else(|| {
-            let found = map_type.map_or("unknown".into(), |found| short_type_name(found.name()));
+            let found = map_type.map_or("unknown".into(), |found| found.short_name());
             let help = "`core-relo map dump` prints the elements of other maps";
             (format!("is of type {found}, expected ringbuf or perf_event_array"), help.to_owned())
         })?;
@@ -211,7 +206,7 @@ fn find_buffer(object: &Object<'_>, name: &str) -> Result<BufferKind, (String, S
     let map = maps.iter().find(|map| map.name == name.as_bytes());
     let map = map.ok_or_else(|| (format!("no map `{name}`"), buffers()))?;
     buffer_kind(map_type(map)).ok_or_else(|| {
-        let found = map_type(map).map_or("unknown".into(), |found| short_type_name(found.name()));
+        let found = map_type(map).map_or("unknown".into(), |found| found.short_name());
         let what = format!("map `{name}` is of type {found}, expected ringbuf or perf_event_array");
         (what, buffers())
     })

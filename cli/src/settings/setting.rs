@@ -236,14 +236,11 @@ impl InnerMap {
 
 /// Parses the kernel's name of a map type, with or without its prefix, in any case.
 fn parse_map_type(word: &str) -> Result<MapType, String> {
-    const PREFIX: &str = "BPF_MAP_TYPE_";
-    let upper = word.to_ascii_uppercase();
-    let short = upper.strip_prefix(PREFIX).unwrap_or(&upper);
-    let names = || MapType::ALL.iter().filter(|ty| ty.number() != 0);
-    let short_name = |ty: &MapType| ty.name().strip_prefix(PREFIX).unwrap_or(ty.name());
-    names().find(|ty| short_name(ty) == short).copied().ok_or_else(|| {
-        let known: Vec<_> = names().map(|ty| short_name(ty).to_ascii_lowercase()).collect();
-        let near = crate::words::suggestion(&short.to_ascii_lowercase(), known.iter().map(String::as_str));
+    MapType::from_name(word).ok_or_else(|| {
+        let known: Vec<_> = MapType::offered().map(MapType::short_name).collect();
+        let lower = word.to_ascii_lowercase();
+        let short = lower.strip_prefix("bpf_map_type_").unwrap_or(&lower);
+        let near = crate::words::suggestion(short, known.iter().map(String::as_str));
         format!("unknown map type `{word}`, expected one such as `hash` or `lru_hash`{near}")
     })
 }

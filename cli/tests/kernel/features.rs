@@ -2,11 +2,8 @@
 
 use super::common::{Run, demo, run, run_in, schema};
 use core_relo_loader::{
-    features::{
-        Feature, probe_attach_type, probe_feature, probe_helper, probe_kfunc, probe_link_type,
-        probe_map_type, probe_program_type,
-    },
-    object::{AttachType, LinkType, MapType, ProgramType},
+    features::Prober,
+    object::{KernelFeature, ProgramType},
 };
 use core_relo_test_support::skip;
 use serde_json::Value;
@@ -25,7 +22,7 @@ fn features(args: &[&str]) -> (Run, Vec<Value>) {
 
 /// Returns whether this process may probe the kernel.
 fn may_probe() -> bool {
-    match probe_program_type(ProgramType::SocketFilter) {
+    match Prober::new().program_type(ProgramType::SocketFilter) {
         Ok(answer) => answer.is_supported,
         Err(error) => {
             skip!(Root, "no program can be loaded here: {error}");
@@ -77,16 +74,10 @@ fn each_probe_of_the_library_closes_what_it_opens() {
     if !may_probe() {
         return;
     }
+    let kernel = Prober::new();
     let probe_all = || {
-        for ty in ProgramType::ALL {
-            let _ = probe_program_type(*ty);
-            let _ = probe_helper(*ty, 1);
-            let _ = probe_kfunc(*ty, b"bpf_rcu_read_lock");
-        }
-        MapType::ALL.iter().for_each(|ty| drop(probe_map_type(*ty)));
-        AttachType::ALL.iter().for_each(|ty| drop(probe_attach_type(*ty)));
-        LinkType::ALL.iter().for_each(|ty| drop(probe_link_type(*ty)));
-        Feature::ALL.iter().for_each(|feature| drop(probe_feature(*feature)));
+        KernelFeature::all().for_each(|feature| drop(kernel.offers(feature)));
+        ProgramType::ALL.iter().for_each(|ty| drop(kernel.kfunc(*ty, b"bpf_rcu_read_lock")));
     };
     let descriptors = || {
         let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -183,7 +174,7 @@ fn has_unknown_message(ty: &str, helper: &str) -> bool {
     let ty = ProgramType::ALL.iter().find(|known| known.name() == constant).unwrap();
     let name = helper.trim_start_matches("bpf_");
     let number = (1..).find(|number| core_relo::insn::Helper(*number).name() == Some(name)).unwrap();
-    let evidence = probe_helper(*ty, number).unwrap().evidence;
+    let evidence = Prober::new().helper(*ty, number).unwrap().evidence;
     ["program of this type cannot use helper", "non-sleepable", "not allowed in probe"]
         .iter()
         .any(|message| evidence.contains(message))

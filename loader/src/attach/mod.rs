@@ -126,8 +126,8 @@ pub use pmu::ProbeMode;
 #[cfg(feature = "netlink")]
 pub use point::{
     AttachPoint, AttachPointError, AttachSite, InterfaceHook, PointOptions, RoutePoint, attach_point_kinds,
-    attach_type_name, attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds,
-    interface_hook_word, is_section_kind, netns_attach_type, sockmap_attach_types,
+    attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds, interface_hook_word,
+    is_section_kind, netns_attach_type, sockmap_attach_types,
 };
 pub use program::{ProgramRef, UsdtOwner};
 pub use query::{AttachedPrograms, QueryTarget, query};

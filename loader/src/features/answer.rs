@@ -3,6 +3,7 @@
 use crate::{privileges::missing_privilege, sys::Errno};
 use core_relo::Text;
 use core_relo_object::object::ProgramType;
+use std::io;
 
 /// What a probe of the running kernel found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +53,26 @@ pub enum ProbeError {
     /// No request shows whether programs of this type have the feature, without a target that depends on the system.
     #[error("no probe: programs of type {0} need a target")]
     NeedsTarget(ProgramType),
+    /// A file of the system cannot be read.
+    #[error("{path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: &'static str,
+        /// The error of the file system.
+        reason: Text,
+    },
     /// No request of bpf(2) shows whether the kernel has the feature.
     #[error("no probe: {0}")]
     NoProbe(&'static str),
 }
 
 core_relo::debug_as_message!(ProbeError);
+
+impl ProbeError {
+    pub(super) fn unreadable(path: &'static str, error: &io::Error) -> Self {
+        Self::Unreadable { path, reason: error.to_string().into() }
+    }
+}
 
 /// The result of a probe.
 pub type ProbeResult = Result<Probed, ProbeError>;

@@ -1,6 +1,6 @@
 //! Attach types whose programs a policy of this machine refuses.
 
-use super::{answer::ProbeError, probe_attach_type};
+use super::{Prober, answer::ProbeError};
 use crate::{privileges::has_all_privileges, sys::Errno};
 use core_relo_object::{load_plan::RefusedAttachType, object::AttachType};
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ pub(crate) fn refused_attach_types() -> &'static [RefusedAttachType] {
         if !has_all_privileges() {
             return Vec::new();
         }
-        let refused = |attach_type: AttachType| match probe_attach_type(attach_type) {
+        let refused = |attach_type: AttachType| match Prober::new().attach_type(attach_type) {
             Err(ProbeError::NotPermitted { request, errno: errno @ Errno(libc::EPERM), .. }) => {
                 Some(RefusedAttachType { attach_type, answer: format!("{request}: {errno}") })
             }

@@ -1,7 +1,7 @@
 //! The probes of the running kernel, with or without a BPF token.
 
 use super::{
-    answer::{BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult},
+    answer::{BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult, Probed},
     attach_type,
     calls::{self, Caller, Variants},
     feature::{ask, probe_feature},
@@ -14,9 +14,10 @@ use crate::{
     token_scope::{TokenRequest, explain_refusal},
 };
 use alloc::sync::Arc;
+use core_relo::insn::Helper;
 use core_relo_object::{
     features::{Feature, Features, ProbeKernel},
-    object::{AttachType, LinkType, MapType, ProgramType},
+    object::{AttachType, KernelFeature, LinkType, MapType, ProgramType},
 };
 use std::{
     os::fd::{AsFd as _, OwnedFd},
@@ -43,12 +44,6 @@ impl Prober {
     /// Creates a prober with a token.
     pub(crate) fn with_token(token: Arc<OwnedFd>) -> Self {
         Self { token: Some(token), ..Self::default() }
-    }
-
-    /// Returns the prober without a token that the functions `probe_…` use.
-    pub(super) fn shared() -> &'static Self {
-        static SHARED: OnceLock<Prober> = OnceLock::new();
-        SHARED.get_or_init(Self::new)
     }
 
     /// Returns whether the prober has a BPF token.
@@ -106,6 +101,30 @@ impl Prober {
     /// Unlike [`Features::has`], a lack of privileges is an error.
     pub fn feature(&self, feature: Feature) -> ProbeResult {
         self.explain_any(probe_feature(feature, self.token()))
+    }
+
+    /// Probes whether the kernel has one of the features with a name. A helper is offered if programs of some type may call it.
+    pub fn offers(&self, feature: KernelFeature) -> ProbeResult {
+        match feature {
+            KernelFeature::ProgramType(ty) => self.program_type(ty),
+            KernelFeature::MapType(ty) => self.map_type(ty),
+            KernelFeature::Helper(Helper(number)) => {
+                let mut refused = Err(ProbeError::NoProbe("no programs call helpers"));
+                for probed in ProgramType::offered().map(|ty| self.helper(ty, number)) {
+                    match probed {
+                        Ok(Probed { is_supported: true, .. }) => return probed,
+                        Ok(_) => refused = probed,
+                        Err(_) if refused.is_err() => refused = probed,
+                        Err(_) => {}
+                    }
+                }
+                refused
+            }
+            KernelFeature::AttachType(ty) => self.attach_type(ty),
+            KernelFeature::LinkType(ty) => self.link_type(ty),
+            KernelFeature::Feature(feature) => self.feature(feature),
+            _ => Err(ProbeError::NoProbe("the feature has none")),
+        }
     }
 
     /// Returns the features of the running kernel, each probed on first use.

@@ -2,7 +2,7 @@
 
 use super::verifier::log_text;
 use crate::{
-    features::probe_map_type,
+    features::Prober,
     maps::{Arena, MapError},
     sys::{self, Errno, MapFd, MapShape, Pod as _},
 };
@@ -125,7 +125,7 @@ impl Kernel for RunningKernel {
     }
 
     fn has_map_type(&self, map_type: MapType) -> Option<bool> {
-        probe_map_type(map_type).ok().map(|probed| probed.is_supported)
+        Prober::new().map_type(map_type).ok().map(|probed| probed.is_supported)
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {

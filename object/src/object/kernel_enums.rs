@@ -1,7 +1,7 @@
 //! The program, attach, map and link types of the kernel (`include/uapi/linux/bpf.h`).
 
 macro_rules! kernel_enum {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident $prefix:literal { $($variant:ident = $number:literal $text:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
@@ -31,6 +31,23 @@ macro_rules! kernel_enum {
             pub const fn name(self) -> &'static str {
                 match self {$(Self::$variant => $text,)*}
             }
+
+            /// Returns the kernel's name in lower case, without the prefix that all types have.
+            pub fn short_name(self) -> String {
+                self.name().strip_prefix($prefix).unwrap_or(self.name()).to_lowercase()
+            }
+
+            /// Returns all types but `UNSPEC`, which stands for none.
+            pub fn offered() -> impl Iterator<Item = Self> + Clone {
+                Self::ALL.iter().copied().filter(|ty| !ty.name().ends_with("_UNSPEC"))
+            }
+
+            /// Returns the type with a name of the kernel's, in any case, with or without the prefix that all types have.
+            pub fn from_name(name: &str) -> Option<Self> {
+                let upper = name.to_ascii_uppercase();
+                let short = upper.strip_prefix($prefix).unwrap_or(&upper);
+                Self::offered().find(|ty| ty.name().strip_prefix($prefix) == Some(short))
+            }
         }
 
         impl core::fmt::Display for $name {
@@ -43,7 +60,7 @@ macro_rules! kernel_enum {
 
 kernel_enum! {
     /// A program type (`enum bpf_prog_type`).
-    ProgramType {
+    ProgramType "BPF_PROG_TYPE_" {
         Unspec = 0 "BPF_PROG_TYPE_UNSPEC",
         SocketFilter = 1 "BPF_PROG_TYPE_SOCKET_FILTER",
         Kprobe = 2 "BPF_PROG_TYPE_KPROBE",
@@ -82,7 +99,7 @@ kernel_enum! {
 
 kernel_enum! {
     /// An attach type (`enum bpf_attach_type`).
-    AttachType {
+    AttachType "BPF_" {
         CgroupInetIngress = 0 "BPF_CGROUP_INET_INGRESS",
         CgroupInetEgress = 1 "BPF_CGROUP_INET_EGRESS",
         CgroupInetSockCreate = 2 "BPF_CGROUP_INET_SOCK_CREATE",
@@ -150,7 +167,7 @@ kernel_enum! {
 
 kernel_enum! {
     /// A map type (`enum bpf_map_type`).
-    MapType {
+    MapType "BPF_MAP_TYPE_" {
         Unspec = 0 "BPF_MAP_TYPE_UNSPEC",
         Hash = 1 "BPF_MAP_TYPE_HASH",
         Array = 2 "BPF_MAP_TYPE_ARRAY",
@@ -192,7 +209,7 @@ kernel_enum! {
 
 kernel_enum! {
     /// A link type (`enum bpf_link_type`).
-    LinkType {
+    LinkType "BPF_LINK_TYPE_" {
         Unspec = 0 "BPF_LINK_TYPE_UNSPEC",
         RawTracepoint = 1 "BPF_LINK_TYPE_RAW_TRACEPOINT",
         Tracing = 2 "BPF_LINK_TYPE_TRACING",
@@ -253,5 +270,18 @@ mod tests {
         assert_eq!(ProgramType::from_number(33), None);
         assert_eq!(AttachType::TraceFsessionMulti.number(), 61);
         assert_eq!(MapType::Ringbuf.to_string(), "BPF_MAP_TYPE_RINGBUF");
+    }
+
+    #[test]
+    fn types_have_short_names_by_which_they_are_found() {
+        assert_eq!(AttachType::CgroupInetEgress.short_name(), "cgroup_inet_egress");
+        for name in ["BPF_MAP_TYPE_LRU_HASH", "bpf_map_type_lru_hash", "lru_hash", "LRU_HASH"] {
+            assert_eq!(MapType::from_name(name), Some(MapType::LruHash), "{name}");
+        }
+        assert!(LinkType::offered().all(|ty| LinkType::from_name(&ty.short_name()) == Some(ty)));
+        assert!(AttachType::offered().all(|ty| AttachType::from_name(&ty.short_name()) == Some(ty)));
+        for name in ["", "unspec", "BPF_PROG_TYPE_", "BPF_MAP_TYPE_HASH"] {
+            assert_eq!(ProgramType::from_name(name), None, "{name}");
+        }
     }
 }

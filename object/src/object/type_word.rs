@@ -7,9 +7,6 @@ use super::{
 };
 use thiserror::Error;
 
-/// The prefix of the kernel's names of program types.
-const KERNEL_PREFIX: &str = "BPF_PROG_TYPE_";
-
 /// An error in a word for the type of a program.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -65,10 +62,7 @@ pub fn section_for_type(word: &str, program: &Program<'_>) -> Result<String, Typ
 /// Returns the row of the table for the kernel's name of a program type: the row without an attach type, or with one that the kernel does
 /// not demand.
 fn find_by_kernel_name(word: &str) -> Result<&'static SecDef, TypeWordError> {
-    let upper = word.to_ascii_uppercase();
-    let short = upper.strip_prefix(KERNEL_PREFIX).unwrap_or(&upper);
-    let is_named = |ty: &&ProgramType| ty.name().strip_prefix(KERNEL_PREFIX) == Some(short);
-    let program_type = *ProgramType::ALL.iter().find(is_named).ok_or(TypeWordError::Unknown)?;
+    let program_type = ProgramType::from_name(word).ok_or(TypeWordError::Unknown)?;
     let rows = || SEC_DEFS.iter().filter(move |def| def.program_type == program_type);
     let without = rows().find(|def| def.attach_type.is_none());
     let free = without.or_else(|| rows().find(|def| def.flags.attach_type_is_optional()));
@@ -217,9 +211,9 @@ mod tests {
 
     #[test]
     fn every_name_of_the_kernel_is_a_type_or_names_its_sections() {
-        for ty in ProgramType::ALL.iter().filter(|ty| ty.number() != 0) {
+        for ty in ProgramType::offered() {
             match find_by_kernel_name(ty.name()) {
-                Ok(def) => assert_eq!(def.program_type, *ty),
+                Ok(def) => assert_eq!(def.program_type, ty),
                 Err(TypeWordError::NoAttachType { sections, .. }) => assert!(sections.len() > 1, "{ty}"),
                 Err(TypeWordError::Unknown) => panic!("{ty}"),
             }

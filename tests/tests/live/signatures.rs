@@ -4,7 +4,7 @@ use super::harness::{Census, Need, live};
 use core_relo::Endian;
 use core_relo_loader::{
     Errno,
-    features::{Feature, ProbeResult, probe_feature},
+    features::{Feature, ProbeResult, Prober},
     inventory,
     load::{
         Kernel as _, Keyring, LoadError, ProgLoad, ProgSignature, RunningKernel, SignatureRefusal, TestRun,
@@ -103,7 +103,7 @@ fn refusal(insns: &[u8], pkcs7: &[u8], keyring: Keyring) -> SignatureRefusal {
 
 /// Returns whether the kernel checks signatures.
 pub fn checks_signatures() -> ProbeResult {
-    probe_feature(Feature::ProgSignature)
+    Prober::new().feature(Feature::ProgSignature)
 }
 
 /// The requirements of tests with a keyring, besides [`can_verify`].

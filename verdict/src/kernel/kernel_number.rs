@@ -1,11 +1,11 @@
 //! The numbers of the kernel's enums, and the oldest observed kernel that has each.
 
 use super::{KernelVersion, observed_kernels::OBSERVED_KERNELS};
+use core_relo_object::object::KernelFeature;
 
 /// A number of an enum of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the enums of bpf(2) that have numbers")]
-pub enum KernelNumber {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KernelNumber {
     /// Of `enum bpf_func_id`.
     Helper(u32),
     /// Of `enum bpf_prog_type`.
@@ -25,9 +25,22 @@ const MAP_TYPES: [u32; OBSERVED_KERNELS.len()] = [28, 31, 33, 35];
 const ATTACH_TYPES: [u32; OBSERVED_KERNELS.len()] = [37, 43, 56, 61];
 const LINK_TYPES: [u32; OBSERVED_KERNELS.len()] = [6, 9, 14, 15];
 
+/// Returns the oldest observed kernel that has a type or a helper. Kernels between the observed ones may have it, too.
+pub fn first_observed(feature: KernelFeature) -> Option<KernelVersion> {
+    let number = match feature {
+        KernelFeature::ProgramType(ty) => KernelNumber::ProgramType(ty.number()),
+        KernelFeature::MapType(ty) => KernelNumber::MapType(ty.number()),
+        KernelFeature::Helper(helper) => KernelNumber::Helper(helper.0),
+        KernelFeature::AttachType(ty) => KernelNumber::AttachType(ty.number()),
+        KernelFeature::LinkType(ty) => KernelNumber::LinkType(ty.number()),
+        _ => return None,
+    };
+    number.first_observed()
+}
+
 impl KernelNumber {
-    /// Returns the oldest observed kernel whose enum has the number. Kernels between the observed ones may have it, too.
-    pub fn first_observed(self) -> Option<KernelVersion> {
+    /// Returns the oldest observed kernel whose enum has the number.
+    pub(super) fn first_observed(self) -> Option<KernelVersion> {
         let (highest, number) = match self {
             Self::Helper(number) => (HELPERS, number),
             Self::ProgramType(number) => (PROGRAM_TYPES, number),

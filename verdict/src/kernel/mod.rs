@@ -11,6 +11,7 @@
 //! | `kernel_types` | the types of a query in vmlinux and in modules |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
+//! | `options` | the options of the configuration that concern BPF |
 //! | `btf_rules` | the rules by which the kernel checks the BTF of objects |
 //! | `attachments` | attach types and link types that the configuration may leave out |
 //! | `context_parts`, `context_rules` | the parts of contexts that programs may access |
@@ -68,6 +69,7 @@ mod mark;
 mod names;
 mod observed;
 mod observed_kernels;
+mod options;
 mod program_features;
 mod query;
 mod report;
@@ -95,11 +97,12 @@ pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope, Wanted
 pub(crate) use insn_rules::PROGRAM_FUNCTIONS;
 pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;
-pub use kernel_number::KernelNumber;
+pub use kernel_number::first_observed;
 pub use kernel_types::VmlinuxNames;
 pub(crate) use kfunc_memory::kfunc_memory;
 pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs};
 pub use map_uses::MapUse;
+pub use options::BPF_OPTIONS;
 pub use program_features::ProgramFeature;
 pub use query::NameQuery;
 pub(crate) use query::struct_ops_value_name;

@@ -6,7 +6,7 @@ use super::{
     facts::KernelFacts,
     mark::MarkPresence,
 };
-use core_relo_object::object::{MapType, ProgramType};
+use core_relo_object::object::{KernelFeature, MapType, ProgramType};
 
 /// A fact about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,11 +21,23 @@ pub struct Fact {
 }
 
 impl KernelFacts<'_> {
+    /// Answers whether the kernel has one of the features with a name. A type of attachments is answered by
+    /// [`attachment`](Self::attachment).
+    pub fn offers(&self, feature: KernelFeature) -> Answer {
+        match feature {
+            KernelFeature::ProgramType(ty) => self.program_type(ty.number()),
+            KernelFeature::MapType(ty) => self.map_type(ty.number()),
+            KernelFeature::Helper(helper) => self.helper(helper),
+            KernelFeature::AttachType(ty) => self.attachment(ty),
+            KernelFeature::LinkType(ty) => self.link(ty),
+            KernelFeature::Feature(feature) => self.feature(feature),
+            _ => Answer::Unknown(format!("no evidence is known for {}", feature.name())),
+        }
+    }
+
     /// Returns the facts that do not depend on an object.
     pub fn list(&self) -> Vec<Fact> {
         let fact = |kind, subject, answer| Fact { kind, subject, answer };
-        let program_types = ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
-        let map_types = MapType::ALL.iter().filter(|ty| ty.number() != 0);
         let verifier = [
             ("programs that sleep", self.sleepable_programs()),
             ("trampolines", self.trampolines()),
@@ -33,9 +45,9 @@ impl KernelFacts<'_> {
             ("BTF of modules", self.module_btf()),
             ("verification of uncalled global functions", self.verifies_uncalled_functions()),
         ];
-        program_types
+        ProgramType::offered()
             .map(|ty| fact("program type", ty.name(), self.program_type(ty.number())))
-            .chain(map_types.map(|ty| fact("map type", ty.name(), self.map_type(ty.number()))))
+            .chain(MapType::offered().map(|ty| fact("map type", ty.name(), self.map_type(ty.number()))))
             .chain(
                 InsnFeature::ALL
                     .iter()

@@ -3,7 +3,6 @@
 use super::line::Line;
 use crate::{
     args::prog_profile::Metric,
-    describe::short_type_name,
     input::object::ObjectFile,
     settings::{NameKind, ObjectNames},
     text::hex,
@@ -184,8 +183,7 @@ impl Completer {
             },
             V::Feature => (self.feature_names)().iter().for_each(|name| candidates.add(name, "")),
             V::ProgramType => {
-                let types = ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
-                types.for_each(|ty| candidates.add(&short_type_name(ty.name()), ""));
+                ProgramType::offered().for_each(|ty| candidates.add(&ty.short_name(), ""));
             }
             V::Setting(kind) => self.add_object_names(kind, &mut candidates),
             V::SetType => match current.split_once('=') {
@@ -200,8 +198,7 @@ impl Completer {
                 None => self.add_object_names(NameKind::Map, &mut candidates),
                 Some((map, word)) => {
                     candidates.current = word;
-                    let types = MapType::ALL.iter().filter(|ty| ty.number() != 0);
-                    types.for_each(|ty| candidates.add(&format!("{}:", short_type_name(ty.name())), ""));
+                    MapType::offered().for_each(|ty| candidates.add(&format!("{}:", ty.short_name()), ""));
                     return with_prefix(&format!("{map}="), candidates.found);
                 }
             },

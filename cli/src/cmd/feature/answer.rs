@@ -1,7 +1,7 @@
 //! The answer to a question about a kernel.
 
-use core_relo_loader::features::{ProbeError, Probed};
-use core_relo_verdict::kernel::{Answer, KconfigAnswer};
+use core_relo_loader::features::ProbeResult;
+use core_relo_verdict::kernel::{Answer, Evidence, EvidenceSource, KconfigAnswer};
 use serde::Serialize;
 
 /// Whether a kernel has a feature.
@@ -26,11 +26,7 @@ impl Support {
 /// The answer to a question about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FeatureAnswer {
-    pub(super) support: Support,
-    /// The source of the evidence: `probe`, or a source of `check`. `None` if nothing answers.
-    pub(super) source: Option<&'static str>,
-    /// The evidence, or what is missing.
-    pub(super) evidence: String,
+    pub(super) answer: Answer,
     /// The value of a setting or an option.
     pub(super) value: Option<String>,
     /// The program types that may call a helper or kfunc, if types were given.
@@ -52,30 +48,39 @@ impl Callers {
     }
 }
 
-/// The source of answers of the running kernel.
-pub(super) const PROBE: &str = "probe";
-
 impl FeatureAnswer {
-    pub(super) fn new(support: Support, source: Option<&'static str>, evidence: impl Into<String>) -> Self {
-        Self { support, source, evidence: evidence.into(), value: None, callers: None }
+    pub(super) const fn support(&self) -> Support {
+        support(&self.answer)
     }
 
-    pub(super) fn unknown(question: impl Into<String>) -> Self {
-        Self::new(Support::Unknown, None, question)
+    /// Returns the word for the source of the evidence. `None` if nothing answers.
+    pub(super) const fn source(&self) -> Option<&'static str> {
+        match &self.answer {
+            Answer::Present(evidence) | Answer::Absent(evidence) => Some(evidence.source.word()),
+            Answer::Unknown(_) => None,
+        }
     }
 
-    pub(super) fn with_value(self, value: impl Into<String>) -> Self {
-        Self { value: Some(value.into()), ..self }
+    /// Returns the evidence, or what is missing.
+    pub(super) fn evidence(&self) -> &str {
+        match &self.answer {
+            Answer::Present(evidence) | Answer::Absent(evidence) => &evidence.text,
+            Answer::Unknown(question) => question,
+        }
+    }
+}
+
+pub(super) const fn support(answer: &Answer) -> Support {
+    match answer {
+        Answer::Present(_) => Support::Yes,
+        Answer::Absent(_) => Support::No,
+        Answer::Unknown(_) => Support::Unknown,
     }
 }
 
 impl From<Answer> for FeatureAnswer {
     fn from(answer: Answer) -> Self {
-        match answer {
-            Answer::Present(evidence) => Self::new(Support::Yes, Some(evidence.source.word()), evidence.text),
-            Answer::Absent(evidence) => Self::new(Support::No, Some(evidence.source.word()), evidence.text),
-            Answer::Unknown(question) => Self::unknown(question),
-        }
+        Self { answer, value: None, callers: None }
     }
 }
 
@@ -83,24 +88,21 @@ impl From<KconfigAnswer> for FeatureAnswer {
     fn from(answer: KconfigAnswer) -> Self {
         match answer {
             KconfigAnswer::Value(value, evidence) => {
-                Self::new(Support::Yes, Some(evidence.source.word()), evidence.text).with_value(value)
+                Self { value: Some(value), ..Answer::Present(evidence).into() }
             }
-            KconfigAnswer::NotSet(evidence) => {
-                Self::new(Support::No, Some(evidence.source.word()), evidence.text)
-            }
-            KconfigAnswer::Unknown(question) => Self::unknown(question),
+            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence).into(),
+            KconfigAnswer::Unknown(question) => Answer::Unknown(question).into(),
         }
     }
 }
 
-impl From<Result<Probed, ProbeError>> for FeatureAnswer {
-    fn from(result: Result<Probed, ProbeError>) -> Self {
-        match result {
-            Ok(probed) => {
-                let support = if probed.is_supported { Support::Yes } else { Support::No };
-                Self::new(support, Some(PROBE), probed.evidence)
-            }
-            Err(error) => Self::unknown(error.to_string()),
+/// Returns the answer of a probe, with the source of its evidence.
+pub(super) fn probed(source: EvidenceSource, result: ProbeResult) -> Answer {
+    match result {
+        Ok(probed) => {
+            let evidence = Evidence { source, text: probed.evidence };
+            if probed.is_supported { Answer::Present(evidence) } else { Answer::Absent(evidence) }
         }
+        Err(error) => Answer::Unknown(error.to_string()),
     }
 }

@@ -4,16 +4,13 @@
 //! |---|---|
 //! | `catalog`, `names` | the features with their sections and names; the search by name |
 //! | `answer`, `source` | the answers, and how they are found: probes, or evidence |
-//! | `kconfig`, `system` | options of the configuration, settings of the running system |
 //! | `model`, `text` | the answers as JSON and as text |
 
 mod answer;
 mod catalog;
-mod kconfig;
 mod model;
 mod names;
 mod source;
-mod system;
 mod text;
 
 use super::{
@@ -29,6 +26,7 @@ use crate::{
 };
 use answer::Support;
 use catalog::{Entry, entries};
+use clap::ValueEnum as _;
 use core_relo::Target;
 use core_relo_kernels::{Kernel, KernelSelection, KernelSource, WantedFacts, running_release};
 use core_relo_loader::{features::Prober, object::ProgramType};
@@ -38,6 +36,7 @@ use model::{AnsweredFeature, KernelFeatures, Method};
 pub(crate) use names::feature_names;
 use names::{NameFilter, check_words, find_program_type, nearest, unknown_name};
 use source::AnswerSource;
+use std::io;
 
 /// The environment variable that names the bpffs of a token if the option does not.
 const TOKEN_VARIABLE: &str = "LIBBPF_BPF_TOKEN_PATH";
@@ -52,7 +51,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResul
     let selection = KernelSelection::new(&args.kernels.paths());
     report_selection(console, &selection)?;
     if args.unprivileged {
-        system::drop_capabilities().map_err(|error| BadInput::new("--unprivileged", error))?;
+        drop_capabilities().map_err(|error| BadInput::new("--unprivileged", error))?;
     }
     let prober = prober(args, &selection)?;
     let mut answered = Vec::new();
@@ -78,7 +77,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResul
     let unknown = wanted_features.take_unknown_names(&mut answered);
     unknown.iter().try_for_each(|bad| console.report_error(bad))?;
     if wanted_features.names.is_some() {
-        let supports = answered.iter().flat_map(|kernel| &kernel.features).map(|f| f.answer.support);
+        let supports = answered.iter().flat_map(|kernel| &kernel.features).map(|f| f.answer.support());
         supports.for_each(|support| match support {
             Support::Yes => {}
             Support::No => console.raise_exit(ExitStatus::Incompatible),
@@ -92,6 +91,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResul
         }
         Format::Text => Ok(text::write(&mut console.out, &answered, wanted_features.names.is_some())?),
     }
+}
+
+/// Drops the effective capabilities of this thread.
+fn drop_capabilities() -> io::Result<()> {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    let mut sets = capabilities(None)?;
+    sets.effective = CapabilitySet::empty();
+    Ok(set_capabilities(None, sets)?)
 }
 
 /// Probes of the running kernel, and how they are made.
@@ -138,7 +145,8 @@ impl FeatureQuery {
         let names: Result<Vec<_>, _> = args.names().iter().map(|name| NameFilter::new(name)).collect();
         let names = Some(names?).filter(|names| !names.is_empty());
         let caller = args.program_type.as_deref().map(find_program_type).transpose()?;
-        let sections = if args.section.is_empty() { Section::ALL.to_vec() } else { args.section.clone() };
+        let sections =
+            if args.section.is_empty() { Section::value_variants().to_vec() } else { args.section.clone() };
         let mut entries = entries();
         entries.retain(|entry| {
             let is_named = names.as_ref().is_none_or(|names| names.iter().any(|name| name.matches(entry)));
@@ -238,7 +246,7 @@ impl FeatureQuery {
                     })
             };
             let mut features = answered.iter().flat_map(|kernel| &kernel.features);
-            let exists = features.any(|f| is_kfunc(f) && f.answer.support == Support::Yes);
+            let exists = features.any(|f| is_kfunc(f) && f.answer.support() == Support::Yes);
             let is_known = name.is_name() && names::is_known_kfunc(&name.given);
             if exists || (is_known && self.sections.contains(&Section::Kfuncs)) {
                 continue;

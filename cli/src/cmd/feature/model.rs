@@ -1,9 +1,10 @@
 //! All answers about a kernel, and their JSON line.
 
 use super::{
-    answer::{Callers, FeatureAnswer, PROBE, Support},
+    answer::{Callers, FeatureAnswer, Support},
     catalog::Entry,
 };
+use core_relo_verdict::kernel::EvidenceSource;
 use serde::{Serialize, Serializer};
 
 /// A feature and the answer of a kernel.
@@ -45,7 +46,7 @@ impl Serialize for KernelFeatures {
             features: Vec<FeatureJson<'a>>,
         }
         let features = self.features.iter().map(FeatureJson::new).collect();
-        let method = if self.method == Method::Evidence { "evidence" } else { PROBE };
+        let method = if self.method == Method::Evidence { "evidence" } else { EvidenceSource::Probe.word() };
         let unprivileged = self.method == Method::ProbeUnprivileged;
         let token = self.method == Method::ProbeWithToken;
         Line { target: &self.kernel, method, unprivileged, token, features }.serialize(serializer)
@@ -72,9 +73,9 @@ impl<'a> FeatureJson<'a> {
         Self {
             section: entry.section.name(),
             name: &entry.name,
-            answer: answer.support,
-            source: answer.source,
-            evidence: &answer.evidence,
+            answer: answer.support(),
+            source: answer.source(),
+            evidence: answer.evidence(),
             value: answer.value.as_deref(),
             release: entry.release().map(|version| version.to_string()),
             first_observed: entry.first_observed().map(|version| version.to_string()),

@@ -1,7 +1,8 @@
 //! The search of features by the names that users give: those of this command, of the kernel and of bpftool, and patterns.
 
 use super::catalog::{Entry, entries};
-use crate::{args::feature::Section, describe::short_type_name, error::BadInput, glob::Glob};
+use crate::{args::feature::Section, error::BadInput, glob::Glob};
+use clap::ValueEnum as _;
 use core_relo::explain::nearest_names;
 use core_relo_loader::object::ProgramType;
 use core_relo_verdict::kernel::known_kfuncs;
@@ -131,11 +132,10 @@ fn has_words_of(name: &str, wanted: &str) -> bool {
 /// Returns the program type of a name.
 pub(super) fn find_program_type(name: &str) -> Result<ProgramType, BadInput> {
     let (_, wanted) = split_affixes(name);
-    let types = || ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
-    if let Some(ty) = types().find(|ty| short_type_name(ty.name()) == wanted) {
-        return Ok(*ty);
+    if let Some(ty) = ProgramType::offered().find(|ty| ty.short_name() == wanted) {
+        return Ok(ty);
     }
-    let all = types().map(|ty| short_type_name(ty.name())).collect();
+    let all = ProgramType::offered().map(ProgramType::short_name).collect();
     Err(unknown_name(Some("--program-type"), "program type", name, &nearest(name, all)))
 }
 
@@ -146,7 +146,7 @@ fn find_section(name: &str) -> Option<&'static str> {
         "link_types" => "links",
         name => name,
     };
-    Section::ALL.iter().map(|section| section.name()).find(|section| *section == name)
+    Section::value_variants().iter().map(|section| section.name()).find(|section| *section == name)
 }
 
 /// Returns what a word of bpftool's command line, or the name of a section, is here.

@@ -1,19 +1,17 @@
 //! The source of answers: probes of the running kernel, or the evidence of a kernel's BTF, configuration, symbols and version.
 
 use super::{
-    answer::{Callers, FeatureAnswer, PROBE, Support},
+    answer::{Callers, FeatureAnswer, Support, probed, support},
     catalog::{Entry, Subject},
-    system,
 };
-use crate::describe::short_type_name;
 use core_relo::insn::Helper;
 use core_relo_loader::{
-    features::{ProbeError, ProbeResult, Prober},
-    object::ProgramType,
+    features::{ProbeError, ProbeResult, Prober, read_delegation},
+    object::{KernelFeature, ProgramType},
 };
 use core_relo_verdict::kernel::{
-    Answer, HelperCall, KernelFacts, KfuncCall, ProgramFeature, SleepableCode, answer_helper_call,
-    answer_kfunc_call,
+    Answer, Evidence, EvidenceSource, HelperCall, KernelFacts, KfuncCall, ProgramFeature, SleepableCode,
+    answer_helper_call, answer_kfunc_call,
 };
 use std::cell::OnceCell;
 
@@ -44,32 +42,28 @@ impl<'k> AnswerSource<'k> {
     /// Answers whether the kernel has a feature.
     pub(super) fn answer(&self, entry: &Entry) -> FeatureAnswer {
         match &entry.subject {
-            Subject::ProgramType(ty) => self.program_type(*ty),
-            Subject::MapType(ty) => {
-                self.probe_or(&|prober| prober.map_type(*ty), &|facts| facts.map_type(ty.number()))
-            }
-            Subject::AttachType(ty) => {
-                self.probe_or(&|prober| prober.attach_type(*ty), &|facts| facts.attachment(*ty))
-            }
-            Subject::LinkType(ty) => self.probe_or(&|prober| prober.link_type(*ty), &|facts| facts.link(*ty)),
-            Subject::Feature(feature) => {
-                self.probe_or(&|prober| prober.feature(*feature), &|facts| facts.feature(*feature))
-            }
-            Subject::Trampolines => self.evidence(KernelFacts::trampolines),
-            Subject::KprobeEvents => self.evidence(KernelFacts::kprobe_events),
-            Subject::Helper(number) => self.helper(*number),
+            Subject::Kernel(KernelFeature::Helper(helper)) => self.helper(*helper),
+            Subject::Kernel(feature) => self.offers(*feature).into(),
+            Subject::Trampolines => self.evidence(KernelFacts::trampolines).into(),
+            Subject::KprobeEvents => self.evidence(KernelFacts::kprobe_events).into(),
             Subject::Kfunc => match self.facts {
                 Some(facts) => self.kfunc(&entry.name, facts.kfunc(entry.name.as_bytes())),
-                None => FeatureAnswer::unknown("the kernel has no BTF"),
+                None => no_btf().into(),
             },
             Subject::Option => match self.facts {
                 Some(facts) => facts.kconfig(&entry.name).into(),
-                None => FeatureAnswer::unknown("the kernel's configuration is not known"),
+                None => Answer::Unknown("the kernel's configuration is not known".into()).into(),
             },
-            Subject::Setting(setting) if self.prober.is_some() => setting.read(),
-            Subject::Delegation if self.prober.is_some() => system::read_delegation(),
+            Subject::Setting(setting) if self.prober.is_some() => {
+                let read = setting.read();
+                let value = read.as_ref().ok().and_then(|read| read.value.clone());
+                FeatureAnswer { value, ..probed(EvidenceSource::System, read.map(|read| read.probed)).into() }
+            }
+            Subject::Delegation if self.prober.is_some() => {
+                probed(EvidenceSource::System, read_delegation()).into()
+            }
             Subject::Setting(_) | Subject::Delegation => {
-                FeatureAnswer::unknown("it is a setting of a running system")
+                Answer::Unknown("it is a setting of a running system".into()).into()
             }
         }
     }
@@ -78,58 +72,59 @@ impl<'k> AnswerSource<'k> {
     /// except for lack of privileges: the question is what this process may do.
     fn probe_or(
         &self,
-        probe: &dyn Fn(&Prober) -> ProbeResult,
-        evidence: &dyn Fn(&KernelFacts<'_>) -> Answer,
-    ) -> FeatureAnswer {
-        let probed = self.prober.map(probe);
-        match (probed, self.facts) {
-            (Some(answer @ (Ok(_) | Err(ProbeError::NotPermitted { .. }))), _) => answer.into(),
-            (_, Some(facts)) => evidence(facts).into(),
-            (Some(failed), None) => failed.into(),
-            (None, None) => FeatureAnswer::unknown("the kernel has no BTF"),
+        probe: impl FnOnce(&Prober) -> ProbeResult,
+        evidence: impl FnOnce(&KernelFacts<'_>) -> Answer,
+    ) -> Answer {
+        match (self.prober.map(probe), self.facts) {
+            (Some(answer @ (Ok(_) | Err(ProbeError::NotPermitted { .. }))), _) => {
+                probed(EvidenceSource::Probe, answer)
+            }
+            (_, Some(facts)) => evidence(facts),
+            (Some(failed), None) => probed(EvidenceSource::Probe, failed),
+            (None, None) => no_btf(),
         }
     }
 
     /// Answers by evidence, for what no probe answers: the running kernel creates it for an attachment only.
-    fn evidence(&self, answer: impl FnOnce(&KernelFacts<'k>) -> Answer) -> FeatureAnswer {
-        self.facts
-            .map_or_else(|| FeatureAnswer::unknown("the kernel has no BTF"), |facts| answer(facts).into())
+    fn evidence(&self, answer: impl FnOnce(&KernelFacts<'k>) -> Answer) -> Answer {
+        self.facts.map_or_else(no_btf, answer)
     }
 
-    fn program_type(&self, ty: ProgramType) -> FeatureAnswer {
-        self.probe_or(&|prober| prober.program_type(ty), &|facts| facts.program_type(ty.number()))
+    fn offers(&self, feature: KernelFeature) -> Answer {
+        self.probe_or(|prober| prober.offers(feature), |facts| facts.offers(feature))
+    }
+
+    fn program_type(&self, ty: ProgramType) -> Answer {
+        self.offers(KernelFeature::ProgramType(ty))
     }
 
     /// Returns the program types that may call something, and that the kernel may have.
     fn callers(&self) -> &[(ProgramType, Support)] {
         self.callers.get_or_init(|| {
-            let types = ProgramType::ALL.iter().filter(|ty| ty.number() != 0);
-            let asked = types.filter(|ty| self.caller.is_none_or(|caller| caller == **ty));
-            let support = asked.map(|ty| (*ty, self.program_type(*ty).support));
-            support.collect()
+            let asked = ProgramType::offered().filter(|ty| self.caller.is_none_or(|caller| caller == *ty));
+            asked.map(|ty| (ty, support(&self.program_type(ty)))).collect()
         })
     }
 
-    fn helper(&self, number: u32) -> FeatureAnswer {
+    fn helper(&self, helper: Helper) -> FeatureAnswer {
         let answer = self.calls(&|ty| {
-            self.probe_or(&|prober| prober.helper(ty, number), &|facts| {
-                let sleepable = if may_sleep(facts, ty) { SleepableCode::All } else { SleepableCode::None };
-                let call = HelperCall {
-                    helper: Helper(number),
-                    program_type: Some(ty),
-                    attach_type: None,
-                    sleepable,
-                };
-                answer_helper_call(facts, call)
-            })
+            self.probe_or(
+                |prober| prober.helper(ty, helper.0),
+                |facts| {
+                    let sleepable =
+                        if may_sleep(facts, ty) { SleepableCode::All } else { SleepableCode::None };
+                    let call = HelperCall { helper, program_type: Some(ty), attach_type: None, sleepable };
+                    answer_helper_call(facts, call)
+                },
+            )
         });
         match self.facts {
             // A helper that the kernel lacks, or that lockdown closes, whatever the program types.
             Some(facts)
-                if !facts.helper(Helper(number)).is_present()
-                    && (self.prober.is_none() || facts.lockdown_of_helper(Helper(number)).is_some()) =>
+                if !facts.helper(helper).is_present()
+                    && (self.prober.is_none() || facts.lockdown_of_helper(helper).is_some()) =>
             {
-                FeatureAnswer { callers: answer.callers, ..facts.helper(Helper(number)).into() }
+                FeatureAnswer { callers: answer.callers, ..facts.helper(helper).into() }
             }
             _ => answer,
         }
@@ -141,10 +136,8 @@ impl<'k> AnswerSource<'k> {
             return exists.into();
         }
         let calls = self.calls(&|ty| {
-            self.probe_or(&|prober| prober.kfunc(ty, name.as_bytes()), &|facts| {
-                let call = KfuncCall { name: name.as_bytes(), program_type: Some(ty), attach_type: None };
-                answer_kfunc_call(facts, call)
-            })
+            let call = KfuncCall { name: name.as_bytes(), program_type: Some(ty), attach_type: None };
+            self.probe_or(|prober| prober.kfunc(ty, call.name), |facts| answer_kfunc_call(facts, call))
         });
         match self.caller {
             Some(_) => calls,
@@ -153,13 +146,13 @@ impl<'k> AnswerSource<'k> {
     }
 
     /// Answers whether programs of each type may call something.
-    fn calls(&self, may_call: &dyn Fn(ProgramType) -> FeatureAnswer) -> FeatureAnswer {
+    fn calls(&self, may_call: &dyn Fn(ProgramType) -> Answer) -> FeatureAnswer {
         let mut callers = Callers::default();
         let (mut refused, mut unanswered) = (None, None);
         let mut accepted = None;
-        for (ty, support) in self.callers() {
-            let name = short_type_name(ty.name());
-            match support {
+        for (ty, was_offered) in self.callers() {
+            let name = ty.short_name();
+            match was_offered {
                 Support::No => continue,
                 Support::Yes => {}
                 Support::Unknown => {
@@ -170,10 +163,11 @@ impl<'k> AnswerSource<'k> {
             }
             let mut answer = may_call(*ty);
             // The helpers of these programs are those of a target, unless all programs of the type are refused.
-            if matches!(ty, ProgramType::Ext | ProgramType::StructOps) && answer.support != Support::No {
-                answer = FeatureAnswer::unknown(format!("it depends on the target of {name} programs"));
+            if matches!(ty, ProgramType::Ext | ProgramType::StructOps) && !matches!(answer, Answer::Absent(_))
+            {
+                answer = Answer::Unknown(format!("it depends on the target of {name} programs"));
             }
-            match answer.support {
+            match support(&answer) {
                 Support::Yes => {
                     callers.yes.push(name);
                     accepted.get_or_insert(answer);
@@ -196,22 +190,27 @@ impl<'k> AnswerSource<'k> {
             (None, Some(refused), Some(_)) if callers.unknown == ["ext"] => refused,
             (None, _, Some(unanswered)) => unanswered,
             (None, None, None) => {
-                let what = self.caller.map_or_else(
-                    || String::from("any type"),
-                    |ty| format!("type {}", short_type_name(ty.name())),
-                );
-                let source = if self.prober.is_some() { PROBE } else { "btf" };
-                FeatureAnswer::new(Support::No, Some(source), format!("the kernel has no programs of {what}"))
+                let what = match self.caller {
+                    Some(ty) => format!("type {}", ty.short_name()),
+                    None => "any type".into(),
+                };
+                let source = if self.prober.is_some() { EvidenceSource::Probe } else { EvidenceSource::Btf };
+                Answer::Absent(Evidence { source, text: format!("the kernel has no programs of {what}") })
             }
-            (Some(accepted), ..) => {
+            (Some(Answer::Present(accepted)), ..) => {
                 let count = callers.yes.len();
                 let plural = if count == 1 { "" } else { "s" };
                 let text = format!("{count} program type{plural} may call it");
-                FeatureAnswer::new(Support::Yes, accepted.source, text)
+                Answer::Present(Evidence { text, ..accepted })
             }
+            (Some(accepted), ..) => accepted,
         };
-        FeatureAnswer { callers: Some(callers), ..answer }
+        FeatureAnswer { callers: Some(callers), ..answer.into() }
     }
+}
+
+fn no_btf() -> Answer {
+    Answer::Unknown("the kernel has no BTF".into())
 }
 
 /// Returns whether some programs of a type may sleep, so that they call helpers that sleep.

@@ -12,6 +12,7 @@ use crate::text::{
     style::BOLD,
     table::{AlignedTable, Cell, left_cell},
 };
+use clap::ValueEnum as _;
 use std::io;
 
 /// Prints the answers of kernels.
@@ -31,14 +32,14 @@ fn write_kernel(out: &mut Printer<'_>, kernel: &KernelFeatures, is_selected: boo
         Method::Evidence => "by evidence",
     };
     out.line(Line::new().styled(BOLD, &kernel.kernel).text(format_args!(": {method}")))?;
-    for section in Section::ALL {
-        let features = kernel.features.iter().filter(|feature| feature.entry.section == section);
+    for section in Section::value_variants() {
+        let features = kernel.features.iter().filter(|feature| feature.entry.section == *section);
         let row = |feature: &AnsweredFeature| {
             let since = since(feature);
             let evidence = evidence(feature, is_selected);
             vec![
                 left_cell(&feature.entry.name),
-                left_cell(feature.answer.support.word()),
+                left_cell(feature.answer.support().word()),
                 left_cell(since),
                 left_cell(evidence),
             ]
@@ -60,13 +61,13 @@ fn since(feature: &AnsweredFeature) -> String {
 fn evidence(feature: &AnsweredFeature, is_selected: bool) -> String {
     let answer = &feature.answer;
     let Some(callers) = answer.callers.as_ref().filter(|callers| is_selected && callers.has_several()) else {
-        return answer.evidence.clone();
+        return answer.evidence().to_owned();
     };
     let unknown = match &*callers.unknown {
         [] => String::new(),
         unknown => format!("; unknown: {}", unknown.join(", ")),
     };
-    format!("{}: {}{unknown}", answer.evidence, callers.yes.join(", "))
+    format!("{}: {}{unknown}", answer.evidence(), callers.yes.join(", "))
 }
 
 /// Prints a row for each feature, and a column for each kernel.
@@ -77,7 +78,7 @@ fn write_matrix(out: &mut Printer<'_>, kernels: &[KernelFeatures]) -> io::Result
             rows.push(feature);
         }
     }
-    rows.sort_by_key(|row| Section::ALL.iter().position(|section| *section == row.entry.section));
+    rows.sort_by_key(|row| row.entry.section);
     let mut table = AlignedTable::new();
     let names = kernels.iter().map(|kernel| left_cell(&kernel.kernel));
     table.header(["SECTION", "NAME"].map(left_cell).into_iter().chain(names));
@@ -85,7 +86,7 @@ fn write_matrix(out: &mut Printer<'_>, kernels: &[KernelFeatures]) -> io::Result
         let cell = |kernel: &KernelFeatures| -> Cell {
             let found = kernel.features.iter().find(|feature| feature.entry == row.entry);
             // A kfunc that the kernel lacks is not among its features.
-            left_cell(found.map_or(Support::No, |feature| feature.answer.support).word())
+            left_cell(found.map_or(Support::No, |feature| feature.answer.support()).word())
         };
         let fixed = [left_cell(row.entry.section.name()), left_cell(&row.entry.name)];
         table.row(fixed.into_iter().chain(kernels.iter().map(cell)));

@@ -3,7 +3,6 @@
 use crate::{
     args::gen_loader::GenLoaderArgs,
     console::Console,
-    describe::short_type_name,
     format::Format,
     text::{
         line::Line,
@@ -85,7 +84,7 @@ pub(super) fn report(
     });
     console.out.line(format_args!("  signature  {signature}; {checks}"))?;
     for map in file.maps() {
-        let kind = map.known_type().map_or("?".into(), |kind| short_type_name(kind.name()));
+        let kind = map.known_type().map_or("?".into(), |kind| kind.short_name());
         let line = Line::new().text("  map      ").column(24, &map.name).text(" ").column(16, kind);
         let attributes = &map.attributes;
         let entries = if map.entry_per_cpu {
@@ -97,7 +96,7 @@ pub(super) fn report(
         console.out.line(line.text(format_args!(" key {key}, value {value}, entries {entries}")))?;
     }
     for program in file.programs() {
-        let kind = short_type_name(program.program_type.name());
+        let kind = program.program_type.short_name();
         let line = Line::new().text("  program  ").column(24, &program.name).text(" ").column(16, kind);
         console.out.line(line.text(format_args!(" section {}", program.section)))?;
     }

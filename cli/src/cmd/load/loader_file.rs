@@ -8,7 +8,6 @@ use super::{
 use crate::{
     args::load::LoadArgs,
     console::{Console, ExitStatus},
-    describe::short_type_name,
     error::{BadInput, CommandResult},
     format::Format,
     input::{loader_file, object::ObjectFile},
@@ -117,13 +116,13 @@ impl LoadRequest<'_, '_> {
             let out = &mut console.out;
             out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &input.name))?;
             for map in loaded.maps() {
-                let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
+                let kind = map.plan.known_type().map_or("?".into(), |t| t.short_name());
                 let id = map.fd().map(|fd| MapInfo::query(&fd).map(|info| info.id));
                 let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
                 out.line(line.text(" ").text(id_text(id)))?;
             }
             for program in loaded.programs() {
-                let kind = short_type_name(program.plan.program_type().name());
+                let kind = program.plan.program_type().short_name();
                 let id = id_text(Some(ProgramInfo::query(program).map(|info| info.id)));
                 let line =
                     Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);

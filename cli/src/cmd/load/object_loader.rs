@@ -13,7 +13,7 @@ use crate::{
         verdicts::{exit_status, reasons::reason_lines},
     },
     console::{Console, ExitStatus},
-    describe::{self, short_type_name},
+    describe,
     error::BadInput,
     events::EventSource,
     format::Format,
@@ -366,7 +366,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
         print_btf_refusal(out, loaded)?;
         for map in loaded.maps() {
-            let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
+            let kind = map.plan.known_type().map_or("?".into(), |t| t.short_name());
             let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
             match map.fd() {
                 Some(fd) => {
@@ -376,7 +376,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             }
         }
         for program in loaded.programs() {
-            let kind = short_type_name(program.plan.program_type().name());
+            let kind = program.plan.program_type().short_name();
             let id = id_text(ProgramInfo::query(program).map(|info| info.id));
             let insns = program.plan.insns().len() / 8;
             let line = Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);

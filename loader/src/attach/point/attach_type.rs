@@ -2,17 +2,11 @@
 
 use core_relo_object::object::{AttachType, ProgramType, SEC_DEFS};
 
-/// Returns the name of an attach type as libbpf and bpftool write it: `cgroup_inet_egress`.
-pub fn attach_type_name(attach_type: AttachType) -> String {
-    let name = attach_type.name();
-    name.strip_prefix("BPF_").unwrap_or(name).to_lowercase()
-}
-
 /// Returns the shortest word for an attach type: the end of a section's name (`connect4`), or else its name.
 pub fn attach_type_word(attach_type: AttachType) -> String {
     let sections = SEC_DEFS.iter().filter(|def| def.attach_type == Some(attach_type));
     let words = sections.filter_map(|def| def.name.rsplit_once('/')).map(|(_, end)| end.to_owned());
-    let name = attach_type_name(attach_type);
+    let name = attach_type.short_name();
     let of_cgroup = name.strip_prefix("cgroup_").map(str::to_owned);
     let mut words = words.chain(of_cgroup);
     let is_found = |word: &String| find_attach_type(word, &[attach_type]) == Some(attach_type);
@@ -22,15 +16,14 @@ pub fn attach_type_word(attach_type: AttachType) -> String {
 /// Finds an attach type among candidates: by its name (`cgroup_inet4_connect`), by the end of a section's name (`connect4`), or by its
 /// name without `cgroup_` (`device`).
 pub(super) fn find_attach_type(word: &str, candidates: &[AttachType]) -> Option<AttachType> {
-    if let Some(named) = candidates.iter().find(|candidate| attach_type_name(**candidate) == word) {
+    if let Some(named) = candidates.iter().find(|candidate| candidate.short_name() == word) {
         return Some(*named);
     }
     let by_section =
         SEC_DEFS.iter().filter(|def| def.name.rsplit_once('/').is_some_and(|(_, end)| end == word));
     let by_section = by_section.filter_map(|def| def.attach_type).find(|found| candidates.contains(found));
     let of_cgroup = format!("cgroup_{word}");
-    by_section
-        .or_else(|| candidates.iter().copied().find(|candidate| attach_type_name(*candidate) == of_cgroup))
+    by_section.or_else(|| candidates.iter().copied().find(|candidate| candidate.short_name() == of_cgroup))
 }
 
 /// Returns the attach types of cgroups.

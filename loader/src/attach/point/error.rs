@@ -1,6 +1,6 @@
 //! [`AttachPointError`]: a text that is no attach point, or an attach point that does not fit a program.
 
-use super::kinds::{attach_point_kinds, short_type_name};
+use super::kinds::attach_point_kinds;
 use core_relo::Escaped;
 use core_relo_object::object::ProgramType;
 
@@ -35,7 +35,7 @@ pub enum AttachPointError {
         expected: Vec<String>,
     },
     /// Programs of this type are attached in other ways.
-    #[error("programs of type {} have no attach point that can be named here", short_type_name(*program_type))]
+    #[error("programs of type {} have no attach point that can be named here", program_type.short_name())]
     NoAttachPoint {
         /// The type of the program.
         program_type: ProgramType,

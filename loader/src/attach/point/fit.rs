@@ -3,11 +3,10 @@
 use super::{
     AttachPoint, AttachSite, InterfaceHook,
     attach_type::{
-        attach_type_name, attach_type_word, attach_types_of, cgroup_attach_types, is_of_cgroup,
-        sockmap_attach_types,
+        attach_type_word, attach_types_of, cgroup_attach_types, is_of_cgroup, sockmap_attach_types,
     },
     error::{AttachPointError, word_list},
-    kinds::{fitting_kinds, short_type_name},
+    kinds::fitting_kinds,
 };
 use crate::attach::xdp::XdpMode;
 use core_relo_object::object::{AttachType, ProgramType};
@@ -44,7 +43,7 @@ impl AttachPoint {
             return Err(AttachPointError::NoAttachPoint { program_type });
         }
         if !fitting.contains(&kind) {
-            let (expected, type_name) = (word_list(fitting), short_type_name(program_type));
+            let (expected, type_name) = (word_list(fitting), program_type.short_name());
             return Err(AttachPointError::unfit(format!(
                 "`{self}` does not fit a program of type {type_name}: expected {expected}"
             )));
@@ -133,10 +132,10 @@ impl AttachPoint {
                 let names: Vec<_> = types.iter().map(|of| attach_type_word(*of)).collect();
                 let expected = word_list(names.iter().map(String::as_str));
                 let what = match given {
-                    Some(given) => format!("attach type {} does not fit", attach_type_name(given)),
+                    Some(given) => format!("attach type {} does not fit", given.short_name()),
                     None => "the attach type is missing".to_owned(),
                 };
-                let type_name = short_type_name(program_type);
+                let type_name = program_type.short_name();
                 let place = self.text_of_place();
                 Err(AttachPointError::unfit(format!(
                     "`{self}`: program of type {type_name}: {what}: expected `{place},TYPE` with {expected}"
@@ -160,7 +159,7 @@ fn interface_hook(
         }
         _ => None,
     };
-    let type_name = short_type_name(program_type);
+    let type_name = program_type.short_name();
     let hook = hook.or_else(by_type).ok_or_else(|| {
         AttachPointError::unfit(format!(
             "the direction of a program of type {type_name} is missing: expected `dev:NAME,ingress` or `dev:NAME,egress`"

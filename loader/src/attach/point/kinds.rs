@@ -55,9 +55,3 @@ pub fn fitting_kinds(program_type: ProgramType) -> Vec<&'static str> {
     let sections = section_kinds().filter(|(_, of)| *of == program_type).map(|(kind, _)| kind);
     places.chain(sections).collect()
 }
-
-/// Returns the name of a program type in lower case and without its prefix: `sched_cls`.
-pub(super) fn short_type_name(program_type: ProgramType) -> String {
-    let name = program_type.name();
-    name.strip_prefix("BPF_PROG_TYPE_").unwrap_or(name).to_lowercase()
-}

@@ -20,8 +20,7 @@ mod route;
 mod tests;
 
 pub use attach_type::{
-    attach_type_name, attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type,
-    sockmap_attach_types,
+    attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type, sockmap_attach_types,
 };
 pub use error::AttachPointError;
 pub use kinds::{attach_point_kinds, fitting_kinds, is_section_kind};

@@ -2,7 +2,7 @@
 
 use super::{
     AttachPoint, AttachPointError, AttachSite, InterfaceHook,
-    attach_type::{attach_type_name, attach_type_word, cgroup_attach_types, find_attach_type},
+    attach_type::{attach_type_word, cgroup_attach_types, find_attach_type},
 };
 use crate::attach::{NetfilterHook, PacketDirection, TcAttachPoint, XdpMode};
 use core_relo_object::object::{AttachType as A, ProgramType as P};
@@ -126,7 +126,7 @@ fn text_in_errors_is_escaped() {
 fn attach_types_are_found_by_bpftools_words_and_by_section_names() {
     let types: Vec<_> = cgroup_attach_types().collect();
     for attach_type in &types {
-        assert_eq!(find_attach_type(&attach_type_name(*attach_type), &types), Some(*attach_type));
+        assert_eq!(find_attach_type(&attach_type.short_name(), &types), Some(*attach_type));
     }
     // The words of bpftool before 7.0.
     for (word, attach_type) in [

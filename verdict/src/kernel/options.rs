@@ -1,7 +1,7 @@
 //! The options of the kernel's configuration that concern BPF.
 
-/// The options that are listed, in bpftool's order, then those that came later.
-pub(super) const OPTIONS: &[&str] = &[
+/// The options of the kernel's configuration that concern BPF, in bpftool's order, then those that came later.
+pub const BPF_OPTIONS: &[&str] = &[
     "CONFIG_BPF",
     "CONFIG_BPF_SYSCALL",
     "CONFIG_HAVE_EBPF_JIT",
