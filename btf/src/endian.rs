@@ -95,6 +95,15 @@ impl Endian {
         }
     }
 
+    /// Returns a number as sixteen bytes.
+    #[cfg(feature = "text")]
+    pub(crate) const fn u128_bytes(self, v: u128) -> [u8; 16] {
+        match self {
+            Self::Little => v.to_le_bytes(),
+            Self::Big => v.to_be_bytes(),
+        }
+    }
+
     /// Appends a number as eight bytes.
     pub fn put_u64(self, out: &mut Vec<u8>, v: u64) {
         out.extend_from_slice(&self.u64_bytes(v));

@@ -31,7 +31,7 @@
 //! | `search` | types by name: all types, [`NameIndex`], [`TypeQuery`], [`FlavourFilter`], sorted BTF, [`ModuleFilter`] |
 //! | `layout` | holes and padding of structs, fields by path |
 //! | `write` | [`Builder`], [`Editor`], [`Importer`], deduplication, sorting, conversion, distillation and relocation of split BTF |
-//! | `text` | bpftool's raw notation, C declarations, values |
+//! | `text` | bpftool's raw notation, C declarations, values, printed and parsed |
 //! | `c_header` | C headers: `vmlinux.h` |
 //! | `kernel_check` | the kernel's rules for a BTF that is loaded |
 //!
@@ -45,7 +45,7 @@
 //! |---|---|
 //! | `c-header` | C headers |
 //! | `kernel-check` | the kernel's rules |
-//! | `text` | values by their types, bpftool's raw notation |
+//! | `text` | values by their types, printed and parsed; bpftool's raw notation |
 //! | `transform` | import of types into another BTF, deduplication, sorting, conversion to another byte order, distilled bases |
 //!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
@@ -105,8 +105,8 @@ pub use search::{FlavourFilter, ModuleFilter, NameIndex, TypeQuery};
 pub use text::CType;
 #[cfg(feature = "text")]
 pub use text::{
-    Aggregate, EnumValue, ExtendedFloat, LongDouble, RawType, Scalar, Value, ValueLocation, ValueText,
-    ValueVisitor,
+    Aggregate, EnumValue, ExtendedFloat, LongDouble, RawType, Scalar, Signedness, Value, ValueError,
+    ValueLocation, ValueParser, ValueText, ValueVisitor, parse_number,
 };
 pub use view::{
     ArrayInfo, Enumerator, Enumerators, Extent, IntInfo, Member, Members, Param, Params, SecInfo, SecInfos,

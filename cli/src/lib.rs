@@ -35,7 +35,6 @@ mod signing;
 mod stable_hash;
 mod text;
 mod type_name;
-mod value_parser;
 mod words;
 
 use console::ExitStatus;

@@ -1,10 +1,12 @@
-//! Types and values as text: bpftool's raw notation, C declarations, and values as C writes them.
+//! Types and values as text: bpftool's raw notation, C declarations, and values as C writes them, printed and parsed.
 
 mod c_type;
 #[cfg(feature = "text")]
 mod raw;
 #[cfg(feature = "text")]
 mod value;
+#[cfg(feature = "text")]
+mod value_parser;
 
 pub use c_type::CType;
 #[cfg(feature = "text")]
@@ -13,3 +15,5 @@ pub use raw::RawType;
 pub use value::{
     Aggregate, EnumValue, ExtendedFloat, LongDouble, Scalar, Value, ValueLocation, ValueText, ValueVisitor,
 };
+#[cfg(feature = "text")]
+pub use value_parser::{Signedness, ValueError, ValueParser, parse_number};

@@ -131,7 +131,7 @@ mod tests {
 
     use core_relo::{
         Endian, TypeId,
-        btf::{Btf, Builder},
+        btf::{Btf, Builder, BuiltMember, Kind, LongDouble, ValueParser},
     };
     use serde_json::json;
 
@@ -192,5 +192,69 @@ mod tests {
         assert_eq!(json_of(&[1], |b| b.int("_Bool", 1, 4)), json!(true));
         assert_eq!(json_of(&[65], |b| b.int("char", 1, 0)), json!(65));
         assert_eq!(json_of(&[1, 2], |b| b.forward("later", false)), json!("0x0102"));
+    }
+
+    /// Types of every kind that a key can have. Returns the id of the struct.
+    fn types(endian: Endian) -> (Btf<'static>, TypeId) {
+        let mut b = Builder::new(endian);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let [char, byte] =
+            [("char", Builder::SIGNED), ("unsigned char", 0)].map(|(name, sign)| b.int(name, 1, sign));
+        let [comm, address] = [char, byte].map(|ty| b.array(ty, int, 4));
+        let mode = b.enumeration("mode", 4, false, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
+        let level = b.enumeration("level", 4, true, &[("LOW", -1), ("HIGH", 1)]);
+        let either = b.union("", 4, &[("word", int, 0), ("bytes", address, 0)]);
+        let bool = b.int("_Bool", 1, 4);
+        let (pointer, wide) = (b.pointer(TypeId::VOID), b.int("unsigned __int128", 16, 0));
+        let [double, long_double] =
+            [("double", 8), ("long double", 16)].map(|(name, size)| b.float(name, size));
+        let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
+        let members = [
+            field("comm", comm, 0, 0),
+            field("", either, 32, 0),
+            field("mode", mode, 64, 0),
+            field("level", level, 96, 0),
+            field("low", int, 128, 3),
+            field("high", byte, 131, 5),
+            field("flag", bool, 136, 0),
+            field("p", pointer, 192, 0),
+            field("wide", wide, 256, 0),
+            field("d", double, 384, 0),
+            field("l", long_double, 512, 0),
+        ];
+        let ty = b.composite(Kind::Struct, "key", 80, &members);
+        (Btf::parse(b.finish()).unwrap(), ty)
+    }
+
+    /// What `map dump` prints as JSON, `map update` takes.
+    #[test]
+    fn json_comes_back() {
+        let doubles = [1.5, f64::NAN, f64::NEG_INFINITY, -0.0, 5e-324].map(f64::to_bits);
+        let payload = f64::NAN.to_bits() | 1;
+        for endian in [Endian::Little, Endian::Big] {
+            let (btf, ty) = types(endian);
+            let mut state = 7u64;
+            for round in 0..400 {
+                let mut next = || {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    state
+                };
+                let mut bytes: Vec<u8> = (0..80).map(|_| next().to_le_bytes()[7]).collect();
+                // Padding is zero, and text has no bytes after its end.
+                bytes[18..24].fill(0);
+                bytes[56..64].fill(0);
+                let special =
+                    doubles.get(round % 8).copied().unwrap_or(if round % 8 == 5 { payload } else { next() });
+                bytes[48..56].copy_from_slice(&endian.u64_bytes(special));
+                let value = btf.value(ty, &bytes).long_double(LongDouble::X86);
+                let json = super::value_to_json(&value).unwrap();
+                if let Some(text) = json["comm"].as_str() {
+                    bytes[text.len()..4].fill(0);
+                }
+                let parser = ValueParser::new(&btf).long_double(LongDouble::X86);
+                let parsed = parser.parse(ty, &json.to_string(), vec![0; 80]);
+                assert_eq!(parsed.as_ref(), Ok(&bytes), "{endian:?} {json}");
+            }
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The value of a global variable, parsed by the type of the variable.
 
-use crate::{
-    text::hex,
-    value_parser::text::{parse_number, parse_sized},
+use crate::{long_double, text::hex};
+use core_relo::{
+    Endian,
+    btf::{Signedness, ValueError, ValueParser, parse_number},
 };
 use core_relo_loader::{Global, object::Object};
 
@@ -13,13 +14,18 @@ pub(super) fn parse(object: &Object<'_>, global: &Global, value: &str) -> Result
             .filter(|b| b.len() == global.size)
             .ok_or_else(|| format!("expected {} pairs of hexadecimal digits", global.size));
     }
-    let variable = object.btf().and_then(|btf| Some((btf, btf.strip(global.ty?).ok()?)));
-    let bytes = match variable {
-        Some((btf, ty)) => parse_sized(btf, ty, global.size, value)?,
-        None => parse_number(value, global.size, None)?,
+    let variable = object.btf().and_then(|btf| Some((btf, btf.strip(global.ty?).ok()?.id())));
+    let parsed = match variable {
+        Some((btf, ty)) => {
+            let parser = ValueParser::new(btf).long_double(long_double::NATIVE);
+            parser.parse_word(ty, value, global.size)
+        }
+        None => parse_number(value, global.size, Signedness::Either, Endian::native()),
     };
-    if bytes.len() == global.size {
-        return Ok(bytes);
-    }
-    Err(format!("its type has {} bytes, the variable {}: give hex:…", bytes.len(), global.size))
+    parsed.map_err(|error| match error {
+        ValueError::OtherSize { found, expected } => {
+            format!("its type has {found} bytes, the variable {expected}: give hex:…")
+        }
+        error => error.to_string(),
+    })
 }

@@ -127,7 +127,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
         &[
             "byte_count describe error format long_double plan_error refusal_json stable_hash type_name words",
             "process text",
-            "input kernel_objects value_parser",
+            "input kernel_objects",
             "attach_point glob output signing",
             "budget diagnostics settings",
             "guest policy",

@@ -10,5 +10,6 @@ mod visit;
 
 pub use extended::ExtendedFloat;
 pub use scalar::{EnumValue, LongDouble, Scalar};
+pub(super) use scalar::{NAN_32, NAN_64};
 pub use text::ValueText;
 pub use visit::{Aggregate, Value, ValueLocation, ValueVisitor};

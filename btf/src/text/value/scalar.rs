@@ -155,9 +155,10 @@ impl<'v> EnumValue<'v> {
     }
 }
 
-/// The bits of the default NaN, without a sign.
-const NAN_32: u32 = 0x7fc0_0000;
-const NAN_64: u64 = 0x7ff8_0000_0000_0000;
+/// The bits of the NaN that `NaN` names, as a float of 4 bytes. All others are printed as bytes.
+pub(in crate::text) const NAN_32: u32 = 0x7fc0_0000;
+/// The bits of the NaN that `NaN` names, as a float of 8 bytes.
+pub(in crate::text) const NAN_64: u64 = 0x7ff8_0000_0000_0000;
 
 /// Reads a scalar value from the start of `data`, or from the bits of `extent`.
 pub(super) fn read<'v>(

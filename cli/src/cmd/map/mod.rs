@@ -10,6 +10,7 @@ mod getnext;
 mod lookup;
 mod operand;
 mod queue;
+mod words;
 mod write;
 
 use super::{kernel_facts, object_change};

@@ -1,12 +1,14 @@
 //! The keys and values that the user types, as the bytes that the kernel takes.
 
-use super::element::MapElements;
+use super::{
+    element::MapElements,
+    words::{ElementPart, parse_part},
+};
 use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
     kernel_objects::select::{command, parse_selector, select_one},
     text::{line::Line, style},
-    value_parser::element::{ElementPart, parse_part},
 };
 use core_relo::{
     Endian,

@@ -2,6 +2,9 @@
 //!
 //! One grammar has both: `{"pid": 7, "comm": "sh"}`, and `{.pid = 7, .comm = "sh"}`, also with types, `(struct event){.pid = (int)7}`.
 
+use super::ValueError;
+use alloc::{borrow::ToOwned as _, string::String, vec::Vec};
+
 /// The levels of nested groups that are read.
 const DEPTH: u32 = 128;
 
@@ -38,76 +41,79 @@ pub(super) struct WrittenMember<'t> {
 }
 
 /// Parses a whole text.
-pub(super) fn parse(text: &str) -> Result<Written<'_>, String> {
-    let mut reader = Reader { text, position: 0 };
+pub(super) fn parse(text: &str) -> Result<Written<'_>, ValueError> {
+    let mut reader = Reader { rest: text };
     let written = reader.value(DEPTH)?;
     reader.skip_space();
-    match reader.rest() {
+    match reader.rest {
         "" => Ok(written),
-        rest => Err(format!("`{}` follows the end of the value", beginning(rest))),
+        rest => Err(ValueError::Trailing(beginning(rest))),
     }
 }
 
 struct Reader<'t> {
-    text: &'t str,
-    position: usize,
+    /// The text that is not read yet.
+    rest: &'t str,
 }
 
 impl<'t> Reader<'t> {
-    fn rest(&self) -> &'t str {
-        self.text.get(self.position..).unwrap_or_default()
-    }
-
     fn skip_space(&mut self) {
-        let rest = self.rest();
-        self.position = self.text.len().saturating_sub(rest.trim_start().len());
+        self.rest = self.rest.trim_start();
     }
 
     /// Takes a character if it is the next one.
     fn take(&mut self, wanted: char) -> bool {
-        let is_next = self.rest().starts_with(wanted);
-        self.position = self.position.saturating_add(if is_next { wanted.len_utf8() } else { 0 });
-        is_next
+        let after = self.rest.strip_prefix(wanted);
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), String> {
+    fn expect(&mut self, expected: char) -> Result<(), ValueError> {
         self.skip_space();
-        if self.take(wanted) {
+        if self.take(expected) {
             return Ok(());
         }
-        match self.rest() {
-            "" => Err(format!("the value ends early, expected `{wanted}`")),
-            rest => Err(format!("`{}`: expected `{wanted}`", beginning(rest))),
-        }
+        Err(match self.rest {
+            "" => ValueError::Unclosed(expected),
+            rest => ValueError::NoCharacter { found: beginning(rest), expected },
+        })
     }
 
     /// Takes the next `len` bytes.
-    fn advance(&mut self, len: usize) -> &'t str {
-        let taken = self.rest().get(..len).unwrap_or_default();
-        self.position = self.position.saturating_add(taken.len());
-        taken
+    fn advance(&mut self, len: usize) -> Result<&'t str, ValueError> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(ValueError::EndsEarly)?;
+        self.rest = rest;
+        Ok(taken)
     }
 
-    fn value(&mut self, depth: u32) -> Result<Written<'t>, String> {
-        let deeper = depth.checked_sub(1).ok_or_else(|| format!("more than {DEPTH} nested groups"))?;
+    /// Takes the next character.
+    fn char(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let char = chars.next()?;
+        self.rest = chars.as_str();
+        Some(char)
+    }
+
+    fn value(&mut self, depth: u32) -> Result<Written<'t>, ValueError> {
+        let deeper = depth.checked_sub(1).ok_or(ValueError::TooDeep(DEPTH))?;
         self.skip_space();
-        let type_name = if self.rest().starts_with('(') { Some(self.type_name()?) } else { None };
+        let type_name = if self.rest.starts_with('(') { Some(self.type_name()?) } else { None };
         self.skip_space();
-        let start = self.position;
-        let form = match self.rest().chars().next() {
-            None => return Err("the value ends early".to_owned()),
+        let start = self.rest;
+        let form = match start.chars().next() {
+            None => return Err(ValueError::EndsEarly),
             Some('{') => Form::Members(self.list('{', '}', |reader| reader.member(deeper))?),
             Some('[') => Form::Elements(self.list('[', ']', |reader| reader.value(deeper))?),
             Some('"') => Form::Quoted(self.quoted('"')?),
             Some('\'') => match *self.quoted('\'')? {
                 [byte] => Form::Character(byte),
-                _ => return Err("expected one character between `'`".to_owned()),
+                _ => return Err(ValueError::Character),
             },
             Some(_) => self.word()?,
         };
-        let text = self.text.get(start..self.position).unwrap_or_default().trim_end();
-        if self.rest().trim_start().starts_with('<') {
-            return Err(incomplete(self.rest().trim_start()));
+        let text = start.strip_suffix(self.rest).ok_or(ValueError::EndsEarly)?.trim_end();
+        if self.rest.trim_start().starts_with('<') {
+            return Err(incomplete(self.rest.trim_start()));
         }
         Ok(Written { text, type_name, form })
     }
@@ -117,8 +123,8 @@ impl<'t> Reader<'t> {
         &mut self,
         open: char,
         close: char,
-        mut part: impl FnMut(&mut Self) -> Result<T, String>,
-    ) -> Result<Vec<T>, String> {
+        mut part: impl FnMut(&mut Self) -> Result<T, ValueError>,
+    ) -> Result<Vec<T>, ValueError> {
         self.expect(open)?;
         let mut parts = Vec::new();
         loop {
@@ -135,10 +141,10 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn member(&mut self, depth: u32) -> Result<WrittenMember<'t>, String> {
+    fn member(&mut self, depth: u32) -> Result<WrittenMember<'t>, ValueError> {
         if self.take('.') {
-            let len = self.rest().find(['=', ',', '}']).unwrap_or(self.rest().len());
-            let name = self.advance(len).trim().to_owned();
+            let len = self.rest.find(['=', ',', '}']).unwrap_or(self.rest.len());
+            let name = self.advance(len)?.trim().to_owned();
             self.expect('=')?;
             return Ok(WrittenMember { name: Some(name), value: self.value(depth)? });
         }
@@ -154,108 +160,102 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes a type in parentheses. Types of functions have parentheses, too.
-    fn type_name(&mut self) -> Result<&'t str, String> {
-        let rest = self.rest();
-        let mut open = 0u32;
-        for (index, char) in rest.char_indices() {
-            match char {
-                '(' => open = open.saturating_add(1),
-                ')' => open = open.saturating_sub(1),
-                _ => {}
-            }
+    fn type_name(&mut self) -> Result<&'t str, ValueError> {
+        let start = self.rest;
+        // The parentheses of a text are no more than its bytes.
+        let mut open = 0usize;
+        while let Some(char) = self.char() {
+            open = match char {
+                '(' => open.wrapping_add(1),
+                ')' => open.wrapping_sub(1),
+                _ => open,
+            };
             if open == 0 {
-                let name = rest.get(1..index).unwrap_or_default();
-                self.advance(index.saturating_add(1));
-                return Ok(name);
+                let name =
+                    start.strip_suffix(self.rest).and_then(|name| name.strip_prefix('(')?.strip_suffix(')'));
+                return name.ok_or(ValueError::EndsEarly);
             }
         }
-        Err(format!("`{}`: expected `)`", beginning(rest)))
+        Err(ValueError::NoCharacter { found: beginning(start), expected: ')' })
     }
 
-    fn word(&mut self) -> Result<Form<'t>, String> {
-        let rest = self.rest();
+    fn word(&mut self) -> Result<Form<'t>, ValueError> {
+        let rest = self.rest;
         let len = rest.find([',', ']', '}', '{', '[', '"', '<']).unwrap_or(rest.len());
-        match self.advance(len).trim_end() {
+        match self.advance(len)?.trim_end() {
             "..." => Err(incomplete("...")),
             "" if rest.starts_with('<') => Err(incomplete(rest)),
-            "" => Err(format!("`{}`: expected a value", beginning(rest))),
+            "" => Err(ValueError::Unexpected { found: beginning(rest), expected: "a value" }),
             _ => Ok(Form::Word),
         }
     }
 
     /// Takes text in quotes, with the escapes of JSON and of C.
-    fn quoted(&mut self, quote: char) -> Result<Vec<u8>, String> {
+    fn quoted(&mut self, quote: char) -> Result<Vec<u8>, ValueError> {
         self.expect(quote)?;
         let mut bytes = Vec::new();
         loop {
-            let Some(char) = self.rest().chars().next() else {
-                return Err(format!("the value ends early, expected `{quote}`"));
-            };
-            self.advance(char.len_utf8());
-            match char {
-                '\\' => self.escape(&mut bytes)?,
+            match self.char().ok_or(ValueError::Unclosed(quote))? {
+                '\\' => {
+                    let found = self.rest;
+                    self.escape(&mut bytes).ok_or_else(|| ValueError::Escape(beginning(found)))?;
+                }
                 char if char == quote => return Ok(bytes),
                 char => bytes.extend(char.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
     }
 
-    /// Takes the rest of an escape sequence.
-    fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), String> {
-        let rest = self.rest();
-        let unknown = || format!("`\\{}`: unknown escape sequence", beginning(rest));
-        let char = rest.chars().next().ok_or_else(unknown)?;
-        self.advance(char.len_utf8());
-        bytes.push(match char {
+    /// Takes the rest of an escape sequence. Returns `None` for an unknown one.
+    fn escape(&mut self, bytes: &mut Vec<u8>) -> Option<()> {
+        bytes.push(match self.char()? {
             'n' => b'\n',
             't' => b'\t',
             'r' => b'\r',
             'b' => 8,
             'f' => 12,
-            '"' | '\\' | '/' | '\'' => u8::try_from(char).map_err(|_not_ascii| unknown())?,
-            'x' => self.hex_digits(2).and_then(|n| u8::try_from(n).ok()).ok_or_else(unknown)?,
+            char @ ('"' | '\\' | '/' | '\'') => u8::try_from(char).ok()?,
+            'x' => u8::try_from(self.hex_digits(2)?).ok()?,
             'u' => {
-                let first = self.hex_digits(4).ok_or_else(unknown)?;
-                let second = match first {
-                    0xd800..0xdc00 if self.rest().starts_with("\\u") => {
-                        self.advance(2);
+                let first = self.hex_digits(4)?;
+                let second = match self.rest.strip_prefix("\\u") {
+                    Some(rest) if (0xd800..0xdc00).contains(&first) => {
+                        self.rest = rest;
                         self.hex_digits(4)
                     }
                     _ => None,
                 };
-                let decoded = char::decode_utf16([first].into_iter().chain(second));
-                for char in decoded {
-                    let char = char.map_err(|_half| unknown())?;
-                    bytes.extend(char.encode_utf8(&mut [0; 4]).as_bytes());
+                for char in char::decode_utf16([first].into_iter().chain(second)) {
+                    bytes.extend(char.ok()?.encode_utf8(&mut [0; 4]).as_bytes());
                 }
-                return Ok(());
+                return Some(());
             }
-            _ => return Err(unknown()),
+            _ => return None,
         });
-        Ok(())
+        Some(())
     }
 
     fn hex_digits(&mut self, len: usize) -> Option<u16> {
-        let digits = self.rest().get(..len).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()))?;
-        self.advance(len);
+        let (digits, rest) = self.rest.split_at_checked(len)?;
+        let digits = Some(digits).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        self.rest = rest;
         u16::from_str_radix(digits, 16).ok()
     }
 }
 
-fn incomplete(text: &str) -> String {
-    format!("`{}`: the text is not complete, expected all parts", beginning(text))
+fn incomplete(text: &str) -> ValueError {
+    ValueError::Incomplete(beginning(text))
 }
 
 /// Returns the beginning of a text, for messages.
-fn beginning(text: &str) -> &str {
-    text.char_indices().nth(24).and_then(|(index, _)| text.get(..index)).unwrap_or(text)
+fn beginning(text: &str) -> String {
+    text.chars().take(24).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
     use super::*;
+    use alloc::{format, string::ToString as _};
 
     /// Returns a value in one notation without its text.
     fn normal(written: &Written<'_>) -> String {
@@ -315,10 +315,10 @@ mod tests {
             ("{.a = \"ab\"<cut off>}", "the text is not complete"),
             ("{.a = ...}", "the text is not complete"),
         ] {
-            let error = parse(text).unwrap_err();
+            let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
         let deep = "[".repeat(1 << 20);
-        assert_eq!(parse(&deep).unwrap_err(), "more than 128 nested groups");
+        assert_eq!(parse(&deep), Err(ValueError::TooDeep(128)));
     }
 }

@@ -1,26 +1,21 @@
-//! Keys and values of maps as the user types them.
+//! Keys and values of maps as the words that the user types.
 
-use super::{
-    text::{parse_number, parse_typed},
-    write::write_value,
-};
-use crate::text::hex;
+use crate::{long_double, text::hex};
 use core_relo::{
-    TypeId,
-    btf::{Btf, IntInfo, Kind, Type},
-    explain::CType,
+    Endian, TypeId,
+    btf::{Btf, CType, Signedness, ValueError, ValueParser, parse_number},
 };
 
 /// A part of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ElementPart {
+pub(super) enum ElementPart {
     Key,
     Value,
 }
 
 impl ElementPart {
     /// Returns the noun for messages.
-    pub(crate) fn noun(self) -> &'static str {
+    pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Key => "key",
             Self::Value => "value",
@@ -34,7 +29,7 @@ impl ElementPart {
 ///
 /// Two or more words are bytes: `hex 01 00 00 00`, or `1 0 0 0`. One word is JSON, or a value as in C, by the type. Without a type, the
 /// word is a number.
-pub(crate) fn parse_part(
+pub(super) fn parse_part(
     part: ElementPart,
     words: &[String],
     start: Vec<u8>,
@@ -48,17 +43,18 @@ pub(crate) fn parse_part(
         ([first, digits @ ..], _) if first == "hex" => hex_bytes(digits)?,
         ([_, _, ..], _) => bytes_from_numbers(words)?,
         ([word], Some((btf, id))) => {
-            // A damaged type must not need more memory than the bytes.
-            let found = btf.size_of(id).map_err(|e| e.to_string())?.0;
-            if usize::try_from(found) != Ok(size) {
-                return Err(format!("its type has {found} bytes, expected `hex` and {size} bytes"));
-            }
-            typed_bytes(word, btf, id, start)?
+            let parser = ValueParser::new(btf).long_double(long_double::NATIVE);
+            parser.parse(id, word, start).map_err(|error| match error {
+                ValueError::OtherSize { found, .. } => {
+                    format!("its type has {found} bytes, expected `hex` and {size} bytes")
+                }
+                error => error.to_string(),
+            })?
         }
         ([word], None) if !matches!(size, 1 | 2 | 4 | 8) => {
             return Err(format!("{word}: expected {}", wanted(size, ty)));
         }
-        ([word], None) => parse_number(word, size, None)
+        ([word], None) => parse_number(word, size, Signedness::Either, Endian::native())
             .map_err(|what| format!("{word}: {what}; expected {}", wanted(size, ty)))?,
     };
     if bytes.len() == size {
@@ -67,45 +63,6 @@ pub(crate) fn parse_part(
     let has_numbers = words.len() > 1 && words.first().is_some_and(|first| first != "hex");
     let several = if has_numbers { "several words are bytes: " } else { "" };
     Err(format!("{several}the {} has {} bytes, expected {size}", part.noun(), bytes.len()))
-}
-
-fn typed_bytes(word: &str, btf: &Btf<'_>, id: TypeId, start: Vec<u8>) -> Result<Vec<u8>, String> {
-    let ty = btf.strip(id).map_err(|e| e.to_string())?;
-    if is_notation(btf, id, ty, word) {
-        return write_value(btf, id, word, start);
-    }
-    if ty.kind().is_composite() || ty.kind() == Kind::Datasec {
-        let c_type = CType::new(btf, id);
-        return Err(format!(
-            "{word}: expected a value of `{c_type}` as `{{.NAME = VALUE}}` or as JSON, or `hex` and the bytes"
-        ));
-    }
-    let typed =
-        parse_typed(btf, ty, word).map_err(|what| format!("{word}: no `{}`: {what}", CType::new(btf, id)));
-    match write_value(btf, id, word, start) {
-        Ok(bytes) if is_dumped_scalar(ty) => Ok(bytes),
-        _ => typed,
-    }
-}
-
-/// Returns whether a word is text or JSON of a dump, and not a number, name or text without quotes. Names of threads may be `(sd-pam)`.
-fn is_notation(btf: &Btf<'_>, id: TypeId, ty: Type<'_>, word: &str) -> bool {
-    let has_type = || ty.kind().is_composite() || word.starts_with(&format!("({})", CType::new(btf, id)));
-    match word.bytes().next() {
-        Some(b'{' | b'[' | b'"') => true,
-        Some(b'(') => has_type(),
-        Some(b'\'') => ty.kind() == Kind::Int,
-        _ => false,
-    }
-}
-
-/// Returns whether a word is a value as a dump prints it.
-fn is_dumped_scalar(ty: Type<'_>) -> bool {
-    match (ty.kind(), ty.int()) {
-        // A dump has a number for a byte that is no `_Bool`. As a word, it is more likely a mistake.
-        (Kind::Int, Some(int)) if int.encoding & IntInfo::BOOL != 0 => false,
-        (kind, _) => matches!(kind, Kind::Int | Kind::Ptr | Kind::Enum | Kind::Enum64 | Kind::Float),
-    }
 }
 
 /// Returns one byte for each word, a number, as bpftool does.
@@ -117,7 +74,7 @@ fn bytes_from_numbers(words: &[String]) -> Result<Vec<u8>, String> {
                 "{word}: decimal or octal? expected a byte without zeros in front, or as 0x00"
             ));
         }
-        parse_number(word, 1, Some(false))
+        parse_number(word, 1, Signedness::Unsigned, Endian::native())
             .map_err(|_no_byte| format!("{word}: several words are bytes, expected 0 to 255 or 0x00 to 0xff"))
     };
     Ok(words.iter().map(byte).collect::<Result<Vec<_>, _>>()?.concat())
@@ -149,7 +106,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use core_relo::{Endian, btf::Builder};
+    use core_relo::btf::{Builder, IntInfo};
 
     #[test]
     fn keys_with_and_without_types() {
