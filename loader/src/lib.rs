@@ -8,6 +8,7 @@
 //! | [`load_plan`] | the plan of a load: every request to the kernel, as data that prints as a dry run; no system calls |
 //! | [`load`] | the execution of a plan; [`Loaded`](load::Loaded) owns the loaded object |
 //! | [`attach`] | attaching programs, by their sections or by explicit calls, as a [`Link`](attach::Link) |
+//! | `attach_point` | attachments that last when the process ends, and what is attached at a place; feature `netlink` |
 //! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
 //! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders |
@@ -89,6 +90,8 @@ extern crate alloc;
 
 mod arch;
 pub mod attach;
+#[cfg(feature = "netlink")]
+pub mod attach_point;
 mod convert;
 pub mod features;
 mod globals;

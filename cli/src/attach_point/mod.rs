@@ -2,95 +2,87 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `file` | attach targets that are files |
 //! | `help` | the words of errors and help texts |
-//! | `lasting` | attachments without a link, which last when the command ends, and their removal |
-//! | `occupants` | the programs that are attached at a place already, in errors |
+//! | `refusal` | errors of programs that are not attached or detached: what is attached already, and what helps |
 
-mod file;
 mod help;
-mod lasting;
-mod occupants;
+mod refusal;
 
+use clap::ValueEnum;
 pub(crate) use help::{explain, parse_attach_point, place_for};
-pub(crate) use lasting::{CgroupSharing, LastingAttachment};
-pub(crate) use occupants::explain_refusal;
+pub(crate) use refusal::{explain_lasting, explain_refusal};
 
 use core_relo_loader::{
-    attach::{AttachError, AttachPoint, AttachSite, Link, PointOptions, ProgramRef},
+    attach::{self, AttachError, AttachSite, Link, PointOptions},
+    attach_point::PointProgram,
     object::AttachType,
 };
-use std::os::fd::OwnedFd;
 
-/// A loaded program that is attached.
-#[derive(Clone, Copy)]
-pub(crate) struct AttachedProgram<'a> {
-    /// The program. The section is empty if another process loaded the program.
-    pub(crate) loaded: ProgramRef<'a>,
-    /// Whether the program is part of an adaptive load, see [`Self::may_use_traffic_control`].
-    pub(crate) is_adaptive: bool,
-    /// Opens a map by the name that the attach point contains.
-    pub(crate) open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
+/// The way in which a program without a link shares its cgroup with other programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CgroupSharing {
+    /// All programs run: those of the cgroup and of its descendants
+    #[default]
+    Multi,
+    /// A program of a descendant runs instead of this one
+    Override,
+    /// No other program can be attached to the cgroup and its descendants
+    Exclusive,
 }
 
-impl AttachedProgram<'_> {
-    /// Attaches the program by links.
-    pub(crate) fn attach(&self, point: &AttachPoint) -> Result<Vec<Link>, AttachError> {
-        let may_use_traffic_control = self.may_use_traffic_control();
-        point.attach(&self.loaded, &PointOptions { may_use_traffic_control, open_map: self.open_map })
-    }
-
-    /// Checks that the program can have an attach point.
-    pub(crate) fn check_fits(&self, point: &AttachPoint) -> Result<(), String> {
-        point.check_fits(self.loaded.program_type, self.loaded.attach_type).map_err(explain)
-    }
-
-    /// Checks that the program can be detached from an attach point. The attach type of a cgroup may be missing: the cgroup has it.
-    pub(crate) fn check_detaches(&self, point: &AttachPoint) -> Result<(), String> {
-        match point.site() {
-            AttachSite::Cgroup { attach_type: None, .. } => {
-                point.check_kind(self.loaded.program_type).map_err(explain)
-            }
-            _ => self.check_fits(point),
+impl From<CgroupSharing> for attach::CgroupSharing {
+    fn from(sharing: CgroupSharing) -> Self {
+        match sharing {
+            CgroupSharing::Multi => Self::Multi,
+            CgroupSharing::Override => Self::Override,
+            CgroupSharing::Exclusive => Self::Exclusive,
         }
     }
+}
 
-    /// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an adaptive load, unless
-    /// its section names tcx, as `tcx/ingress` does.
-    fn may_use_traffic_control(&self) -> bool {
-        let names_tcx =
-            matches!(self.loaded.attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
-        self.is_adaptive && !names_tcx
+/// Attaches a program by links. `is_adaptive` is set for a program of an adaptive load, see [`may_use_traffic_control`].
+pub(crate) fn attach_links(
+    PointProgram { program, point, open_map }: &PointProgram<'_>,
+    is_adaptive: bool,
+) -> Result<Vec<Link>, AttachError> {
+    let may_use_traffic_control = may_use_traffic_control(program.attach_type, is_adaptive);
+    point.attach(program, &PointOptions { may_use_traffic_control, open_map: *open_map })
+}
+
+/// Checks that a program can have its attach point.
+pub(crate) fn check_fits(PointProgram { program, point, .. }: &PointProgram<'_>) -> Result<(), String> {
+    point.check_fits(program.program_type, program.attach_type).map_err(explain)
+}
+
+/// Checks that a program can be detached from its attach point. The attach type of a cgroup may be missing: the cgroup has it.
+pub(crate) fn check_detaches(attached: &PointProgram<'_>) -> Result<(), String> {
+    match attached.point.site() {
+        AttachSite::Cgroup { attach_type: None, .. } => {
+            attached.point.check_kind(attached.program.program_type).map_err(explain)
+        }
+        _ => check_fits(attached),
     }
+}
+
+/// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an adaptive load, unless
+/// its section names tcx, as `tcx/ingress` does.
+fn may_use_traffic_control(attach_type: Option<AttachType>, is_adaptive: bool) -> bool {
+    is_adaptive && !matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_relo_loader::object::{ProgramType as P, SecDef};
-    use std::os::fd::AsFd as _;
+    use core_relo_loader::object::SecDef;
 
     #[test]
     fn only_an_adaptive_classifier_whose_section_leaves_it_open_may_use_traffic_control() {
-        let file = std::fs::File::open("/dev/null").unwrap();
-        let may_use = |is_adaptive, attach_type| {
-            let program = AttachedProgram {
-                loaded: ProgramRef {
-                    program_type: P::SchedCls,
-                    attach_type,
-                    ..ProgramRef::from_fd(file.as_fd())
-                },
-                is_adaptive,
-                open_map: &|_| Err(AttachError::target("map", "none")),
-            };
-            program.may_use_traffic_control()
-        };
-        assert!(may_use(true, None), "sections `tc` and `classifier`");
-        assert!(!may_use(false, None), "not adaptive");
+        assert!(may_use_traffic_control(None, true), "sections `tc` and `classifier`");
+        assert!(!may_use_traffic_control(None, false), "not adaptive");
         // As in libbpf, `tc/ingress` is another name of `tcx/ingress`.
         for section in ["tcx/ingress", "tcx/egress", "tc/ingress", "tc/egress"] {
             let def = SecDef::find(section.as_bytes()).unwrap();
-            assert!(!may_use(true, def.attach_type), "{section}");
+            assert!(!may_use_traffic_control(def.attach_type, true), "{section}");
         }
     }
 }

@@ -79,7 +79,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
             "kconfig_file lockdown maps ring",
             "attach",
             "inventory",
-            "features",
+            "attach_point features",
             "load running_kernel",
             "loader",
             "skeleton",

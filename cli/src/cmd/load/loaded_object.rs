@@ -2,7 +2,7 @@
 
 use crate::{
     args::load::AttachRequest,
-    attach_point::{self, AttachedProgram},
+    attach_point,
     error::{BadInput, escape_path},
     events::{EventReaders, EventSource},
     process::interrupt::InterruptibleKernel,
@@ -10,6 +10,7 @@ use crate::{
 use core_relo_loader::{
     Errno,
     attach::{AttachError, Link},
+    attach_point::PointProgram,
     inventory::ProgramInfo,
     load::{LoadError, Loaded, LoadedMap, Pins},
 };
@@ -125,17 +126,13 @@ impl LoadedObject {
             let fd = fd.ok_or_else(|| AttachError::target(format!("map `{map}`"), missing))?;
             fd.try_clone_to_owned().map_err(|e| AttachError::target(format!("map `{map}`"), e.to_string()))
         };
-        let attached = AttachedProgram {
-            loaded: self.loaded.program_ref(name)?,
-            is_adaptive: self.is_adaptive,
-            open_map: &open_map,
-        };
-        let links = attached.attach(point);
+        let attached = PointProgram { program: self.loaded.program_ref(name)?, point, open_map: &open_map };
+        let links = attach_point::attach_links(&attached, self.is_adaptive);
         let links = links.map_err(|e| {
             let programs = self.loaded.programs().iter();
             let loaded =
                 programs.filter_map(|program| Some((ProgramInfo::query(program).ok()?.id, program.name())));
-            attach_point::explain_refusal(e, &attached, point, &loaded.collect::<Vec<_>>())
+            attach_point::explain_refusal(e, &attached, &loaded.collect::<Vec<_>>())
         });
         links.map_err(|cause| AttachError::Program {
             program: name.as_str().into(),

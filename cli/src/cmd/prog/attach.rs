@@ -5,7 +5,7 @@ use crate::{
         object_selector::ProgramSelector,
         prog_attach::{ProgAttachArgs, ProgDetachArgs},
     },
-    attach_point::{self, AttachedProgram, LastingAttachment},
+    attach_point::{self, explain_lasting},
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
@@ -17,6 +17,7 @@ use crate::{
 };
 use core_relo_loader::{
     attach::{AttachError, AttachPoint, ProgramRef},
+    attach_point::{LastingOptions, PointProgram},
     inventory::{LinkInfo, ObjectKind, ProgramInfo, full_program_name},
     object::ProgramType,
 };
@@ -52,13 +53,12 @@ impl AttachChange {
 
 pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> CommandResult {
     let ProgAttachArgs { selector, to: point, pin, replace, sharing, format } = args;
-    let fits = |program: &AttachedProgram<'_>| program.check_fits(point);
-    let changed = with_program(selector, fits, |id, program| match pin {
-        Some(path) => pin_link(program, point, path).map(Some),
-        None => LastingAttachment { program, id, point }
-            .attach(*sharing, *replace)
+    let changed = with_program(selector, point, attach_point::check_fits, |program| match pin {
+        Some(path) => pin_link(program, path).map(Some),
+        None => program
+            .attach(LastingOptions { sharing: sharing.map(Into::into), replace: *replace })
             .map(|()| None)
-            .map_err(|e| attach_point::explain_refusal(e, program, point, &[])),
+            .map_err(|e| attach_point::explain_refusal(explain_lasting(e, point), program, &[])),
     });
     let (prog_id, name, link_id) = changed?;
     let pin = pin.as_deref().map(escape_path);
@@ -69,8 +69,9 @@ pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> Comman
 
 pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> CommandResult {
     let ProgDetachArgs { selector, from: point, format } = args;
-    let detach = |id, program: &AttachedProgram<'_>| LastingAttachment { program, id, point }.detach();
-    let (prog_id, name, ()) = with_program(selector, |program| program.check_detaches(point), detach)?;
+    let (prog_id, name, ()) = with_program(selector, point, attach_point::check_detaches, |program| {
+        program.detach().map_err(|e| explain_lasting(e, point))
+    })?;
     let attach_point = point.to_string();
     let change = AttachChange { prog_id, change: "detached", attach_point, link_id: None, pin: None, name };
     Ok(change.write(console, *format)?)
@@ -80,8 +81,9 @@ pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> Comman
 /// and the result.
 fn with_program<T>(
     selector: &ProgramSelector,
-    fits: impl FnOnce(&AttachedProgram<'_>) -> Result<(), String>,
-    change: impl FnOnce(u32, &AttachedProgram<'_>) -> Result<T, AttachError>,
+    point: &AttachPoint,
+    fits: fn(&PointProgram<'_>) -> Result<(), String>,
+    change: impl FnOnce(&PointProgram<'_>) -> Result<T, AttachError>,
 ) -> Result<(u32, String, T), BadInput> {
     let (id, fd) = select_one(ObjectKind::Program, selector)?;
     let info =
@@ -91,27 +93,28 @@ fn with_program<T>(
     let number = info.prog_type;
     let program_type = ProgramType::from_number(number)
         .ok_or_else(|| bad(format!("its type is not known: {number}, expected 1 to 32")))?;
-    let program = AttachedProgram {
-        is_adaptive: false,
-        loaded: ProgramRef { name: &name, program_type, ..ProgramRef::from_fd(fd.as_fd()) },
+    let program = PointProgram {
+        point,
+        program: ProgramRef { name: &name, program_type, ..ProgramRef::from_fd(fd.as_fd()) },
         open_map: &|word| {
             let opened = select_one(ObjectKind::Map, &selection_from_word(word));
             opened.map(|(_, map)| map).map_err(|e| AttachError::target(e.file, e.what))
         },
     };
     fits(&program).map_err(bad)?;
-    let changed = change(id, &program).map_err(|e| bad(e.to_string()))?;
+    let changed = change(&program).map_err(|e| bad(e.to_string()))?;
     Ok((id, name, changed))
 }
 
 /// Attaches a program by a link, and pins the link. Returns the link's id. If the link cannot be pinned, the program is detached again.
-fn pin_link(program: &AttachedProgram<'_>, point: &AttachPoint, path: &Path) -> Result<u32, AttachError> {
+fn pin_link(program: &PointProgram<'_>, path: &Path) -> Result<u32, AttachError> {
+    let point = program.point;
     let bad = |problem: &str| AttachError::target(point.to_string(), problem.to_owned());
     if point.has_several_links() {
         return Err(bad("these are several links, expected one for the pin: name one processor"));
     }
-    let attached = program.attach(point);
-    let mut links = attached.map_err(|e| attach_point::explain_refusal(e, program, point, &[]))?;
+    let attached = attach_point::attach_links(program, false);
+    let mut links = attached.map_err(|e| attach_point::explain_refusal(e, program, &[]))?;
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
     // The id is read first: after an error, no pin remains.
     let id = match link.fd() {

@@ -63,7 +63,7 @@ impl AttachPointError {
 }
 
 /// Returns words as a list: "`a`, `b` or `c`".
-pub(super) fn word_list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+pub(crate) fn word_list<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     let words: Vec<_> = words.into_iter().map(|word| format!("`{word}`")).collect();
     match words.as_slice() {
         [words @ .., last] if !words.is_empty() => format!("{} or {last}", words.join(", ")),

@@ -123,15 +123,15 @@ impl AttachPoint {
     }
 }
 
-/// Opens the directory of a cgroup.
-fn open_dir(path: &Path) -> Result<File, AttachError> {
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK).open(path);
+/// Opens an attach target, with further flags, without waiting for the writer of a named pipe.
+pub(crate) fn open_target(path: &Path, flags: i32) -> Result<File, AttachError> {
+    let opened = OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path);
     opened.map_err(|e| AttachError::target(path.display().to_string(), format!("cannot open it: {e}")))
 }
 
 /// Attaches an iterator to a cgroup and its descendants.
 fn attach_cgroup_iterator(program: &ProgramRef<'_>, path: &Path) -> Result<Link, AttachError> {
-    let dir = open_dir(path)?;
+    let dir = open_target(path, libc::O_DIRECTORY)?;
     let target =
         IterTarget::Cgroup { cgroup: CgroupRef::Fd(dir.as_fd()), order: CgroupOrder::DescendantsPre };
     program.attach_iter(&IterOptions { target })

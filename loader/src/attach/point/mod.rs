@@ -23,8 +23,10 @@ pub use attach_type::{
     attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type, sockmap_attach_types,
 };
 pub use error::AttachPointError;
+pub(crate) use error::word_list;
 pub use kinds::{attach_point_kinds, fitting_kinds, is_section_kind};
 pub use link::PointOptions;
+pub(crate) use link::open_target;
 pub use parse::interface_hook_word;
 pub use route::RoutePoint;
 

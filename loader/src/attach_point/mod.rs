@@ -1,0 +1,95 @@
+//! Programs at [attach points](AttachPoint): attachments without a link, which last when the process ends, and what is attached already.
+//!
+//! ```no_run
+//! use core_relo_loader::{
+//!     attach::{AttachError, ProgramRef},
+//!     attach_point::{LastingError, LastingOptions, PointProgram},
+//! };
+//!
+//! # fn example(program: ProgramRef<'_>) -> Result<(), Box<dyn std::error::Error>> {
+//! let point = "dev:eth0".parse()?;
+//! let open_map = &|map: &str| Err(AttachError::target(map, "no such map"));
+//! let attached = PointProgram { program, point: &point, open_map };
+//! if let Err(LastingError::Occupied { prog_id }) = attached.attach(LastingOptions::default()) {
+//!     println!("program {prog_id} is attached there: {:?}", attached.occupants());
+//! }
+//! attached.detach()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | contents |
+//! |---|---|
+//! | `lasting`, `detach` | attaching without a link, and detaching |
+//! | `error` | the reasons why a program is not attached without a link, or not detached |
+//! | `occupants` | the programs that are attached at the place already |
+
+mod detach;
+mod error;
+mod lasting;
+mod occupants;
+
+pub use error::LastingError;
+pub use lasting::LastingOptions;
+pub use occupants::{HeldBy, Occupant, XdpHolder};
+
+use crate::attach::{
+    AttachError, AttachPoint, AttachPointError, InterfaceHook, ProgAttach, ProgramRef, netns_attach_type,
+};
+use crate::sys::ProgramInfo;
+use core_relo_object::object::AttachType;
+use std::os::fd::OwnedFd;
+
+/// A program in the kernel, and an attach point for the program.
+#[derive(Clone, Copy)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers")]
+pub struct PointProgram<'a> {
+    /// The program. Its attach type is that of its section, if the section is known.
+    pub program: ProgramRef<'a>,
+    /// The attach point.
+    pub point: &'a AttachPoint,
+    /// Opens a map by the name that the attach point contains.
+    pub open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
+}
+
+impl core::fmt::Debug for PointProgram<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PointProgram")
+            .field("program", &self.program)
+            .field("point", self.point)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> PointProgram<'a> {
+    fn id(&self) -> Result<u32, AttachError> {
+        let info = ProgramInfo::query(&self.program.fd);
+        info.map(|info| info.id).map_err(|e| AttachError::kernel(&self.point.to_string(), "attach", e))
+    }
+
+    /// Returns the request to attach or detach the program.
+    fn request(&self, attach_type: AttachType) -> ProgAttach<'a> {
+        ProgAttach { prog: Some(self.program.fd), attach_type: attach_type.number(), ..ProgAttach::default() }
+    }
+
+    fn interface_hook(&self) -> Result<InterfaceHook, LastingError> {
+        let hook = self.point.interface_hook(self.program.program_type, self.program.attach_type)?;
+        hook.ok_or_else(|| self.bad("the attach point is no network interface"))
+    }
+
+    fn cgroup_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachPointError> {
+        self.point.cgroup_attach_type(self.program.program_type, given.or(self.program.attach_type))
+    }
+
+    fn map_attach_type(&self, given: Option<AttachType>) -> Result<AttachType, AttachPointError> {
+        self.point.map_attach_type(self.program.program_type, given.or(self.program.attach_type))
+    }
+
+    fn netns_attach_type(&self) -> AttachType {
+        netns_attach_type(self.program.program_type)
+    }
+
+    fn bad(&self, problem: impl Into<core_relo::Text>) -> LastingError {
+        AttachError::target(self.point.to_string(), problem).into()
+    }
+}
