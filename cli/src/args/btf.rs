@@ -17,7 +17,7 @@ use crate::{
     kernel_objects::select::Selector,
 };
 use clap::{Args, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
-use core_relo_loader::inventory::Selection;
+use core_relo_loader::inventory::ObjectSelection;
 use core_relo_verdict::btf_diff::ItemKind;
 use std::path::PathBuf;
 
@@ -140,9 +140,9 @@ fn parse_id(text: &str) -> Result<u32, String> {
 }
 
 impl Selector for BtfSelector {
-    fn selection(&self) -> Option<Selection> {
-        let id = self.id.or(self.positional_id).map(Selection::Id);
-        id.or_else(|| self.name.clone().map(Selection::Name))
+    fn selection(&self) -> Option<ObjectSelection> {
+        let id = self.id.or(self.positional_id).map(ObjectSelection::Id);
+        id.or_else(|| self.name.clone().map(ObjectSelection::Name))
     }
 }
 

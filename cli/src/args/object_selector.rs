@@ -3,7 +3,7 @@
 use super::object_name::parse_name;
 use crate::{format::Format, kernel_objects::select::Selector, text::hex};
 use clap::{Arg, Args, ValueHint};
-use core_relo_loader::inventory::{ProgramTag, Selection};
+use core_relo_loader::inventory::{ObjectSelection, ProgramTag};
 use std::path::PathBuf;
 
 /// The selection of maps or links: one of an id, a name and a pin
@@ -36,17 +36,17 @@ pub(crate) struct ProgramSelector {
 }
 
 impl Selector for ObjectSelector {
-    fn selection(&self) -> Option<Selection> {
+    fn selection(&self) -> Option<ObjectSelection> {
         let Self { positional_id, id, name, pinned } = self;
-        let id = id.or(*positional_id).map(Selection::Id);
-        let name = || name.clone().map(Selection::Name);
-        id.or_else(name).or_else(|| pinned.clone().map(Selection::Pin))
+        let id = id.or(*positional_id).map(ObjectSelection::Id);
+        let name = || name.clone().map(ObjectSelection::Name);
+        id.or_else(name).or_else(|| pinned.clone().map(ObjectSelection::Pin))
     }
 }
 
 impl Selector for ProgramSelector {
-    fn selection(&self) -> Option<Selection> {
-        self.tag.map(Selection::Tag).or_else(|| self.object.selection())
+    fn selection(&self) -> Option<ObjectSelection> {
+        self.tag.map(ObjectSelection::Tag).or_else(|| self.object.selection())
     }
 }
 

@@ -8,14 +8,14 @@ use crate::{
 };
 use core_relo_loader::{
     Errno, Hint,
-    inventory::{self, InventoryError, KernelObject, ObjectKind, Selection, object_name},
+    inventory::{self, InventoryError, KernelObject, ObjectKind, ObjectSelection, object_name},
 };
 use std::{collections::BTreeSet, os::fd::OwnedFd, path::Path};
 
 /// Arguments that select objects.
 pub(crate) trait Selector {
     /// Returns the selection. `None` selects all objects, where the arguments are optional.
-    fn selection(&self) -> Option<Selection>;
+    fn selection(&self) -> Option<ObjectSelection>;
 
     /// Returns the name of the command whose `list` shows the objects of a kind.
     fn command(&self, kind: ObjectKind) -> &'static str {
@@ -23,8 +23,8 @@ pub(crate) trait Selector {
     }
 }
 
-impl Selector for Selection {
-    fn selection(&self) -> Option<Selection> {
+impl Selector for ObjectSelection {
+    fn selection(&self) -> Option<ObjectSelection> {
         Some(self.clone())
     }
 }
@@ -69,7 +69,7 @@ pub(crate) fn select_one(kind: ObjectKind, selector: &dyn Selector) -> Result<(u
     }
 }
 
-fn open_one(kind: ObjectKind, selection: &Selection) -> Result<(u32, OwnedFd), InventoryError> {
+fn open_one(kind: ObjectKind, selection: &ObjectSelection) -> Result<(u32, OwnedFd), InventoryError> {
     let object = inventory::find_one(kind, selection)?;
     let id = object.id();
     Ok((id, object.open()?.ok_or(InventoryError::Gone { kind, id })?))
@@ -80,19 +80,19 @@ fn lists_them(command: &str) -> String {
 }
 
 /// Returns the text of a selection, as the user wrote it.
-fn selection_text(kind: ObjectKind, selection: &Selection) -> String {
+fn selection_text(kind: ObjectKind, selection: &ObjectSelection) -> String {
     match selection {
-        Selection::Name(name) => escape_path(Path::new(name)),
-        Selection::Tag(tag) => hex::digits(tag),
+        ObjectSelection::Name(name) => escape_path(Path::new(name)),
+        ObjectSelection::Tag(tag) => hex::digits(tag),
         _ => kind.to_string(),
     }
 }
 
 /// Creates the error of a selection that must fit one object.
-fn explain_one(error: InventoryError, selection: &Selection, command: &str) -> BadInput {
+fn explain_one(error: InventoryError, selection: &ObjectSelection, command: &str) -> BadInput {
     match error {
         InventoryError::Several { kind, ids, .. } => {
-            let property = if matches!(selection, Selection::Tag(_)) { "tag" } else { "name" };
+            let property = if matches!(selection, ObjectSelection::Tag(_)) { "tag" } else { "name" };
             let listed: Vec<_> = ids.iter().map(u32::to_string).collect();
             let what = format!(
                 "{} {kind}s have this {property}, expected one: ids {}",
@@ -117,17 +117,17 @@ fn explain(error: InventoryError, command: &str) -> BadInput {
         };
     };
     let bad = match selection {
-        Selection::Id(id) => BadInput::new(format!("id {id}"), format_args!("no such {kind}")),
-        Selection::Name(name) if name.is_empty() => {
+        ObjectSelection::Id(id) => BadInput::new(format!("id {id}"), format_args!("no such {kind}")),
+        ObjectSelection::Name(name) if name.is_empty() => {
             BadInput::new(kind.to_string(), "the name is empty, expected an id, a name or a pin")
         }
-        Selection::Name(name) => match nearest_name(kind, name) {
+        ObjectSelection::Name(name) => match nearest_name(kind, name) {
             Ok(nearest) => {
                 BadInput::new(escape_path(Path::new(name)), format!("no {kind} of this name{nearest}"))
             }
             Err(e) => return e.into(),
         },
-        Selection::Tag(tag) => BadInput::new(hex::digits(tag), "no program has this tag"),
+        ObjectSelection::Tag(tag) => BadInput::new(hex::digits(tag), "no program has this tag"),
         other => BadInput::new(kind.to_string(), format_args!("no {kind} fits {other}")),
     };
     bad.help(lists_them(command))
@@ -204,24 +204,28 @@ impl From<InventoryError> for BadInput {
 
 /// Parses the words that select an object: an id, a name or the path of a pin, or with bpftool's words `id N`, `name NAME` or
 /// `pinned PATH`.
-pub(crate) fn parse_selector(kind: ObjectKind, words: &[String]) -> Result<Selection, String> {
+pub(crate) fn parse_selector(kind: ObjectKind, words: &[String]) -> Result<ObjectSelection, String> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     match *texts {
         [word] => Ok(selection_from_word(word)),
         ["id", text] => match text.parse() {
-            Ok(id) => Ok(Selection::Id(id)),
+            Ok(id) => Ok(ObjectSelection::Id(id)),
             Err(_no_number) => Err(format!("`{text}`: expected the id of a {kind}")),
         },
-        ["name", name] => Ok(Selection::Name(name.to_owned())),
-        ["pinned", path] => Ok(Selection::Pin(path.into())),
+        ["name", name] => Ok(ObjectSelection::Name(name.to_owned())),
+        ["pinned", path] => Ok(ObjectSelection::Pin(path.into())),
         _ => Err(format!("expected the id, the name or the pin of a {kind}")),
     }
 }
 
 /// Returns the selection that one word makes: a number is an id, a text with a slash the path of a pin, any other text a name.
-pub(crate) fn selection_from_word(word: &str) -> Selection {
+pub(crate) fn selection_from_word(word: &str) -> ObjectSelection {
     if let Ok(id) = word.parse() {
-        return Selection::Id(id);
+        return ObjectSelection::Id(id);
     }
-    if word.contains('/') { Selection::Pin(word.into()) } else { Selection::Name(word.to_owned()) }
+    if word.contains('/') {
+        ObjectSelection::Pin(word.into())
+    } else {
+        ObjectSelection::Name(word.to_owned())
+    }
 }

@@ -1,6 +1,6 @@
 //! [`InventoryError`]: an object of the kernel that cannot be found or read.
 
-use super::selection::{ProgramTag, Selection};
+use super::selection::{ObjectSelection, ProgramTag};
 use crate::sys::{Errno, ObjectKind};
 use core_relo::Escaped;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub enum InventoryError {
         /// The kind.
         kind: ObjectKind,
         /// The selection.
-        selection: Selection,
+        selection: ObjectSelection,
     },
     /// Several objects fit a selection, where one is expected.
     #[error("{} {kind}s fit {selection}, expected one: ids {ids:?}", ids.len())]
@@ -51,7 +51,7 @@ pub enum InventoryError {
         /// The kind.
         kind: ObjectKind,
         /// The selection.
-        selection: Selection,
+        selection: ObjectSelection,
         /// The ids of the objects.
         ids: Vec<u32>,
     },
@@ -64,7 +64,7 @@ pub enum InventoryError {
         id: u32,
     },
     /// Only programs have a tag.
-    #[error("{}: a {kind} has no tag", Selection::Tag(*tag))]
+    #[error("{}: a {kind} has no tag", ObjectSelection::Tag(*tag))]
     NoTag {
         /// The kind.
         kind: ObjectKind,
@@ -107,8 +107,8 @@ mod tests {
         for error in [
             InventoryError::Pin { path: path.clone(), errno },
             InventoryError::PinKind { path: path.clone(), found: ObjectKind::Link, expected: kind },
-            not_found(Selection::Pin(path)),
-            not_found(Selection::Name(TEXT.into())),
+            not_found(ObjectSelection::Pin(path)),
+            not_found(ObjectSelection::Name(TEXT.into())),
         ] {
             let text = error.to_string();
             assert!(text.contains(r"a\u{1b}[31m"), "{text:?}");

@@ -5,7 +5,7 @@
 //! [`Loaded`](crate::load::Loaded) object too.
 //!
 //! ```no_run
-//! use core_relo_loader::inventory::{self, Holders, ObjectKind, ProgramInfo, Selection};
+//! use core_relo_loader::inventory::{self, Holders, ObjectKind, ProgramInfo, ObjectSelection};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let holders = Holders::find();
@@ -19,7 +19,7 @@
 //!         println!("    held by {} ({})", process.comm, process.pid);
 //!     }
 //! }
-//! for map in inventory::find(ObjectKind::Map, &Selection::Name("events".into()))? {
+//! for map in inventory::find(ObjectKind::Map, &ObjectSelection::Name("events".into()))? {
 //!     println!("map {}", map.id());
 //! }
 //! # Ok(())
@@ -72,5 +72,5 @@ pub use pins::{all_pins, open_pin, pin, unpin};
 pub use processes::{Process, all_processes, are_processes_visible};
 pub use program_names::{ProgramName, ProgramNames};
 pub use select::{find, find_one};
-pub use selection::{ProgramTag, Selection};
+pub use selection::{ObjectSelection, ProgramTag};
 pub use symbols::KernelSymbols;

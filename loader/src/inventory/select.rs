@@ -1,11 +1,11 @@
-//! The objects that a [`Selection`] fits: by id, by name, by tag, by pin.
+//! The objects that a [`ObjectSelection`] fits: by id, by name, by tag, by pin.
 
 use super::{
     error::InventoryError,
     names::has_name,
     object::{KernelObject, list},
     pins::open_pin,
-    selection::Selection,
+    selection::ObjectSelection,
 };
 use crate::sys::{Errno, ObjectKind, ProgramInfo};
 use std::{
@@ -14,30 +14,30 @@ use std::{
 };
 
 /// Returns the objects of a kind that a selection fits, at least one. Several objects may have the same name or tag.
-pub fn find(kind: ObjectKind, selection: &Selection) -> Result<Vec<KernelObject>, InventoryError> {
+pub fn find(kind: ObjectKind, selection: &ObjectSelection) -> Result<Vec<KernelObject>, InventoryError> {
     let not_found = || InventoryError::NotFound { kind, selection: selection.clone() };
     let objects = match selection {
-        Selection::Id(id) => match kind.open(*id).and_then(|fd| KernelObject::from_fd(kind, fd)) {
+        ObjectSelection::Id(id) => match kind.open(*id).and_then(|fd| KernelObject::from_fd(kind, fd)) {
             Ok(object) => vec![object],
             Err(Errno::ENOENT) => Vec::new(),
             Err(errno) => return Err(InventoryError::Open { kind, id: *id, errno }),
         },
-        Selection::Pin(path) => vec![find_pin(kind, path)?],
-        Selection::Tag(tag) if kind != ObjectKind::Program => {
+        ObjectSelection::Pin(path) => vec![find_pin(kind, path)?],
+        ObjectSelection::Tag(tag) if kind != ObjectKind::Program => {
             return Err(InventoryError::NoTag { kind, tag: *tag });
         }
-        Selection::Tag(tag) => filter(kind, |id, program| {
+        ObjectSelection::Tag(tag) => filter(kind, |id, program| {
             let info = ProgramInfo::query(program);
             Ok(info.map_err(|errno| InventoryError::Info { kind, id, errno })?.tag == *tag)
         })?,
-        Selection::Name(name) if name.is_empty() => Vec::new(),
-        Selection::Name(name) => filter(kind, |_, fd| Ok(has_name(kind, fd, name)))?,
+        ObjectSelection::Name(name) if name.is_empty() => Vec::new(),
+        ObjectSelection::Name(name) => filter(kind, |_, fd| Ok(has_name(kind, fd, name)))?,
     };
     if objects.is_empty() { Err(not_found()) } else { Ok(objects) }
 }
 
 /// Returns the object that a selection fits. Several objects are an error.
-pub fn find_one(kind: ObjectKind, selection: &Selection) -> Result<KernelObject, InventoryError> {
+pub fn find_one(kind: ObjectKind, selection: &ObjectSelection) -> Result<KernelObject, InventoryError> {
     let mut objects = find(kind, selection)?;
     let ids = objects.iter().map(KernelObject::id).collect();
     let object = objects.pop().filter(|_| objects.is_empty());

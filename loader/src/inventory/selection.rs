@@ -1,4 +1,4 @@
-//! [`Selection`]: the property that selects objects.
+//! [`ObjectSelection`]: the property that selects objects.
 
 use core::fmt;
 use core_relo::Escaped;
@@ -10,7 +10,7 @@ pub type ProgramTag = [u8; 8];
 /// The property that selects objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Selection {
+pub enum ObjectSelection {
     /// The id.
     Id(u32),
     /// The name, whole or as the kernel keeps it; of a link, the name of its program.
@@ -21,7 +21,7 @@ pub enum Selection {
     Tag(ProgramTag),
 }
 
-impl fmt::Display for Selection {
+impl fmt::Display for ObjectSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Id(id) => write!(f, "id {id}"),

@@ -40,17 +40,17 @@ impl<'c, 'p> PlanByLoad<'c, 'p> {
         selected: &[bool],
         held: &HeldPrograms,
     ) -> Result<Self, InternalError> {
-        Self::within(plan, linker, Selection { selected, held }, limits::LOAD_STEPS)
+        Self::within(plan, linker, DefaultLoad { selected, held }, limits::LOAD_STEPS)
     }
 
     fn within(
         plan: Cow<'c, Plan<'p>>,
         linker: &ProgramLinker<'_, '_>,
-        selection: Selection<'_>,
+        default_load: DefaultLoad<'_>,
         steps: usize,
     ) -> Result<Self, InternalError> {
-        let mut loaded = selection.selected.to_vec();
-        linker.add_held_programs(&mut loaded, selection.held.clone())?;
+        let mut loaded = default_load.selected.to_vec();
+        linker.add_held_programs(&mut loaded, default_load.held.clone())?;
         let functions = linker.object().programs();
         let other = |(index, is_loaded): (ProgramIndex, &bool)| {
             let is_program = functions.get(index.0).is_some_and(|function| !function.is_subprogram);
@@ -61,7 +61,7 @@ impl<'c, 'p> PlanByLoad<'c, 'p> {
             return Ok(Self::undivided(plan));
         }
         let records = DependentRecords::collect(&plan, linker);
-        let mut search = LoadFunctions::new(linker, selection.held, steps);
+        let mut search = LoadFunctions::new(linker, default_load.held, steps);
         let mut all_records = vec![records.of_default_load(&linker.select_functions(&loaded)?)];
         let (mut loads, mut undecided) = (HashMap::new(), HashSet::new());
         for program in others {
@@ -131,7 +131,7 @@ impl<'c, 'p> From<Cow<'c, Plan<'p>>> for PlanRef<'c, 'p> {
 
 /// The programs that the default load selects, and those that program arrays hold.
 #[derive(Clone, Copy)]
-struct Selection<'s> {
+struct DefaultLoad<'s> {
     selected: &'s [bool],
     held: &'s HeldPrograms,
 }

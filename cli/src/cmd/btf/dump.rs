@@ -16,7 +16,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Type},
 };
-use core_relo_loader::inventory::{BtfCache, ObjectKind, Selection};
+use core_relo_loader::inventory::{BtfCache, ObjectKind, ObjectSelection};
 use std::{path::Path, sync::Arc};
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> CommandResult {
@@ -81,7 +81,7 @@ fn with_kernel_id_help(path: &Path, bad: BadInput) -> BadInput {
 
 /// Reads the BTF with this id from the running kernel.
 fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
-    select(ObjectKind::Btf, &Selection::Id(id))?;
+    select(ObjectKind::Btf, &ObjectSelection::Id(id))?;
     BtfCache::default().get(id).ok_or_else(|| {
         BadInput::new(format!("BTF {id}"), "cannot be read").help("run the command with -v to see the reason")
     })

@@ -23,7 +23,7 @@ use crate::{
         table::{AlignedTable, left_cell, right_cell},
     },
 };
-use core_relo_loader::inventory::{self, BtfCache, KernelObject, ObjectKind, ProgramNames, Selection};
+use core_relo_loader::inventory::{self, BtfCache, KernelObject, ObjectKind, ObjectSelection, ProgramNames};
 use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name, to_json};
 use programs::{StructOpsProgram, programs};
 use serde::Serialize;
@@ -35,7 +35,7 @@ const COLUMNS: &[&str] = &["ID", "NAME", "IMPLEMENTS", "STATE", "LINKS", "HELD B
 struct StructOpsSelector<'a>(&'a ObjectSelector);
 
 impl Selector for StructOpsSelector<'_> {
-    fn selection(&self) -> Option<Selection> {
+    fn selection(&self) -> Option<ObjectSelection> {
         self.0.selection()
     }
 

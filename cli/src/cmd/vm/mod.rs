@@ -74,13 +74,13 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
                     let line = json::ProgramOutcome::new(&booted.path, release, program, default_load);
                     console.out.json(&line)?;
                 }
-                Format::Text => print(console, &Outcome::of_program(release, program))?,
+                Format::Text => print(console, &LoadLine::of_program(release, program))?,
             }
         }
         if let Some(load) = &default_load {
             console.raise_exit(reality_status(load.reality));
             if console.format == Format::Text {
-                print(console, &Outcome::of_default_load(release, load))?;
+                print(console, &LoadLine::of_default_load(release, load))?;
             }
         }
     }
@@ -95,7 +95,7 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
 }
 
 /// The outcome of a load beside the verdict, for a line of text.
-struct Outcome<'o> {
+struct LoadLine<'o> {
     release: &'o str,
     object: &'o str,
     /// The program, or the words for several programs together.
@@ -106,7 +106,7 @@ struct Outcome<'o> {
     wrong_verdict: Option<(&'static str, String)>,
 }
 
-impl<'o> Outcome<'o> {
+impl<'o> LoadLine<'o> {
     fn of_program(release: &'o str, program: &BootedProgram<'o>) -> Self {
         Self {
             release,
@@ -133,8 +133,8 @@ impl<'o> Outcome<'o> {
 }
 
 /// Prints the outcome of a load and the verdict, and a line below if the verdict is wrong.
-fn print(console: &mut Console<'_>, outcome: &Outcome<'_>) -> io::Result<()> {
-    let Outcome { release, object, subject, reality, verdict, stats, wrong_verdict } = outcome;
+fn print(console: &mut Console<'_>, line: &LoadLine<'_>) -> io::Result<()> {
+    let LoadLine { release, object, subject, reality, verdict, stats, wrong_verdict } = line;
     let style = match reality {
         Reality::Loaded => GOOD,
         Reality::Refused(_) | Reality::Unknown(_) => ERROR,
