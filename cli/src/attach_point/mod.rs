@@ -13,7 +13,7 @@ pub(crate) use help::{explain, parse_attach_point, place_for};
 pub(crate) use refusal::{explain_lasting, explain_refusal};
 
 use core_relo_loader::{
-    attach::{self, AttachError, AttachSite, Link, PointOptions},
+    attach::{self, AttachSite},
     attach_point::PointProgram,
     object::AttachType,
 };
@@ -40,15 +40,6 @@ impl From<CgroupSharing> for attach::CgroupSharing {
     }
 }
 
-/// Attaches a program by links. `is_adaptive` is set for a program of an adaptive load, see [`may_use_traffic_control`].
-pub(crate) fn attach_links(
-    PointProgram { program, point, open_map }: &PointProgram<'_>,
-    is_adaptive: bool,
-) -> Result<Vec<Link>, AttachError> {
-    let may_use_traffic_control = may_use_traffic_control(program.attach_type, is_adaptive);
-    point.attach(program, &PointOptions { may_use_traffic_control, open_map: *open_map })
-}
-
 /// Checks that a program can have its attach point.
 pub(crate) fn check_fits(PointProgram { program, point, .. }: &PointProgram<'_>) -> Result<(), String> {
     point.check_fits(program.program_type, program.attach_type).map_err(explain)
@@ -66,7 +57,7 @@ pub(crate) fn check_detaches(attached: &PointProgram<'_>) -> Result<(), String> 
 
 /// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an adaptive load, unless
 /// its section names tcx, as `tcx/ingress` does.
-fn may_use_traffic_control(attach_type: Option<AttachType>, is_adaptive: bool) -> bool {
+pub(crate) fn may_use_traffic_control(attach_type: Option<AttachType>, is_adaptive: bool) -> bool {
     is_adaptive && !matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress))
 }
 

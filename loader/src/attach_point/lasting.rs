@@ -14,7 +14,7 @@ use std::{fs, os::fd::AsFd as _, os::unix::fs::MetadataExt as _, path::Path};
 /// The network namespace of this process.
 const OWN_NETNS: &str = "/proc/self/ns/net";
 
-/// The options of [`PointProgram::attach`].
+/// The options of [`PointProgram::attach_without_link`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers")]
 pub struct LastingOptions {
@@ -26,7 +26,10 @@ pub struct LastingOptions {
 
 impl PointProgram<'_> {
     /// Attaches the program without a link. The attachment stays until [`detach`](Self::detach), or until the place is gone.
-    pub fn attach(&self, LastingOptions { sharing, replace }: LastingOptions) -> Result<(), LastingError> {
+    pub fn attach_without_link(
+        &self,
+        LastingOptions { sharing, replace }: LastingOptions,
+    ) -> Result<(), LastingError> {
         let program = self.program.unnamed();
         if sharing.is_some() && !matches!(self.point.site(), AttachSite::Cgroup { .. }) {
             return Err(LastingError::NoSharing);

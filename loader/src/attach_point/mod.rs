@@ -1,4 +1,5 @@
-//! Programs at [attach points](AttachPoint): attachments without a link, which last when the process ends, and what is attached already.
+//! Programs at [attach points](AttachPoint): attached by links, or without a link, which lasts when the process ends; and what is attached
+//! there already.
 //!
 //! ```no_run
 //! use core_relo_loader::{
@@ -9,8 +10,8 @@
 //! # fn example(program: ProgramRef<'_>) -> Result<(), Box<dyn std::error::Error>> {
 //! let point = "dev:eth0".parse()?;
 //! let open_map = &|map: &str| Err(AttachError::target(map, "no such map"));
-//! let attached = PointProgram { program, point: &point, open_map };
-//! if let Err(LastingError::Occupied { prog_id }) = attached.attach(LastingOptions::default()) {
+//! let attached = PointProgram { program, point: &point, open_map, may_use_traffic_control: false };
+//! if let Err(LastingError::Occupied { prog_id }) = attached.attach_without_link(LastingOptions::default()) {
 //!     println!("program {prog_id} is attached there: {:?}", attached.occupants());
 //! }
 //! attached.detach()?;
@@ -20,6 +21,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `link` | attaching by links |
 //! | `lasting`, `detach` | attaching without a link, and detaching |
 //! | `error` | the reasons why a program is not attached without a link, or not detached |
 //! | `occupants` | the programs that are attached at the place already |
@@ -27,6 +29,7 @@
 mod detach;
 mod error;
 mod lasting;
+mod link;
 mod occupants;
 
 pub use error::LastingError;
@@ -50,6 +53,8 @@ pub struct PointProgram<'a> {
     pub point: &'a AttachPoint,
     /// Opens a map by the name that the attach point contains.
     pub open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
+    /// Whether a classifier of a direction that is attached by a link may use traffic control where the kernel has no tcx.
+    pub may_use_traffic_control: bool,
 }
 
 impl core::fmt::Debug for PointProgram<'_> {

@@ -2,7 +2,7 @@
 
 use crate::{
     args::load::AttachRequest,
-    attach_point,
+    attach_point::{explain_refusal, may_use_traffic_control},
     error::{BadInput, escape_path},
     events::{EventReaders, EventSource},
     process::interrupt::InterruptibleKernel,
@@ -126,13 +126,19 @@ impl LoadedObject {
             let fd = fd.ok_or_else(|| AttachError::target(format!("map `{map}`"), missing))?;
             fd.try_clone_to_owned().map_err(|e| AttachError::target(format!("map `{map}`"), e.to_string()))
         };
-        let attached = PointProgram { program: self.loaded.program_ref(name)?, point, open_map: &open_map };
-        let links = attach_point::attach_links(&attached, self.is_adaptive);
+        let to_attach = self.loaded.program_ref(name)?;
+        let attached = PointProgram {
+            program: to_attach,
+            point,
+            open_map: &open_map,
+            may_use_traffic_control: may_use_traffic_control(to_attach.attach_type, self.is_adaptive),
+        };
+        let links = attached.attach_by_link();
         let links = links.map_err(|e| {
             let programs = self.loaded.programs().iter();
             let loaded =
                 programs.filter_map(|program| Some((ProgramInfo::query(program).ok()?.id, program.name())));
-            attach_point::explain_refusal(e, &attached, &loaded.collect::<Vec<_>>())
+            explain_refusal(e, &attached, &loaded.collect::<Vec<_>>())
         });
         links.map_err(|cause| AttachError::Program {
             program: name.as_str().into(),

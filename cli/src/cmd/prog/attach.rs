@@ -56,7 +56,7 @@ pub(super) fn attach(console: &mut Console<'_>, args: &ProgAttachArgs) -> Comman
     let changed = with_program(selector, point, attach_point::check_fits, |program| match pin {
         Some(path) => pin_link(program, path).map(Some),
         None => program
-            .attach(LastingOptions { sharing: sharing.map(Into::into), replace: *replace })
+            .attach_without_link(LastingOptions { sharing: sharing.map(Into::into), replace: *replace })
             .map(|()| None)
             .map_err(|e| attach_point::explain_refusal(explain_lasting(e, point), program, &[])),
     });
@@ -95,6 +95,7 @@ fn with_program<T>(
         .ok_or_else(|| bad(format!("its type is not known: {number}, expected 1 to 32")))?;
     let program = PointProgram {
         point,
+        may_use_traffic_control: false,
         program: ProgramRef { name: &name, program_type, ..ProgramRef::from_fd(fd.as_fd()) },
         open_map: &|word| {
             let opened = select_one(ObjectKind::Map, &selection_from_word(word));
@@ -113,7 +114,7 @@ fn pin_link(program: &PointProgram<'_>, path: &Path) -> Result<u32, AttachError>
     if point.has_several_links() {
         return Err(bad("these are several links, expected one for the pin: name one processor"));
     }
-    let attached = attach_point::attach_links(program, false);
+    let attached = program.attach_by_link();
     let mut links = attached.map_err(|e| attach_point::explain_refusal(e, program, &[]))?;
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
     // The id is read first: after an error, no pin remains.

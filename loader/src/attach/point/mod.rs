@@ -6,14 +6,14 @@
 //! | `kinds` | the kinds of attach points, and the program types that fit them |
 //! | `attach_type` | the words for attach types, and the attach types that fit a program type and a kind of attach point |
 //! | `fit` | the hook and the attach type that a program gets at an attach point |
-//! | `link` | attaching by links |
+//! | `open` | attach targets that are files |
 //! | `route` | routes with programs |
 
 mod attach_type;
 mod error;
 mod fit;
 mod kinds;
-mod link;
+mod open;
 mod parse;
 mod route;
 #[cfg(test)]
@@ -25,8 +25,7 @@ pub use attach_type::{
 pub use error::AttachPointError;
 pub(crate) use error::word_list;
 pub use kinds::{attach_point_kinds, fitting_kinds, is_section_kind};
-pub use link::PointOptions;
-pub(crate) use link::open_target;
+pub(crate) use open::open_target;
 pub use parse::interface_hook_word;
 pub use route::RoutePoint;
 
@@ -101,7 +100,7 @@ pub enum AttachSite {
 pub enum InterfaceHook {
     /// XDP.
     Xdp(XdpMode),
-    /// A classifier in a direction: by tcx or, with [`PointOptions::may_use_traffic_control`] on a kernel without tcx, by traffic
+    /// A classifier in a direction: by tcx or, with `PointProgram::may_use_traffic_control` on a kernel without tcx, by traffic
     /// control.
     Direction(PacketDirection),
     /// A classifier by link: `TcxIngress`, `TcxEgress`, `NetkitPrimary` or `NetkitPeer`.

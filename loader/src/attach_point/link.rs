@@ -1,68 +1,40 @@
 //! Attachments by links. The program stays attached as long as the link.
 
-use super::{AttachPoint, AttachSite, InterfaceHook, attach_type::netns_attach_type};
+use super::PointProgram;
 use crate::{
     attach::{
-        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
-        PerfCounterOptions, PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef,
-        TcOptions, UprobeMultiOptions, UprobeOptions, UprobeSet, auto,
+        self, AttachError, AttachPointError, AttachSite, CgroupOptions, CgroupOrder, CgroupRef,
+        InterfaceHook, IterOptions, IterTarget, Link, PerfCounter, PerfCounterOptions, PerfEventOptions,
+        PerfSample, Placement, ProgramRef, SectionTarget, TaskRef, TcOptions, UprobeMultiOptions,
+        UprobeOptions, UprobeSet, open_target,
     },
     sys::{self, Errno},
 };
-use core::fmt;
 use core_relo_object::object::{AttachType, ProgramType};
-use std::{
-    fs::{File, OpenOptions},
-    os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::fs::OpenOptionsExt as _,
-    },
-    path::Path,
-};
+use std::{os::fd::AsFd as _, path::Path};
 
 /// The samples per second of a program on a perf event, as few as do not disturb and without the beat of timers.
 const SAMPLES: PerfSample = PerfSample::Frequency(99);
 
-/// The options of [`AttachPoint::attach`].
-#[derive(Clone, Copy)]
-#[expect(clippy::exhaustive_structs, reason = "filled by callers")]
-pub struct PointOptions<'a> {
-    /// Whether a classifier of a direction may use traffic control where the kernel has no tcx.
-    pub may_use_traffic_control: bool,
-    /// Opens a map by the name that the attach point contains.
-    pub open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
-}
-
-impl fmt::Debug for PointOptions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PointOptions")
-            .field("may_use_traffic_control", &self.may_use_traffic_control)
-            .finish_non_exhaustive()
-    }
-}
-
-impl AttachPoint {
-    /// Attaches a program by a link. The link has the text of the attach point as its label. All processors together are a link for each,
+impl PointProgram<'_> {
+    /// Attaches the program by a link. The link has the text of the attach point as its label. All processors together are a link for each,
     /// labelled `cpu:N`.
-    pub fn attach(
-        &self,
-        program: &ProgramRef<'_>,
-        options: &PointOptions<'_>,
-    ) -> Result<Vec<Link>, AttachError> {
-        let ProgramRef { fd, program_type, attach_type, .. } = *program;
+    pub fn attach_by_link(&self) -> Result<Vec<Link>, AttachError> {
+        let Self { program, point, .. } = self;
+        let program_type = program.program_type;
         // The label of the link names the attach point, and the caller the program.
         let unnamed = program.unnamed();
-        let bad = |problem: String| AttachError::target(self.to_string(), problem);
-        let unfit = |error: super::AttachPointError| bad(error.to_string());
-        let one = |link: Link| vec![link.with_label(self.to_string())];
-        match &self.site {
+        let bad = |problem: String| AttachError::target(point.to_string(), problem);
+        let unfit = |error: AttachPointError| bad(error.to_string());
+        let one = |link: Link| vec![link.with_label(point.to_string())];
+        match point.site() {
             AttachSite::Interface { name, .. } => {
-                let hook = self.interface_hook(program_type, attach_type).map_err(unfit)?;
+                let hook = point.interface_hook(program_type, program.attach_type).map_err(unfit)?;
                 let hook = hook.ok_or_else(|| bad("the interface has no hook".into()))?;
                 let name = name.as_str();
                 match hook {
                     InterfaceHook::Xdp(mode) => unnamed.attach_xdp(name, mode),
-                    InterfaceHook::Direction(direction) if options.may_use_traffic_control => {
+                    InterfaceHook::Direction(direction) if self.may_use_traffic_control => {
                         unnamed.attach_classifier(name, direction)
                     }
                     InterfaceHook::Direction(direction) => {
@@ -79,19 +51,19 @@ impl AttachPoint {
                 }
                 .map(one)
             }
-            AttachSite::Cgroup { path, attach_type: given } => {
-                let of = self.cgroup_attach_type(program_type, given.or(attach_type)).map_err(unfit)?;
+            AttachSite::Cgroup { path, attach_type } => {
+                let of = self.cgroup_attach_type(*attach_type).map_err(unfit)?;
                 if of == AttachType::TraceIter {
                     return attach_cgroup_iterator(&unnamed, path).map(one);
                 }
                 unnamed.with_attach_type(of).attach_cgroup(path, &CgroupOptions::default()).map(one)
             }
             AttachSite::Netns(path) => {
-                unnamed.with_attach_type(netns_attach_type(program_type)).attach_netns(path).map(one)
+                unnamed.with_attach_type(self.netns_attach_type()).attach_netns(path).map(one)
             }
-            AttachSite::Map { map, attach_type: given } => {
-                let of = self.map_attach_type(program_type, given.or(attach_type)).map_err(unfit)?;
-                let map = (options.open_map)(map)?;
+            AttachSite::Map { map, attach_type } => {
+                let of = self.map_attach_type(*attach_type).map_err(unfit)?;
+                let map = (self.open_map)(map)?;
                 if of == AttachType::TraceIter {
                     return unnamed
                         .attach_iter(&IterOptions { target: IterTarget::Map(map.as_fd()) })
@@ -115,18 +87,12 @@ impl AttachPoint {
                 })
             }
             AttachSite::Cpu(None) => attach_to_each_cpu(&unnamed),
-            AttachSite::Route(route) => route.attach(fd, program_type).map(one),
+            AttachSite::Route(route) => route.attach(program.fd, program_type).map(one),
             AttachSite::Section(section) => {
-                auto::auto(&ProgramRef { section, attach_type: None, ..*program }).map(one)
+                ProgramRef { section, attach_type: None, ..*program }.attach().map(one)
             }
         }
     }
-}
-
-/// Opens an attach target, with further flags, without waiting for the writer of a named pipe.
-pub(crate) fn open_target(path: &Path, flags: i32) -> Result<File, AttachError> {
-    let opened = OpenOptions::new().read(true).custom_flags(flags | libc::O_NONBLOCK).open(path);
-    opened.map_err(|e| AttachError::target(path.display().to_string(), format!("cannot open it: {e}")))
 }
 
 /// Attaches an iterator to a cgroup and its descendants.
