@@ -2,6 +2,7 @@
 
 use super::report::{KernelReport, ObjectReport};
 use crate::{
+    budget::stats::ProgramStats,
     cmd::budget_gate::BudgetGate,
     console::ExitStatus,
     describe,
@@ -32,24 +33,47 @@ pub(crate) struct BootedKernel {
     pub(crate) boot_error: Option<VmError>,
 }
 
-/// The default load of an object on a booted kernel.
+/// The load of a program, or of several programs together, on a booted kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BootedObject<'b> {
+pub(crate) struct BootedLoad<'b> {
     /// The object's path as the user gave it.
     pub(crate) object: &'b str,
+    /// The program; `None` for the programs of the default load together.
+    pub(crate) program: Option<&'b ProgramReality>,
     /// The verdict; `None` if the kernel's types cannot be read.
-    pub(crate) verdict: Option<&'b ObjectVerdict>,
+    pub(crate) verdict: Option<LoadVerdict<'b>>,
     pub(crate) reality: &'b Reality,
 }
 
-/// A program of a booted kernel.
+/// The verdict on a load.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BootedProgram<'b> {
-    /// The object's path as the user gave it.
-    pub(crate) object: &'b str,
-    /// The verdict; `None` if the kernel's types cannot be read.
-    pub(crate) verdict: Option<&'b ProgramVerdict>,
-    pub(crate) load: &'b ProgramReality,
+pub(crate) enum LoadVerdict<'b> {
+    Program(&'b ProgramVerdict),
+    Together(&'b ObjectVerdict),
+}
+
+impl<'b> LoadVerdict<'b> {
+    pub(crate) const fn verdict(self) -> Verdict {
+        match self {
+            Self::Program(program) => program.verdict,
+            Self::Together(object) => object.verdict,
+        }
+    }
+
+    /// Returns the verdict on a load by core-relo.
+    fn for_core_relo(self) -> Verdict {
+        match self {
+            Self::Program(program) => program.for_core_relo(),
+            Self::Together(object) => object.for_core_relo(),
+        }
+    }
+
+    pub(crate) fn reasons(self) -> Vec<&'b Reason> {
+        match self {
+            Self::Program(program) => program.reasons.iter().collect(),
+            Self::Together(object) => object.load_reasons().collect(),
+        }
+    }
 }
 
 /// The relation between a verdict and the outcome of the real load.
@@ -71,9 +95,7 @@ impl Agreement {
             (Verdict::Refused | Verdict::NeedsInput, Reality::Loaded) => Self::Differs,
         }
     }
-}
 
-impl Agreement {
     /// Returns whether the verdict agrees with the outcome; `None` if one of them is unknown.
     pub(crate) const fn is_agreed(self) -> Option<bool> {
         match self {
@@ -84,36 +106,83 @@ impl Agreement {
     }
 }
 
-impl BootedProgram<'_> {
-    /// Returns the relation between the verdict and the real load.
-    pub(crate) fn agreement(&self) -> Agreement {
-        self.verdict.map_or(Agreement::Undecided, |verdict| {
-            Agreement::new(verdict.for_core_relo(), &self.load.reality)
-        })
+impl<'b> BootedLoad<'b> {
+    /// Returns the name of the program, or the words for several programs together.
+    pub(crate) fn subject(&self) -> &'b str {
+        self.program.map_or(TOGETHER, |program| &program.program)
     }
-}
 
-impl<'b> BootedObject<'b> {
+    /// Returns whether the default load of the object includes the program.
+    pub(crate) fn autoload(&self) -> bool {
+        self.program.is_none_or(|program| program.autoload)
+    }
+
+    /// Returns the statistics of the program, if the load asked for them.
+    pub(crate) fn stats(&self) -> Option<ProgramStats> {
+        self.program.and_then(|program| program.stats)
+    }
+
     /// Returns the relation between the verdict and the real load.
     pub(crate) fn agreement(&self) -> Agreement {
         self.verdict
             .map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.for_core_relo(), self.reality))
     }
 
-    pub(crate) fn reality_json(&self, release: Option<&'b str>) -> RealityJson<'b> {
-        RealityJson::of_default_load(release, self.reality, self.agreement().is_agreed())
+    /// Returns what is wrong with the verdict, and the verdict with its first reason. A verdict does not foresee what is not judged,
+    /// such as the verifier's other reasons.
+    pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
+        let of_load = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
+        let verdict = of_load.for_core_relo();
+        let problem = if verdict == Verdict::Loads { "not foreseen by the verdict" } else { "wrong verdict" };
+        let decides = |reason: &&Reason| reason.counts_for_core_relo() && reason.verdict == verdict;
+        let text = match of_load.reasons().into_iter().find(decides) {
+            Some(reason) => format!("{}: {}", describe::verdict(verdict), reason.text),
+            None => describe::verdict(verdict).to_owned(),
+        };
+        Some((problem, text))
     }
 
-    /// Returns what is wrong with the verdict, and the verdict with its first reason.
-    pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
-        let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
-        Some(wrong_verdict(verdict.for_core_relo(), verdict.load_reasons()))
+    pub(crate) fn reality_json(&self, release: Option<&'b str>) -> RealityJson<'b> {
+        let agrees = self.agreement().is_agreed();
+        match self.program {
+            Some(program) => RealityJson::new(release, program, agrees),
+            None => RealityJson::of_default_load(release, self.reality, agrees),
+        }
+    }
+
+    /// Adds the reason of a refusal to a line, or the statistics. Those of a refused program tell nothing about the program that will load.
+    pub(crate) fn add_outcome(&self, line: Line) -> Line {
+        let line = match self.reality.reason() {
+            Some(reason) => line.text(": ").text(first_line(reason)),
+            None => line,
+        };
+        match self.stats().filter(|_| matches!(self.reality, Reality::Loaded)) {
+            Some(stats) => line.text(": ").text(stats),
+            None => line,
+        }
+    }
+
+    /// Returns the lines of a load that was refused, whose verdict differs, or that has statistics.
+    fn lines(&self, release: &str) -> Vec<Line> {
+        let wrong = self.wrong_verdict();
+        if matches!(self.reality, Reality::Loaded) && wrong.is_none() && self.stats().is_none() {
+            return Vec::new();
+        }
+        let line = Line::new().styled(DIM, format_args!("{release}: ")).styled(BOLD, self.subject());
+        let line = self.add_outcome(line.text(format_args!(": {}", self.reality.word())));
+        let line = match wrong {
+            Some((problem, verdict)) => {
+                line.text("; ").styled(ERROR, problem).text(format_args!(" `{verdict}`"))
+            }
+            None => line,
+        };
+        [line].into_iter().chain(refusal_lines(self.reality)).collect()
     }
 }
 
 impl BootedKernel {
     /// Returns the programs of all objects, in order. `objects` are the paths of the objects.
-    pub(crate) fn programs<'b>(&'b self, objects: &'b [&'b str]) -> impl Iterator<Item = BootedProgram<'b>> {
+    pub(crate) fn programs<'b>(&'b self, objects: &'b [&'b str]) -> impl Iterator<Item = BootedLoad<'b>> {
         (0..).zip(objects).flat_map(|(index, object)| self.object(index, object).programs)
     }
 
@@ -129,13 +198,16 @@ impl BootedKernel {
         let verdicts = verdict.map(|verdict| &verdict.programs);
         let loads = self.loads.objects.get(index);
         let reality = loads.and_then(|loads| loads.default_load.as_ref());
-        let default_load = reality.map(|reality| BootedObject { object, verdict, reality });
+        let together = verdict.map(LoadVerdict::Together);
+        let default_load =
+            reality.map(|reality| BootedLoad { object, program: None, verdict: together, reality });
         let loads = loads.into_iter().flat_map(|loads| &loads.programs).enumerate();
-        let programs = loads.map(|(index, load)| BootedProgram {
+        let programs = loads.map(|(index, program)| BootedLoad {
             object,
+            program: Some(program),
             // Both lists have the programs of the object in its order, without subprograms.
-            verdict: verdicts.and_then(|verdicts| verdicts.get(index)),
-            load,
+            verdict: verdicts.and_then(|verdicts| verdicts.get(index)).map(LoadVerdict::Program),
+            reality: &program.reality,
         });
         let release = self.loads.release.as_deref();
         ObjectLoads { release, programs: programs.collect(), default_load }
@@ -162,9 +234,9 @@ impl BootedKernel {
         }
         self.mismatches().for_each(|bad| budget.record_incomplete(bad.to_string()));
         let Some(release) = &self.loads.release else { return };
-        for program in self.programs(objects) {
-            let key = (release.as_str(), program.object, program.load.program.as_str());
-            match (&program.load.reality, &program.load.stats) {
+        for load in self.programs(objects) {
+            let key = (release.as_str(), load.object, load.subject());
+            match (load.reality, &load.stats()) {
                 (Reality::Loaded, Some(stats)) => budget.record(key, stats),
                 (Reality::Loaded, None) => budget.record_incomplete("a load has no statistics"),
                 (Reality::Refused(_), _) => budget.record_refused(key),
@@ -224,9 +296,9 @@ impl fmt::Display for AgreementCounts {
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectLoads<'b> {
     pub(crate) release: Option<&'b str>,
-    pub(crate) programs: Vec<BootedProgram<'b>>,
+    pub(crate) programs: Vec<BootedLoad<'b>>,
     /// The load of several programs together.
-    pub(crate) default_load: Option<BootedObject<'b>>,
+    pub(crate) default_load: Option<BootedLoad<'b>>,
 }
 
 impl<'b> ObjectLoads<'b> {
@@ -237,12 +309,12 @@ impl<'b> ObjectLoads<'b> {
             let program = acceptance.and_then(|acceptance| acceptance.program(index));
             program.is_some_and(|program| program.verdict == Verdict::Loads)
         };
-        let counts = |(index, program): &(usize, &BootedProgram<'_>)| {
-            let is_refused = matches!(program.load.reality, Reality::Refused(_));
-            program.load.autoload && !(is_refused && is_accepted(*index))
+        let counts = |(index, load): &(usize, &BootedLoad<'_>)| {
+            let is_refused = matches!(load.reality, Reality::Refused(_));
+            load.autoload() && !(is_refused && is_accepted(*index))
         };
-        let status = |(_, program): (_, &BootedProgram<'_>)| reality_status(&program.load.reality);
-        let of_programs = self.programs.iter().enumerate().filter(counts).map(status);
+        let of_programs = self.programs.iter().enumerate().filter(counts);
+        let of_programs = of_programs.map(|(_, load)| reality_status(load.reality));
         let is_object_accepted = acceptance.is_some_and(|acceptance| acceptance.verdict == Verdict::Loads);
         let together = self.default_load.map(|load| reality_status(load.reality));
         let together = together.filter(|status| !(*status == ExitStatus::Incompatible && is_object_accepted));
@@ -251,8 +323,12 @@ impl<'b> ObjectLoads<'b> {
 
     /// Returns the relation between each verdict and its real load.
     pub(crate) fn agreements(&self) -> impl Iterator<Item = Agreement> {
-        let of_programs = self.programs.iter().map(BootedProgram::agreement);
-        of_programs.chain(self.default_load.iter().map(BootedObject::agreement))
+        self.all().map(BootedLoad::agreement)
+    }
+
+    /// Returns the loads of the programs, and last that of several programs together.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &BootedLoad<'b>> {
+        self.programs.iter().chain(&self.default_load)
     }
 
     /// Returns the JSON of the default load.
@@ -267,65 +343,26 @@ impl<'b> ObjectLoads<'b> {
 
     /// Returns each program's real load, and last that of several programs together, for reports.
     pub(super) fn for_report(&self) -> impl Iterator<Item = RealLoad> {
-        let of_programs = self.programs.iter().map(|program| {
-            let ProgramReality { program: name, autoload, reality, .. } = program.load;
-            let verdict = program.verdict.map(|verdict| verdict.verdict);
-            RealLoad::new((name, *autoload), verdict, reality, program.agreement().is_agreed())
-        });
-        let together = self.default_load.iter().map(|load| {
-            let verdict = load.verdict.map(|verdict| verdict.verdict);
-            RealLoad::new((TOGETHER, true), verdict, load.reality, load.agreement().is_agreed())
-        });
-        of_programs.chain(together)
+        self.all().map(|load| {
+            let verdict = load.verdict.map(LoadVerdict::verdict);
+            RealLoad::new(
+                (load.subject(), load.autoload()),
+                verdict,
+                load.reality,
+                load.agreement().is_agreed(),
+            )
+        })
     }
 
     /// Returns a line for each program that was not loaded or whose verdict differs, or for each with statistics, and a line with counts.
     pub(super) fn lines(&self) -> Vec<Line> {
         let release = self.release.unwrap_or("not booted");
         let counts = AgreementCounts::new(self.agreements());
-        let mut lines: Vec<_> =
-            self.programs.iter().flat_map(|program| program_lines(release, program)).collect();
-        lines.extend(self.default_load.iter().flat_map(|load| default_load_lines(release, load)));
+        let mut lines: Vec<_> = self.all().flat_map(|load| load.lines(release)).collect();
         if !self.programs.is_empty() {
             lines.push(Line::new().styled(DIM, format_args!("{release}: {counts}")));
         }
         lines
-    }
-}
-
-impl<'b> BootedProgram<'b> {
-    pub(crate) fn reality_json(&self, release: Option<&'b str>) -> RealityJson<'b> {
-        RealityJson::new(release, self.load, self.agreement().is_agreed())
-    }
-
-    /// Returns what is wrong with the verdict, and the verdict with its first reason. A verdict does not foresee what is not judged,
-    /// such as the verifier's other reasons.
-    pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
-        let verdict = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
-        Some(wrong_verdict(verdict.for_core_relo(), &verdict.reasons))
-    }
-}
-
-/// Returns what is wrong with a verdict on a load by core-relo, and the verdict with its first reason.
-fn wrong_verdict<'r>(
-    verdict: Verdict,
-    reasons: impl IntoIterator<Item = &'r Reason>,
-) -> (&'static str, String) {
-    let mut own = reasons.into_iter().filter(|reason| reason.counts_for_core_relo());
-    (problem(verdict), verdict_text(verdict, own.find(|reason| reason.verdict == verdict)))
-}
-
-const fn problem(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Loads => "not foreseen by the verdict",
-        _ => "wrong verdict",
-    }
-}
-
-fn verdict_text(verdict: Verdict, reason: Option<&Reason>) -> String {
-    match reason {
-        Some(reason) => format!("{}: {}", describe::verdict(verdict), reason.text),
-        None => describe::verdict(verdict).to_owned(),
     }
 }
 
@@ -342,48 +379,6 @@ pub(crate) const fn reality_status(reality: &Reality) -> ExitStatus {
 pub(crate) fn refusal_lines(reality: &Reality) -> impl Iterator<Item = Line> {
     let lines = reality.reason().map(deciding_lines).unwrap_or_default();
     lines.into_iter().map(|line| Line::new().text("    ").formatted(line))
-}
-
-fn program_lines(release: &str, program: &BootedProgram<'_>) -> Vec<Line> {
-    let load = program.load;
-    let wrong = program.wrong_verdict();
-    let is_loaded = matches!(load.reality, Reality::Loaded);
-    if is_loaded && wrong.is_none() && load.stats.is_none() {
-        return Vec::new();
-    }
-    let mut line = Line::new().styled(DIM, format_args!("{release}: ")).styled(BOLD, &load.program);
-    line = line.text(format_args!(": {}", load.reality.word()));
-    if let Some(reason) = load.reality.reason() {
-        line = line.text(": ").text(first_line(reason));
-    }
-    // The statistics of a refused program tell nothing about the program that will load.
-    if let Some(stats) = load.stats.filter(|_| is_loaded) {
-        line = line.text(": ").text(stats);
-    }
-    let line = match wrong {
-        Some((problem, verdict)) => line.text("; ").styled(ERROR, problem).text(format_args!(" `{verdict}`")),
-        None => line,
-    };
-    [line].into_iter().chain(refusal_lines(&load.reality)).collect()
-}
-
-/// Returns the lines of a default load that was refused, or whose verdict differs.
-fn default_load_lines(release: &str, load: &BootedObject<'_>) -> Vec<Line> {
-    let wrong = load.wrong_verdict();
-    if matches!(load.reality, Reality::Loaded) && wrong.is_none() {
-        return Vec::new();
-    }
-    let line = Line::new().styled(DIM, format_args!("{release}: ")).styled(BOLD, TOGETHER);
-    let line = line.text(format_args!(": {}", load.reality.word()));
-    let line = match load.reality.reason() {
-        Some(reason) => line.text(": ").text(first_line(reason)),
-        None => line,
-    };
-    let line = match wrong {
-        Some((problem, verdict)) => line.text("; ").styled(ERROR, problem).text(format_args!(" `{verdict}`")),
-        None => line,
-    };
-    [line].into_iter().chain(refusal_lines(load.reality)).collect()
 }
 
 #[cfg(test)]

@@ -222,7 +222,7 @@ impl KernelOutput {
             if options.json {
                 let programs = loads.programs.iter().zip(loads.realities());
                 let programs = programs.map(|(program, reality)| {
-                    ProgramJson::unjudged(&program.load.program, program.load.autoload, reality)
+                    ProgramJson::unjudged(program.subject(), program.autoload(), reality)
                 });
                 let line = CheckLine::bad_input(Some(object), Some(target), bad);
                 let line = line.with_programs(programs.collect());

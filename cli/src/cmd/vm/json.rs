@@ -2,9 +2,9 @@
 
 use crate::{
     budget::stats::ProgramStats,
-    cmd::check::booted::{BootedObject, BootedProgram},
+    cmd::check::booted::{BootedLoad, LoadVerdict},
     error::escape_path,
-    guest::load::{Reality, Refusal},
+    guest::load::{ProgramReality, Reality, Refusal},
     json::{reality::RealityJson, verdict::ReasonJson},
 };
 use core_relo_vm::GuestOutput;
@@ -37,28 +37,27 @@ impl<'l> ProgramOutcome<'l> {
     pub(crate) fn new(
         kernel: &Path,
         release: &'l str,
-        program: &BootedProgram<'l>,
-        default_load: Option<BootedObject<'l>>,
+        (load, program): (&BootedLoad<'l>, &'l ProgramReality),
+        default_load: Option<BootedLoad<'l>>,
     ) -> Self {
-        let load = program.load;
-        let (reason, error) = match &load.reality {
+        let (reason, error) = match load.reality {
             Reality::Loaded => (None, None),
             Reality::Refused(refusal) => (None, Some(&**refusal)),
             Reality::Unknown(reason) => (Some(reason.as_str()), None),
         };
-        let reasons = program.verdict.iter().flat_map(|verdict| &verdict.reasons);
+        let reasons = load.verdict.into_iter().flat_map(LoadVerdict::reasons);
         Self {
-            object: program.object,
+            object: load.object,
             kernel: escape_path(kernel),
             release,
-            program: &load.program,
+            program: &program.program,
             reality: load.reality.word(),
             reason,
             error,
-            verdict: program.verdict.map(|verdict| verdict.verdict.word()),
+            verdict: load.verdict.map(|verdict| verdict.verdict().word()),
             reasons: reasons.map(ReasonJson::new).collect(),
-            agrees: program.agreement().is_agreed(),
-            stats: load.stats,
+            agrees: load.agreement().is_agreed(),
+            stats: program.stats,
             object_reality: default_load.map(|load| load.reality_json(Some(release))),
         }
     }

@@ -5,15 +5,11 @@ mod user_command;
 
 use crate::{
     args::vm::VmArgs,
-    budget::stats::ProgramStats,
     cmd::{
         budget_gate::BudgetGate,
         check::{
             boot::{BootSettings, boot_kernels},
-            booted::{
-                AgreementCounts, BootedKernel, BootedObject, BootedProgram, ObjectLoads, reality_status,
-                refusal_lines,
-            },
+            booted::{AgreementCounts, BootedKernel, BootedLoad, LoadVerdict, reality_status, refusal_lines},
         },
         guest_setup::report_failure,
     },
@@ -21,14 +17,13 @@ use crate::{
     describe,
     error::CommandResult,
     format::Format,
-    guest::load::{Reality, TOGETHER, first_line},
+    guest::load::Reality,
     policy::{Config, ProjectLoad},
     text::{
         line::Line,
         style::{self, BOLD, DIM, ERROR, GOOD},
     },
 };
-use core_relo_verdict::judge::Verdict;
 use std::io;
 
 /// The width of the column of releases. The longest ones of Debian, such as `6.12.107+deb13-cloud-amd64`, fit.
@@ -66,21 +61,17 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
     }
     let Some(release) = &booted.loads.release else { return Ok(()) };
     for (index, object) in (0..).zip(objects) {
-        let ObjectLoads { programs, default_load, .. } = booted.object(index, object);
-        for program in &programs {
-            console.raise_exit(reality_status(&program.load.reality));
-            match console.format {
-                Format::Json => {
-                    let line = json::ProgramOutcome::new(&booted.path, release, program, default_load);
+        let loads = booted.object(index, object);
+        for load in loads.all() {
+            console.raise_exit(reality_status(load.reality));
+            match (console.format, load.program) {
+                (Format::Json, Some(program)) => {
+                    let line =
+                        json::ProgramOutcome::new(&booted.path, release, (load, program), loads.default_load);
                     console.out.json(&line)?;
                 }
-                Format::Text => print(console, &LoadLine::of_program(release, program))?,
-            }
-        }
-        if let Some(load) = &default_load {
-            console.raise_exit(reality_status(load.reality));
-            if console.format == Format::Text {
-                print(console, &LoadLine::of_default_load(release, load))?;
+                (Format::Json, None) => {}
+                (Format::Text, _) => print(console, release, load)?,
             }
         }
     }
@@ -94,70 +85,25 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
     console.out.flush()
 }
 
-/// The outcome of a load beside the verdict, for a line of text.
-struct LoadLine<'o> {
-    release: &'o str,
-    object: &'o str,
-    /// The program, or the words for several programs together.
-    subject: &'o str,
-    reality: &'o Reality,
-    verdict: Option<Verdict>,
-    stats: Option<ProgramStats>,
-    wrong_verdict: Option<(&'static str, String)>,
-}
-
-impl<'o> LoadLine<'o> {
-    fn of_program(release: &'o str, program: &BootedProgram<'o>) -> Self {
-        Self {
-            release,
-            object: program.object,
-            subject: &program.load.program,
-            reality: &program.load.reality,
-            verdict: program.verdict.map(|verdict| verdict.verdict),
-            stats: program.load.stats,
-            wrong_verdict: program.wrong_verdict(),
-        }
-    }
-
-    fn of_default_load(release: &'o str, load: &BootedObject<'o>) -> Self {
-        Self {
-            release,
-            object: load.object,
-            subject: TOGETHER,
-            reality: load.reality,
-            verdict: load.verdict.map(|verdict| verdict.verdict),
-            stats: None,
-            wrong_verdict: load.wrong_verdict(),
-        }
-    }
-}
-
 /// Prints the outcome of a load and the verdict, and a line below if the verdict is wrong.
-fn print(console: &mut Console<'_>, line: &LoadLine<'_>) -> io::Result<()> {
-    let LoadLine { release, object, subject, reality, verdict, stats, wrong_verdict } = line;
+fn print(console: &mut Console<'_>, release: &str, load: &BootedLoad<'_>) -> io::Result<()> {
+    let reality = load.reality;
     let style = match reality {
         Reality::Loaded => GOOD,
         Reality::Refused(_) | Reality::Unknown(_) => ERROR,
     };
     let line = Line::new().styled(style, format_args!("{:<9}", reality.word()));
-    let line = match verdict {
+    let line = match load.verdict.map(LoadVerdict::verdict) {
         Some(verdict) => {
-            let word = describe::verdict(*verdict);
-            line.styled(style::verdict_style(*verdict), format_args!("{word:<12}"))
+            let word = describe::verdict(verdict);
+            line.styled(style::verdict_style(verdict), format_args!("{word:<12}"))
         }
         None => line.column(12, "-"),
     };
-    let line = line.column(RELEASE_WIDTH, release).text(format_args!(" {object}: "));
-    let mut line = line.styled(BOLD, subject);
-    if let Some(reason) = reality.reason() {
-        line = line.text(": ").text(first_line(reason));
-    }
-    if let Some(stats) = stats.filter(|_| matches!(reality, Reality::Loaded)) {
-        line = line.text(": ").text(stats);
-    }
-    console.out.line(line)?;
+    let line = line.column(RELEASE_WIDTH, release).text(format_args!(" {}: ", load.object));
+    console.out.line(load.add_outcome(line.styled(BOLD, load.subject())))?;
     refusal_lines(reality).try_for_each(|line| console.out.line(line))?;
-    match wrong_verdict {
+    match load.wrong_verdict() {
         Some((problem, verdict)) => {
             let line = Line::new().text("    ").styled(ERROR, problem);
             console.out.line(line.text(format_args!(" `{verdict}`")))
