@@ -1,262 +1,46 @@
-//! Translated instructions, annotated with functions, source lines, maps and call targets.
+//! The annotations of instructions in JSON.
 
-use core_relo::{
-    Endian, InsnIndex, Name, StrOffset, TypeId,
-    btf::Btf,
-    explain::CType,
-    insn::{Class, Helper, Insn, Slot, Slots},
-};
-use core_relo_loader::inventory::{BtfCache, KernelSymbols, MapInfo, ObjectKind, ProgramLines};
+use core_relo_loader::inventory::{CallTarget, LoadedMapRef, ProgramSourceLine};
 use serde::Serialize;
-use std::{collections::HashMap, rc::Rc, sync::Arc};
-
-/// An instruction of one or two slots.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Instruction {
-    /// The number of its first slot.
-    pub(crate) insn: u32,
-    pub(crate) slot: Option<Slot>,
-    /// The signature of the function that begins with this instruction.
-    pub(crate) function_signature: Option<String>,
-    /// The name of the function that contains the instruction.
-    pub(crate) function: Option<Rc<str>>,
-    pub(crate) bytes: String,
-    pub(crate) text: String,
-    pub(crate) call: Option<Call>,
-    pub(crate) map: Option<MapRef>,
-    /// The source line that begins with this instruction.
-    pub(crate) source: Option<SourceLine>,
-}
 
 /// The target of a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Call {
-    pub(crate) kind: &'static str,
-    pub(crate) name: Option<String>,
+#[derive(Serialize)]
+pub(crate) struct Call<'a> {
+    kind: &'static str,
+    name: Option<&'a str>,
+}
+
+impl<'a> From<&'a CallTarget> for Call<'a> {
+    fn from(call: &'a CallTarget) -> Self {
+        Self { kind: call.kind, name: call.name.as_deref() }
+    }
 }
 
 /// The map whose address an instruction loads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct MapRef {
-    pub(crate) id: u32,
-    pub(crate) name: Option<String>,
-    /// The offset into the map's value, if the instruction loads the address of the value.
-    pub(crate) offset: Option<u32>,
+#[derive(Serialize)]
+pub(crate) struct MapRef<'a> {
+    id: u32,
+    name: Option<&'a str>,
+    offset: Option<u32>,
+}
+
+impl<'a> From<&'a LoadedMapRef> for MapRef<'a> {
+    fn from(map: &'a LoadedMapRef) -> Self {
+        Self { id: map.id, name: map.name.as_deref(), offset: map.offset }
+    }
 }
 
 /// A source line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct SourceLine {
-    pub(crate) file: String,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
-    pub(crate) text: String,
+#[derive(Serialize)]
+pub(crate) struct SourceLine<'a> {
+    file: &'a str,
+    line: u32,
+    column: u32,
+    text: &'a str,
 }
 
-/// Decodes instructions without annotations.
-pub(crate) fn decode_raw(insns: &[u8]) -> Vec<Instruction> {
-    Slots::new(Endian::native(), insns)
-        .map(|(index, slot)| Instruction {
-            insn: index.0,
-            slot: Some(slot),
-            bytes: slot.hex(Endian::native()).to_string(),
-            text: slot.to_string(),
-            ..Instruction::default()
-        })
-        .collect()
-}
-
-/// The sources of annotations for one program.
-pub(crate) struct Annotator<'s> {
-    pub(crate) btf: Option<Arc<Btf<'static>>>,
-    pub(crate) records: ProgramLines,
-    pub(crate) jited: bool,
-    pub(crate) symbols: &'s KernelSymbols,
-}
-
-impl Annotator<'_> {
-    /// Decodes and annotates instructions.
-    pub(crate) fn annotate(&self, insns: &[u8], btfs: &mut BtfCache) -> Vec<Instruction> {
-        let functions: HashMap<u32, TypeId> =
-            self.records.functions.iter().map(|[insn, ty]| (*insn, TypeId(*ty))).collect();
-        let sources: HashMap<u32, &[u32; 4]> =
-            self.records.lines.iter().map(|record| (record[0], record)).collect();
-        let mut maps = HashMap::new();
-        let mut function = None;
-        let mut instructions = Vec::new();
-        for (InsnIndex(insn), slot) in Slots::new(Endian::native(), insns) {
-            let mut line = self.annotate_slot(slot, insn, &functions, btfs);
-            if let Some(ty) = functions.get(&insn) {
-                line.function_signature = self.signature(*ty);
-                function = self.function_name(*ty).map(Rc::from);
-            }
-            line.function.clone_from(&function);
-            line.source = sources.get(&insn).and_then(|record| self.source_line(record));
-            if let Some(map) = &mut line.map {
-                let name = maps.entry(map.id).or_insert_with(|| map_name(map.id));
-                map.name.clone_from(name);
-                line.text = format!("{}{}", line.text, map_text(map));
-            }
-            instructions.push(line);
-        }
-        instructions
-    }
-
-    fn annotate_slot(
-        &self,
-        slot: Slot,
-        insn_number: u32,
-        functions: &HashMap<u32, TypeId>,
-        btfs: &mut BtfCache,
-    ) -> Instruction {
-        let insn = slot.first();
-        let mut line = Instruction {
-            insn: insn_number,
-            slot: Some(slot),
-            bytes: slot.hex(Endian::native()).to_string(),
-            text: slot.to_string(),
-            ..Instruction::default()
-        };
-        let function_at = |distance: i64| {
-            let target = i64::from(insn_number).checked_add(distance)?.checked_add(1)?;
-            self.function_name(*functions.get(&u32::try_from(target).ok()?)?)
-        };
-        match (insn.class(), slot.second()) {
-            (Class::Jmp, None) if insn.code == 0x85 => {
-                let call = self.call_target(insn, function_at, btfs);
-                line.text = match &call {
-                    Call { name: Some(name), .. } => format!("call {name}"),
-                    Call { kind: "function", .. } if self.jited => format!("call pc{:+}", insn.off),
-                    Call { kind, .. } => format!("call {kind}#{}", insn.imm),
-                };
-                line.call = Some(call);
-            }
-            (Class::Jmp | Class::Jmp32, None) => {
-                if let Some(target) = insn.jump_target(insn_number) {
-                    line.text = format!("{} <{target}>", line.text);
-                }
-            }
-            (_, Some(second)) => match insn.src {
-                1 => set_map(&mut line, insn, None),
-                2 => set_map(&mut line, insn, Some(second.imm.cast_unsigned())),
-                4 => {
-                    let name = function_at(insn.imm.into());
-                    let name = name.unwrap_or_else(|| format!("pc{:+}", insn.imm));
-                    line.text = format!("r{} = &{name}", insn.dst);
-                }
-                0 => {
-                    if let Some(name) = slot.imm64().and_then(|address| self.symbols.name_at(address)) {
-                        line.text = format!("r{} = &{name}", insn.dst);
-                    }
-                }
-                _ => {}
-            },
-            _ => {}
-        }
-        line
-    }
-
-    fn call_target(
-        &self,
-        insn: Insn,
-        function_at: impl Fn(i64) -> Option<String>,
-        btfs: &mut BtfCache,
-    ) -> Call {
-        let symbol = || self.symbols.call_target(insn.imm).map(str::to_owned);
-        match insn.src {
-            // For the interpreter, the kernel has replaced the offset of the called function.
-            1 if !self.jited => Call { kind: "function", name: None },
-            1 => Call { kind: "function", name: function_at(insn.off.into()) },
-            2 => {
-                let by_type = || {
-                    let kernel = btfs.kernel().filter(|_| insn.off == 0)?;
-                    let ty = kernel.ty(TypeId(insn.imm.cast_unsigned()))?;
-                    (ty.kind() == core_relo::btf::Kind::Func).then(|| ty.name().to_string())
-                };
-                Call { kind: "kfunc", name: symbol().or_else(by_type) }
-            }
-            _ => {
-                // A tail call keeps the helper number; in other calls, an address has replaced it.
-                let by_number = || Helper::of_call(insn.imm).name().map(|name| format!("bpf_{name}"));
-                Call { kind: "helper", name: symbol().or_else(by_number) }
-            }
-        }
-    }
-
-    /// Returns a function's name.
-    pub(crate) fn function_name(&self, function: TypeId) -> Option<String> {
-        Some(self.btf.as_ref()?.ty(function)?.name().to_string())
-    }
-
-    /// Returns a function's signature: `int handle_exec(struct trace_event_raw_sched_process_exec *ctx)`.
-    pub(crate) fn signature(&self, function: TypeId) -> Option<String> {
-        let btf = self.btf.as_ref()?;
-        let func = btf.ty(function)?;
-        let proto = btf.ty(func.target()?)?;
-        let params: Vec<_> = proto
-            .params()
-            .take(16)
-            .map(|p| format!("{} {}", CType::new(btf, p.ty), p.name).trim_end().to_owned().replace("* ", "*"))
-            .collect();
-        let params = if params.is_empty() { "void".to_owned() } else { params.join(", ") };
-        Some(format!("{} {}({params})", CType::new(btf, proto.target()?), func.name()).replace("* ", "*"))
-    }
-
-    /// Returns the source line of a record.
-    pub(crate) fn source_line(&self, [_, file, text, position]: &[u32; 4]) -> Option<SourceLine> {
-        let btf = self.btf.as_ref()?;
-        // Tabs become spaces before the text is escaped: a string in the source may contain `\t`.
-        let tab_to_space = |byte: &u8| if *byte == b'\t' { b' ' } else { *byte };
-        let text: Vec<u8> = btf.name(StrOffset(*text))?.as_bytes().iter().map(tab_to_space).collect();
-        Some(SourceLine {
-            file: btf.name(StrOffset(*file))?.shortened().to_string(),
-            line: position >> 10,
-            column: position & 0x3ff,
-            text: Name::new(text.trim_ascii()).shortened().to_string(),
-        })
-    }
-}
-
-fn set_map(line: &mut Instruction, insn: Insn, offset: Option<u32>) {
-    line.text = format!("r{} = ", insn.dst);
-    line.map = Some(MapRef { id: insn.imm.cast_unsigned(), name: None, offset });
-}
-
-fn map_name(id: u32) -> Option<String> {
-    let fd = ObjectKind::Map.open(id).ok()?;
-    let name = MapInfo::query(&fd).ok()?.name();
-    (!name.is_empty()).then(|| Name::new(name.as_bytes()).to_string())
-}
-
-/// Returns the text of a loaded map: `map 5 (events)`, `value of map 5 (.bss) +8`.
-fn map_text(map: &MapRef) -> String {
-    let name = map.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    match map.offset {
-        None => format!("map {}{name}", map.id),
-        Some(offset) => format!("value of map {}{name} +{offset}", map.id),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
-    use super::*;
-    use core_relo::btf::Builder;
-
-    #[test]
-    fn source_lines_keep_backslashes_and_are_short() {
-        let mut b = Builder::new(Endian::Little);
-        let file = b.string("a\u{1b}.c").0;
-        let text = b.string("\tprint(\"x\\ty\");\t// z\t").0;
-        let long = b.string(&"x".repeat(60_000)).0;
-        let btf = Some(Arc::new(Btf::parse(b.finish()).unwrap()));
-        let symbols = KernelSymbols::default();
-        let annotator = Annotator { btf, records: ProgramLines::default(), jited: true, symbols: &symbols };
-        let line = annotator.source_line(&[0, file, text, 7 << 10 | 3]).unwrap();
-        assert_eq!((&*line.file, line.line, line.column), ("a\\u{1b}.c", 7, 3));
-        assert_eq!(line.text, "print(\"x\\ty\"); // z");
-        let line = annotator.source_line(&[0, long, long, 0]).unwrap();
-        assert!(line.text.len() < 4096 && line.file.len() < 4096, "{} {}", line.text.len(), line.file.len());
+impl<'a> From<&'a ProgramSourceLine> for SourceLine<'a> {
+    fn from(source: &'a ProgramSourceLine) -> Self {
+        Self { file: &source.file, line: source.line, column: source.column, text: &source.text }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::{
     error::escape_path,
-    kernel_objects::instructions::SourceLine,
     text::{
         line::Line,
         printer::Printer,
@@ -10,7 +9,7 @@ use crate::{
         table::{AlignedTable, left_cell, right_cell},
     },
 };
-use core_relo_loader::inventory::Process;
+use core_relo_loader::inventory::{Process, ProgramSourceLine};
 use serde::{Serialize, Serializer};
 use std::{fmt::Display, io, path::PathBuf};
 
@@ -57,7 +56,11 @@ pub(crate) fn optional_field(
 }
 
 /// Prints the source line of an instruction.
-pub(crate) fn source_line(out: &mut Printer<'_>, source: &SourceLine, has_column: bool) -> io::Result<()> {
+pub(crate) fn source_line(
+    out: &mut Printer<'_>,
+    source: &ProgramSourceLine,
+    has_column: bool,
+) -> io::Result<()> {
     let column = if has_column { format!(":{}", source.column) } else { String::new() };
     let position = format_args!("{}:{}{column}", source.file, source.line);
     out.line(Line::new().text(format_args!("; {}  ", source.text)).styled(DIM, position))

@@ -32,16 +32,18 @@
 //! | read or write the elements of a map by the bytes of their keys | [`MapShape`](crate::maps::MapShape) |
 //! | pin, open a pin, remove a pin | [`pin`], [`open_pin`], [`unpin`] |
 //! | replace the program of a link, detach a link | [`update_link`], [`detach_link`] |
-//! | read the instructions of a program, as the verifier rewrote them or as machine code | [`translated_code`], [`MachineCode`], [`ProgramLines`] |
+//! | read the instructions of a program, as the verifier rewrote them or as machine code | [`translated_code`], [`Annotator`], [`MachineCode`] |
 //! | count the runs of programs | [`enable_run_statistics`], [`ProgramInfo`] |
 
 mod btf_cache;
 mod error;
 mod fdinfo;
 mod holders;
+mod instructions;
 #[cfg(feature = "netlink")]
 mod link_device;
 mod link_target;
+mod link_target_text;
 mod mounts;
 mod names;
 mod object;
@@ -62,6 +64,7 @@ pub use btf_cache::BtfCache;
 pub use error::InventoryError;
 pub use fdinfo::FdInfo;
 pub use holders::Holders;
+pub use instructions::{Annotator, CallTarget, LoadedMapRef, ProgramInstruction, ProgramSourceLine};
 #[cfg(feature = "netlink")]
 pub use link_device::OwnInterfaces;
 pub use link_target::{FieldValue, LinkDevice, LinkField, LinkTarget};

@@ -5,7 +5,7 @@ use crate::{
     describe::short_type_name,
     error::BadInput,
     kernel_objects::{
-        link_text::{self, target_text, type_name},
+        link_text::{self, type_name},
         text,
     },
     text::{
@@ -81,7 +81,7 @@ impl KernelFacts for LinkFacts {
             right_cell(self.id),
             left_cell(short_type_name(&self.link_type)),
             left_cell(self.program_text()),
-            left_cell(target_text(&self.target)),
+            left_cell(self.target.to_string()),
             left_cell(text::holders_cell(&self.pids, &self.pinned)),
         ])
     }
@@ -91,7 +91,7 @@ impl KernelFacts for LinkFacts {
         if self.prog_id.is_some() {
             text::field(out, "program", self.program_text())?;
         }
-        let target = target_text(&self.target);
+        let target = self.target.to_string();
         if !target.is_empty() {
             text::field(out, "to", target)?;
         }

@@ -10,7 +10,7 @@ use crate::{
     format::Format,
     kernel_objects::{
         error::unreadable,
-        instructions::{Annotator, Call, Instruction, MapRef, SourceLine, decode_raw},
+        instructions::{Call, MapRef, SourceLine},
         select::{select, select_one},
         text,
     },
@@ -22,9 +22,12 @@ use crate::{
         style::BOLD,
     },
 };
-use core_relo::insn::BasicBlock;
+use core_relo::{Endian, insn::BasicBlock};
 use core_relo_loader::{
-    inventory::{self, BtfCache, KernelSymbols, ObjectKind, ProgramInfo, ProgramLines, full_program_name},
+    inventory::{
+        self, Annotator, BtfCache, KernelSymbols, ObjectKind, ProgramInfo, ProgramInstruction,
+        full_program_name,
+    },
     object::ProgramType,
 };
 use serde::Serialize;
@@ -93,7 +96,7 @@ fn write_file(path: &OutputPath, args: &ProgDumpArgs) -> Result<(), BadInput> {
 struct ProgramCode {
     program: String,
     program_type: String,
-    instructions: Vec<Instruction>,
+    instructions: Vec<ProgramInstruction>,
 }
 
 fn read_code(
@@ -112,12 +115,9 @@ fn read_code(
     let program_type = ProgramType::from_number(info.prog_type)
         .map_or_else(|| format!("type {}", info.prog_type), |known| short_type_name(known.name()));
     let instructions = if raw {
-        decode_raw(&insns)
+        ProgramInstruction::decode(&insns)
     } else {
-        let btf = btfs.get(info.btf_id);
-        let records =
-            if btf.is_some() { ProgramLines::query(fd).map_err(failed)? } else { ProgramLines::default() };
-        Annotator { btf, records, jited: info.jited_prog_len != 0, symbols }.annotate(&insns, btfs)
+        Annotator::query(fd, &info, symbols, btfs).map_err(failed)?.annotate(&insns, btfs)
     };
     Ok(ProgramCode { program: full_program_name(fd, &info), program_type, instructions })
 }
@@ -133,7 +133,9 @@ fn write_text(out: &mut Printer<'_>, code: &ProgramCode, args: &ProgDumpArgs) ->
         if args.raw || args.opcodes {
             out.line(format_args!(
                 "{:>5}: {:<32}  {}",
-                instruction.insn, instruction.bytes, instruction.text
+                instruction.insn,
+                instruction.slot.hex(Endian::native()).to_string(),
+                instruction.text
             ))?;
         } else {
             out.line(format_args!("{:>5}: {}", instruction.insn, instruction.text))?;
@@ -148,7 +150,7 @@ fn write_graph(out: &mut Printer<'_>, graph: &mut GraphWriter, code: &ProgramCod
         let len = others.iter().take_while(|i| i.function_signature.is_none()).count();
         let function = rest.get(..=len).unwrap_or(rest);
         rest = rest.get(function.len()..).unwrap_or_default();
-        let slots: Vec<_> = function.iter().filter_map(|i| Some((i.insn, i.slot?))).collect();
+        let slots: Vec<_> = function.iter().map(|i| (i.insn, i.slot)).collect();
         let block = |block: BasicBlock| {
             let start = function.partition_point(|i| i.insn < block.first);
             let own = function.iter().skip(start).take_while(|i| i.insn <= block.last);
@@ -174,24 +176,24 @@ struct InstructionLine<'a> {
     prog_id: u32,
     insn: u32,
     function: Option<&'a str>,
-    bytes: &'a str,
+    bytes: String,
     text: &'a str,
-    call: Option<&'a Call>,
-    map: Option<&'a MapRef>,
-    source: Option<&'a SourceLine>,
+    call: Option<Call<'a>>,
+    map: Option<MapRef<'a>>,
+    source: Option<SourceLine<'a>>,
 }
 
 impl<'a> InstructionLine<'a> {
-    fn new(prog_id: u32, instruction: &'a Instruction) -> Self {
+    fn new(prog_id: u32, instruction: &'a ProgramInstruction) -> Self {
         Self {
             prog_id,
             insn: instruction.insn,
             function: instruction.function.as_deref(),
-            bytes: &instruction.bytes,
+            bytes: instruction.slot.hex(Endian::native()).to_string(),
             text: &instruction.text,
-            call: instruction.call.as_ref(),
-            map: instruction.map.as_ref(),
-            source: instruction.source.as_ref(),
+            call: instruction.call.as_ref().map(Call::from),
+            map: instruction.map.as_ref().map(MapRef::from),
+            source: instruction.source.as_ref().map(SourceLine::from),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     format::Format,
     kernel_objects::{
         error::unreadable,
-        instructions::{Annotator, SourceLine},
+        instructions::SourceLine,
         machine_code::{MachineInsn, disassembler},
         text,
     },
@@ -17,7 +17,8 @@ use crate::{
 use core_relo::TypeId;
 use core_relo_loader::{
     inventory::{
-        BtfCache, KernelSymbols, MachineCode, ObjectKind, ProgramInfo, ProgramLines, full_program_name,
+        Annotator, BtfCache, KernelSymbols, MachineCode, ObjectKind, ProgramInfo, ProgramSourceLine,
+        full_program_name,
     },
     object::ProgramType,
 };
@@ -64,10 +65,7 @@ pub(super) fn dump(
     }
     let failed = |e| unreadable(ObjectKind::Program, id, "its machine code", e);
     let (info, machine_code) = read_machine_code(id, fd)?;
-    let btf = btfs.get(info.btf_id);
-    let records =
-        if btf.is_some() { ProgramLines::query(fd).map_err(failed)? } else { ProgramLines::default() };
-    let annotator = Annotator { btf, records, jited: true, symbols };
+    let annotator = Annotator::query(fd, &info, symbols, btfs).map_err(failed)?;
     if args.format == Format::Text {
         let program_type = ProgramType::from_number(info.prog_type)
             .map_or_else(|| format!("type {}", info.prog_type), |known| short_type_name(known.name()));
@@ -107,7 +105,7 @@ pub(super) fn dump(
                     bytes: hex(function.bytes(instruction)),
                     text: disassemble.map(|_| instruction.text.as_str()),
                     target,
-                    source,
+                    source: source.map(SourceLine::from),
                 })?,
             }
         }
@@ -146,7 +144,7 @@ fn functions<'c>(machine_code: &'c MachineCode, annotator: &Annotator<'_>) -> Ve
     for (position, len) in lens.into_iter().enumerate() {
         let (code, others) = rest.split_at_checked(len).unwrap_or((rest, &[]));
         rest = others;
-        let record = annotator.records.functions.get(position).map(|[_, ty]| TypeId(*ty));
+        let record = annotator.records().functions.get(position).map(|[_, ty]| TypeId(*ty));
         let address = machine_code.function_addresses.get(position).copied();
         functions.push(MachineFunction {
             signature: record.and_then(|record| annotator.signature(record)),
@@ -159,8 +157,8 @@ fn functions<'c>(machine_code: &'c MachineCode, annotator: &Annotator<'_>) -> Ve
 }
 
 /// Returns the source lines by the addresses at which their code begins. Of several lines at one address, the last counts.
-fn source_lines(machine_code: &MachineCode, annotator: &Annotator<'_>) -> HashMap<u64, SourceLine> {
-    let records = machine_code.line_addresses.iter().zip(&annotator.records.lines);
+fn source_lines(machine_code: &MachineCode, annotator: &Annotator<'_>) -> HashMap<u64, ProgramSourceLine> {
+    let records = machine_code.line_addresses.iter().zip(&annotator.records().lines);
     records.filter_map(|(address, record)| Some((*address, annotator.source_line(record)?))).collect()
 }
 
@@ -254,5 +252,5 @@ struct MachineInsnLine<'a> {
     bytes: String,
     text: Option<&'a str>,
     target: Option<&'a str>,
-    source: Option<&'a SourceLine>,
+    source: Option<SourceLine<'a>>,
 }
