@@ -24,7 +24,7 @@ const EXPECTED_HEADER: &str = r#"expected {"core_relo_budget":1}"#;
 const EXPECTED_LINE: &str = r#"expected {"kernel":"RELEASE","object":"PATH","program":"NAME","verified_insns":N,"total_states":N,"peak_states":N,"stack_depth":N}, where N is a number or null"#;
 
 /// A program on a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct ProgramKey {
     /// The kernel's release, as `uname -r` prints it.
     pub(crate) kernel: String,
@@ -34,7 +34,7 @@ pub(crate) struct ProgramKey {
 }
 
 /// The statistics that a budget limits. They depend only on the kernel and the program, not on the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Usage {
     pub(crate) verified_insns: Option<u64>,
     pub(crate) total_states: Option<u64>,
@@ -59,8 +59,17 @@ struct Header {
     core_relo_budget: u32,
 }
 
-/// Another line of a budget file. `deny_unknown_fields` excludes flattened structs.
-#[derive(Deserialize, Serialize)]
+/// Another line of a budget file, as it is written.
+#[derive(Serialize)]
+struct WrittenLine<'b> {
+    #[serde(flatten)]
+    key: &'b ProgramKey,
+    #[serde(flatten)]
+    usage: &'b Usage,
+}
+
+/// Another line of a budget file, as it is read. `deny_unknown_fields` excludes flattened structs.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BudgetLine {
     kernel: String,
@@ -88,17 +97,7 @@ pub(crate) fn write(path: &OutputPath, budget: &Budget) -> CommandResult {
     let mut lines = JsonLines::default();
     lines.push(&Header { core_relo_budget: VERSION })?;
     for (key, usage) in budget {
-        let ProgramKey { kernel, object, program } = key.clone();
-        let Usage { verified_insns, total_states, peak_states, stack_depth } = *usage;
-        lines.push(&BudgetLine {
-            kernel,
-            object,
-            program,
-            verified_insns,
-            total_states,
-            peak_states,
-            stack_depth,
-        })?;
+        lines.push(&WrittenLine { key, usage })?;
     }
     Ok(output::write(path, lines.as_bytes())?)
 }

@@ -25,6 +25,7 @@ const WAIT_FOR_ONE: Duration = Duration::from_millis(20);
 const WAIT_FOR_ONLY: Duration = Duration::from_millis(200);
 
 /// A record, and where it comes from.
+#[derive(Debug)]
 pub(super) struct Record {
     /// The index of the source.
     pub(super) source: usize,
@@ -32,7 +33,7 @@ pub(super) struct Record {
     pub(super) bytes: Vec<u8>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Queue {
     records: VecDeque<Record>,
     bytes: usize,
@@ -47,6 +48,7 @@ pub(crate) struct EventReaders {
     pub(super) sources: Vec<EventSource>,
 }
 
+#[derive(Debug)]
 struct Reader {
     buffer: Buffer,
     queue: Arc<Mutex<Queue>>,
@@ -54,6 +56,7 @@ struct Reader {
     is_behind: bool,
 }
 
+#[derive(Debug)]
 enum Buffer {
     Ring(RingBuffer<'static>),
     Perf(PerfBuffer<'static>),
@@ -164,15 +167,6 @@ impl Reader {
         let mut queue = lock(&self.queue);
         queue.bytes = 0;
         Ok(mem::take(&mut queue.records))
-    }
-}
-
-impl std::fmt::Debug for Reader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.buffer {
-            Buffer::Ring(buffer) => buffer.fmt(f),
-            Buffer::Perf(buffer) => buffer.fmt(f),
-        }
     }
 }
 

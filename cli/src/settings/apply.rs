@@ -2,7 +2,7 @@
 
 use super::{
     AttachTo, InnerMap, Setting, SettingValue, global_value,
-    names::{NameKind, NamedMap, ObjectNames, no_such},
+    names::{NamedMap, ObjectNames, no_such},
 };
 use crate::{
     error::BadInput,
@@ -33,7 +33,7 @@ impl ObjectNames<'_, '_> {
     ) -> Result<Option<String>, BadInput> {
         let name = &*setting.name;
         let no_such = || {
-            let kind = NameKind::of(&setting.value);
+            let kind = setting.value.kind().names;
             no_such(object, kind, name, &self.all(kind))
         };
         match &setting.value {

@@ -19,8 +19,6 @@ mod setting;
 mod user;
 
 pub(crate) use args::{SETTINGS, SettingsArgs};
-#[cfg(feature = "completions")]
-pub(crate) use names::NameKind;
 pub(crate) use names::{ObjectNames, check_program_name};
-pub(crate) use setting::{AttachTo, InnerMap, Setting, SettingParser, SettingValue};
+pub(crate) use setting::{AttachTo, InnerMap, NameKind, Setting, SettingParser, SettingValue};
 pub(crate) use user::{AppliedSettings, SettingGroup, UserSettings};

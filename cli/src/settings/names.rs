@@ -1,6 +1,6 @@
 //! The programs, maps and variables of an object that settings can name.
 
-use super::{Setting, SettingValue};
+use super::setting::{NameKind, Setting};
 use crate::{
     error::BadInput,
     input::object::ObjectFile,
@@ -15,44 +15,6 @@ use core_relo_loader::{
 
 /// The number of names that an error lists.
 const SHOWN_NAMES: usize = 16;
-
-/// A kind of names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NameKind {
-    Program,
-    Map,
-    Global,
-    /// A kernel symbol without a type.
-    Symbol,
-}
-
-impl NameKind {
-    /// Returns the kind of what a setting names.
-    pub(super) const fn of(value: &SettingValue) -> Self {
-        match value {
-            SettingValue::Global(_) => Self::Global,
-            SettingValue::SymbolAddress(_) => Self::Symbol,
-            SettingValue::ProgramType(_) | SettingValue::AttachTarget(_) | SettingValue::Autoload(_) => {
-                Self::Program
-            }
-            SettingValue::MaxEntries(_)
-            | SettingValue::KeySize(_)
-            | SettingValue::ValueSize(_)
-            | SettingValue::InnerMap(_)
-            | SettingValue::BadInnerMap(_)
-            | SettingValue::WithoutMap => Self::Map,
-        }
-    }
-
-    pub(super) const fn noun(self) -> &'static str {
-        match self {
-            Self::Program => "program",
-            Self::Map => "map",
-            Self::Global => "global",
-            Self::Symbol => "kernel symbol without a type",
-        }
-    }
-}
 
 /// A map that settings can name.
 #[derive(Debug)]
@@ -120,7 +82,7 @@ impl<'o, 'd> ObjectNames<'o, 'd> {
 
     /// Returns whether the object has what a setting names. An object that cannot be linked has no maps and variables that are known.
     pub(super) fn has(&self, setting: &Setting) -> bool {
-        match NameKind::of(&setting.value) {
+        match setting.value.kind().names {
             NameKind::Program => self.program(&setting.name).is_some(),
             NameKind::Map => self.map(&setting.name).is_some(),
             NameKind::Symbol => self.symbols.contains(&setting.name),

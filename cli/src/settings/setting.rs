@@ -62,21 +62,58 @@ pub(crate) struct InnerMap {
     pub(crate) flags: u32,
 }
 
+/// A kind of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameKind {
+    Program,
+    Map,
+    Global,
+    /// A kernel symbol without a type.
+    Symbol,
+}
+
+impl NameKind {
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Map => "map",
+            Self::Global => "global",
+            Self::Symbol => "kernel symbol without a type",
+        }
+    }
+}
+
+/// The properties of a kind of settings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SettingKind {
+    pub(super) option: &'static str,
+    /// The kind of what the settings name.
+    pub(super) names: NameKind,
+    /// The place in the order of application: the size of a section decides on the variables in it.
+    pub(super) rank: u8,
+}
+
 impl SettingValue {
+    pub(super) const fn kind(&self) -> SettingKind {
+        use NameKind as N;
+        let (option, names, rank) = match self {
+            Self::WithoutMap => ("--without-map", N::Map, 0),
+            Self::InnerMap(_) | Self::BadInnerMap(_) => ("--inner-map", N::Map, 1),
+            Self::MaxEntries(_) => ("--max-entries", N::Map, 2),
+            Self::KeySize(_) => ("--key-size", N::Map, 2),
+            Self::ValueSize(_) => ("--value-size", N::Map, 2),
+            Self::ProgramType(_) => ("--program-type", N::Program, 3),
+            Self::AttachTarget(_) => ("--attach-target", N::Program, 4),
+            Self::Autoload(_) => ("--autoload", N::Program, 5),
+            Self::Global(_) => ("--set", N::Global, 6),
+            Self::SymbolAddress(_) => ("--ksym", N::Symbol, 7),
+        };
+        SettingKind { option, names, rank }
+    }
+
     /// Returns the option.
     pub(crate) const fn option(&self) -> &'static str {
-        match self {
-            Self::Global(_) => "--set",
-            Self::ProgramType(_) => "--program-type",
-            Self::AttachTarget(_) => "--attach-target",
-            Self::Autoload(_) => "--autoload",
-            Self::MaxEntries(_) => "--max-entries",
-            Self::KeySize(_) => "--key-size",
-            Self::ValueSize(_) => "--value-size",
-            Self::InnerMap(_) | Self::BadInnerMap(_) => "--inner-map",
-            Self::WithoutMap => "--without-map",
-            Self::SymbolAddress(_) => "--ksym",
-        }
+        self.kind().option
     }
 }
 

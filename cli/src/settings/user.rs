@@ -1,8 +1,8 @@
 //! The settings of a command, and those that apply to an object.
 
 use super::{
-    Setting, SettingValue,
-    names::{NameKind, ObjectNames, no_such},
+    NameKind, Setting, SettingValue,
+    names::{ObjectNames, no_such},
 };
 use crate::{
     error::BadInput, glob::Glob, input::object::ObjectFile, settings::SettingsArgs, words::suggestion,
@@ -192,7 +192,7 @@ impl UserSettings {
         Ok(AppliedSettings { settings, options, warnings })
     }
 
-    /// Returns the settings of an object in the order of [`SettingValue::rank`], without those that later ones replace.
+    /// Returns the settings of an object in the order of [`SettingKind::rank`](super::setting::SettingKind::rank), without those that later ones replace.
     fn settings_of(&self, object: &str, names: &ObjectNames<'_, '_>) -> Vec<&Setting> {
         let mut found: Vec<&Setting> = Vec::new();
         for group in self.groups.iter().filter(|group| group.is_for(object)) {
@@ -203,7 +203,7 @@ impl UserSettings {
                 }
             }
         }
-        found.sort_by_key(|setting| setting.value.rank());
+        found.sort_by_key(|setting| setting.value.kind().rank);
         found
     }
 
@@ -217,7 +217,7 @@ impl UserSettings {
             }
             let is_unknown = |setting: &&Setting| !objects.iter().any(|(_, names)| names.has(setting));
             let Some(unknown) = group.settings.iter().find(is_unknown) else { continue };
-            let kind = NameKind::of(&unknown.value);
+            let kind = unknown.value.kind().names;
             let known: Vec<_> = objects.iter().flat_map(|(_, names)| names.all(kind)).collect();
             return Err(match (&group.place, &*objects) {
                 (None, [(object, _)]) => no_such(object, kind, &unknown.name, &known),
@@ -256,22 +256,6 @@ impl SettingGroup {
             }
         }
         Ok(())
-    }
-}
-
-impl SettingValue {
-    /// Returns the place in the order of application: the size of a section decides on the variables in it.
-    const fn rank(&self) -> u8 {
-        match self {
-            Self::InnerMap(_) | Self::BadInnerMap(_) => 1,
-            Self::MaxEntries(_) | Self::KeySize(_) | Self::ValueSize(_) => 2,
-            Self::WithoutMap => 0,
-            Self::ProgramType(_) => 3,
-            Self::AttachTarget(_) => 4,
-            Self::Autoload(_) => 5,
-            Self::Global(_) => 6,
-            Self::SymbolAddress(_) => 7,
-        }
     }
 }
 
@@ -331,7 +315,7 @@ impl Setting {
     fn replaces(&self, earlier: &Self) -> bool {
         let is_same = mem::discriminant(&self.value) == mem::discriminant(&earlier.value);
         let has_inner = matches!(self.value, SettingValue::InnerMap(_))
-            && NameKind::of(&earlier.value) == NameKind::Map
+            && earlier.value.kind().names == NameKind::Map
             && earlier.name == inner_map_name(&self.name);
         is_same && self.name == earlier.name || has_inner
     }

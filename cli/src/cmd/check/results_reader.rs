@@ -57,43 +57,30 @@ pub(super) struct ResultsContent {
 /// A line of results. The reader uses only some of the values, and checks that all keys exist.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the keys must exist")]
 struct ResultsLine<'l> {
     #[serde(borrow)]
     object: Option<Cow<'l, str>>,
     #[serde(borrow)]
     target: Cow<'l, str>,
-    #[serde(rename = "kept")]
-    _kept: u64,
-    #[serde(rename = "patched")]
-    _patched: u64,
-    #[serde(rename = "poisoned")]
-    _poisoned: u64,
-    #[serde(rename = "failed")]
-    _failed: u64,
-    #[serde(rename = "skipped")]
-    _skipped: u64,
+    kept: u64,
+    patched: u64,
+    poisoned: u64,
+    failed: u64,
+    skipped: u64,
     verdict: Verdict,
-    #[serde(rename = "relocations")]
-    _relocations: Vec<IgnoredAny>,
-    #[serde(rename = "error")]
-    _error: Option<IgnoredAny>,
+    relocations: Vec<IgnoredAny>,
+    error: Option<IgnoredAny>,
     #[serde(borrow)]
     target_id: Option<Cow<'l, str>>,
-    #[serde(rename = "programs")]
-    _programs: Vec<IgnoredAny>,
+    programs: Vec<IgnoredAny>,
     allowed: Option<Allowed>,
-    #[serde(rename = "kernel_warnings")]
-    _kernel_warnings: Vec<IgnoredAny>,
-    #[serde(rename = "warnings")]
-    _warnings: Vec<IgnoredAny>,
-    #[serde(rename = "reasons")]
-    _reasons: Vec<IgnoredAny>,
-    #[serde(rename = "adaptive")]
-    _adaptive: Option<IgnoredAny>,
-    #[serde(rename = "object_reality")]
-    _object_reality: Option<IgnoredAny>,
-    #[serde(rename = "loader")]
-    _loader: Option<IgnoredAny>,
+    kernel_warnings: Vec<IgnoredAny>,
+    warnings: Vec<IgnoredAny>,
+    reasons: Vec<IgnoredAny>,
+    adaptive: Option<IgnoredAny>,
+    object_reality: Option<IgnoredAny>,
+    loader: Option<IgnoredAny>,
 }
 
 /// The accepted part of a verdict.
