@@ -5,6 +5,7 @@ use super::{
     error::{AdaptiveError, AttemptError},
     failed_part::FailedPart,
     report::{LoadPrivileges, ReportDetails, report},
+    verdicts::with_verdicts,
 };
 use crate::{
     startup_report::{KernelIdentity, LinkReport, Outcome, Rejection, StartupReport},
@@ -18,7 +19,7 @@ use core_relo_loader::{
     load::{LoadError, Loaded, ReplaceablePrograms, RunningKernel, retry_taken_pins},
     load_plan::{LoadPlan, Settings},
 };
-use core_relo_verdict::judge::{KernelFeature, LoadJudge, ObjectVerdict};
+use core_relo_verdict::judge::{KernelFeature, ObjectVerdict};
 
 /// A loader that chooses among the variants of an object.
 ///
@@ -135,16 +136,10 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         if let Some(judge) = &self.judge {
             return use_judge(&**judge, &self.features);
         }
-        let settings = self.loader.settings();
-        let judged = LoadJudge::with(self.loader.object(), &self.loader.kernel(), settings, |judge| {
-            let features = match judge.features(settings) {
-                Ok(features) => features,
-                Err(cause) => return use_judge(&|_| Err(cause.to_string()), &[]),
-            };
-            let judge = |settings: &Settings| judge.judge(settings).map_err(|error| error.to_string());
-            use_judge(&judge, &features)
-        });
-        judged.unwrap_or_else(|cause| use_judge(&|_| Err(cause.to_string()), &[]))
+        with_verdicts(self.loader, |judged| match judged {
+            Ok((judge, features)) => use_judge(judge, features),
+            Err(cause) => use_judge(&|_| Err(cause.clone()), &[]),
+        })
     }
 
     fn run_attempts<T, E>(

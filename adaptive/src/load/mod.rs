@@ -8,6 +8,7 @@ mod report;
 mod skeleton;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 pub use adapt::{AdaptiveLoad, AdaptiveLoader};
 pub use error::{AdaptiveError, AttemptError};

@@ -24,6 +24,7 @@
 mod case;
 mod error;
 mod kernel;
+mod load_kernel;
 mod objects;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ mod workers;
 pub use case::{FleetJudge, KernelCase, PlannedObject};
 pub use error::{CheckError, FleetError};
 pub use kernel::{JudgedKernel, OfflineKernel};
+pub use load_kernel::LoadKernel;
 pub use objects::{Fleet, FleetObject, relocation_options};
 pub use workers::{CallingThread, Workers};
 

@@ -12,7 +12,7 @@ use core_relo::{
 };
 use core_relo_object::{
     object::Object,
-    test_support::{TestObject, returns},
+    test_support::{self, TestObject, returns},
 };
 
 /// `BPF_CORE_FIELD_BYTE_OFFSET` of relocation records.
@@ -53,6 +53,21 @@ fn an_object_is_checked_in_one_call() {
     let verdict = |has_struct| check(&object, &kernel(Endian::native(), has_struct)).unwrap();
     assert_ne!(verdict(true).verdict, Verdict::Refused, "{:?}", verdict(true));
     assert_eq!(verdict(false).verdict, Verdict::Refused);
+}
+
+/// An adaptive load chooses by these verdicts.
+#[test]
+fn the_kernel_of_a_load_gives_the_verdicts_of_its_types() {
+    let bytes = object("kprobe/foo");
+    let object = Object::parse(&bytes).unwrap();
+    for has_struct in [true, false] {
+        let target = test_support::kernel(|b| add_kernel(b, has_struct));
+        let planned = check(&object, &LoadKernel::new(&target).unwrap()).unwrap();
+        assert_eq!(
+            reasons(&planned),
+            reasons(&check(&object, &kernel(Endian::native(), has_struct)).unwrap())
+        );
+    }
 }
 
 /// Workers that lose all results.

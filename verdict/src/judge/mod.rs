@@ -39,7 +39,7 @@ pub use answers::KernelAnswers;
 pub use error::JudgeError;
 pub use externs::symbol_choice;
 pub use features::KernelFeature;
-pub use load_judge::{LoadJudge, LoadJudgeError};
+pub use load_judge::LoadJudgeError;
 pub use loader_rules::loader_reasons;
 pub use model::{LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 pub use object::{judge, judge_by_load};
