@@ -79,6 +79,22 @@ pub enum InventoryError {
         /// The kernel's error.
         errno: Errno,
     },
+    /// A pin cannot be created.
+    #[error("{}: cannot create the pin: {errno}", Escaped(path.display()))]
+    CreatePin {
+        /// The path of the pin.
+        path: PathBuf,
+        /// The kernel's error.
+        errno: Errno,
+    },
+    /// A pin cannot be removed.
+    #[error("{}: cannot remove the pin: {errno}", Escaped(path.display()))]
+    RemovePin {
+        /// The path of the pin.
+        path: PathBuf,
+        /// The kernel's error.
+        errno: Errno,
+    },
     /// A pin is that of an object of another kind.
     #[error("{}: is a pin of a {found}, expected a {expected}", Escaped(path.display()))]
     PinKind {
@@ -106,6 +122,8 @@ mod tests {
         let not_found = |selection| InventoryError::NotFound { kind, selection };
         for error in [
             InventoryError::Pin { path: path.clone(), errno },
+            InventoryError::CreatePin { path: path.clone(), errno },
+            InventoryError::RemovePin { path: path.clone(), errno },
             InventoryError::PinKind { path: path.clone(), found: ObjectKind::Link, expected: kind },
             not_found(ObjectSelection::Pin(path)),
             not_found(ObjectSelection::Name(TEXT.into())),

@@ -1,8 +1,10 @@
 //! The processes that have kernel objects open, from `/proc/PID/fd`, as far as this process may read it.
 
-use super::fdinfo::FdInfo;
+use super::{
+    fdinfo::FdInfo,
+    holders::{HoldersByObject, Unreadable},
+};
 use crate::sys::ObjectKind;
-use alloc::collections::BTreeMap;
 use core_relo::Name;
 use std::{fs, path::Path, process};
 
@@ -22,13 +24,14 @@ pub fn are_processes_visible() -> bool {
 }
 
 /// Returns the processes that have each object open, except for this process.
-pub fn all_processes() -> BTreeMap<(ObjectKind, u32), Vec<Process>> {
-    let mut processes = BTreeMap::new();
+pub(super) fn find_processes(unreadable: &mut Unreadable) -> HoldersByObject<Process> {
+    let mut processes = HoldersByObject::new();
     let own = process::id();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+    let proc = Path::new("/proc");
+    for entry in unreadable.note(proc, fs::read_dir(proc)).into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         if let Some(pid) = pid.filter(|pid| *pid != own) {
-            add_process(&entry.path(), pid, &mut processes);
+            add_process(&entry.path(), pid, &mut processes, unreadable);
         }
     }
     for object_processes in processes.values_mut() {
@@ -38,8 +41,9 @@ pub fn all_processes() -> BTreeMap<(ObjectKind, u32), Vec<Process>> {
     processes
 }
 
-fn add_process(dir: &Path, pid: u32, processes: &mut BTreeMap<(ObjectKind, u32), Vec<Process>>) {
-    for fd in fs::read_dir(dir.join("fd")).into_iter().flatten().flatten() {
+fn add_process(dir: &Path, pid: u32, processes: &mut HoldersByObject<Process>, unreadable: &mut Unreadable) {
+    let fds = dir.join("fd");
+    for fd in unreadable.note(&fds, fs::read_dir(&fds)).into_iter().flatten().flatten() {
         let target = fs::read_link(fd.path()).ok();
         let Some(kind) = target.as_deref().and_then(ObjectKind::from_fd_link) else {
             continue;

@@ -4,7 +4,7 @@ use super::{
     error::InventoryError,
     names::has_name,
     object::{KernelObject, list},
-    pins::open_pin,
+    pins::{OpenedPin, open_pin},
     selection::ObjectSelection,
 };
 use crate::sys::{Errno, ObjectKind, ProgramInfo};
@@ -64,21 +64,21 @@ fn filter(
 
 /// Returns the object of a kind with this pin.
 fn find_pin(kind: ObjectKind, path: &Path) -> Result<KernelObject, InventoryError> {
-    let failed = |errno| InventoryError::Pin { path: path.into(), errno };
-    let (pinned_kind, fd) = open_with_loader_name(path).map_err(failed)?;
-    match pinned_kind {
+    let opened = open_with_loader_name(path)?;
+    match opened.kind {
         Some(found) if found != kind => {
             Err(InventoryError::PinKind { path: path.into(), found, expected: kind })
         }
-        _ => KernelObject::from_fd(kind, fd).map_err(failed),
+        _ => KernelObject::from_fd(kind, opened.fd)
+            .map_err(|errno| InventoryError::Pin { path: path.into(), errno }),
     }
 }
 
 /// Opens a pin. If the name has dots, which a bpffs refuses, opens the pin under the name that loaders give it.
-fn open_with_loader_name(path: &Path) -> Result<(Option<ObjectKind>, OwnedFd), Errno> {
-    open_pin(path).or_else(|errno| {
-        let Some(pin) = loader_pin(path) else { return Err(errno) };
-        let opened = open_pin(&pin).map_err(|_no_such_pin| errno)?;
+fn open_with_loader_name(path: &Path) -> Result<OpenedPin, InventoryError> {
+    open_pin(path).or_else(|error| {
+        let Some(pin) = loader_pin(path) else { return Err(error) };
+        let opened = open_pin(&pin).map_err(|_no_such_pin| error)?;
         log::info!("{}: opened as {}", path.display(), pin.display());
         Ok(opened)
     })

@@ -11,7 +11,7 @@ pub struct KernelSymbols {
 }
 
 impl KernelSymbols {
-    /// Reads `/proc/kallsyms`. The result is empty if this user may not see addresses.
+    /// Reads `/proc/kallsyms`.
     pub fn read() -> Self {
         match fs::read_to_string("/proc/kallsyms") {
             Ok(text) => Self::parse(&text),
@@ -39,6 +39,11 @@ impl KernelSymbols {
         all
     }
 
+    /// Returns whether this user may see addresses. Otherwise no symbol is known.
+    pub fn are_visible(&self) -> bool {
+        !self.by_address.is_empty()
+    }
+
     /// Returns the symbol at an address.
     pub fn name_at(&self, address: u64) -> Option<&str> {
         self.by_address.get(&address).map(String::as_str)
@@ -60,6 +65,7 @@ mod tests {
         let text = "ffffffff81000010 T __bpf_call_base\nffffffff81000000 T bpf_map_lookup_elem\n\
                     ffffffff81000100 t cubic_init\t[tcp_cubic]\n";
         let symbols = KernelSymbols::parse(text);
+        assert!(symbols.are_visible() && !KernelSymbols::parse("0000000000000000 T _text\n").are_visible());
         assert_eq!(symbols.call_target(-16), Some("bpf_map_lookup_elem"));
         assert_eq!(symbols.call_target(0xf0), Some("cubic_init"));
         assert_eq!(symbols.call_target(12), None);

@@ -14,7 +14,7 @@ use crate::{
 };
 use core_relo_loader::{
     Errno,
-    inventory::{self, BtfCache, LinkInfo, LinkTarget, ObjectKind},
+    inventory::{self, BtfCache, Holders, LinkInfo, LinkTarget, ObjectKind},
     object::LinkType,
 };
 use std::{os::fd::AsFd as _, path::PathBuf};
@@ -37,17 +37,18 @@ pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> Comm
         let info = read_info(id, fd)?;
         let target = LinkTarget::read(fd, &info, &mut BtfCache::default())
             .map_err(|e| unreadable(ObjectKind::Link, id, "its target", e))?;
-        let pins = inventory::all_pins().remove(&(ObjectKind::Link, id)).unwrap_or_default();
+        let holders = Holders::find_pins();
+        let pins = holders.pins(ObjectKind::Link, id);
         // The kernel detaches a link twice without an error.
         if target.is_detached() {
             let bad = BadInput::new(object_name(ObjectKind::Link, id, ""), "it is detached already");
-            return Err(match still_pinned(&info, &pins) {
+            return Err(match still_pinned(&info, pins) {
                 Some(note) => bad.help(note),
                 None => bad,
             });
         }
         inventory::detach_link(fd).map_err(|e| refusal(&info, "detached", e))?;
-        Ok(ObjectChange::new(ObjectKind::Link, id, "detached").note(still_pinned(&info, &pins)))
+        Ok(ObjectChange::new(ObjectKind::Link, id, "detached").note(still_pinned(&info, pins)))
     })
 }
 

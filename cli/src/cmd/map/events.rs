@@ -12,7 +12,7 @@ use crate::{
     process::signals::TerminationSignals,
 };
 use core_relo::btf::Btf;
-use core_relo_loader::inventory::{self, BtfCache, MapInfo, ObjectKind, ProgramInfo};
+use core_relo_loader::inventory::{self, BtfCache, Holders, MapInfo, ObjectKind, ProgramInfo};
 use std::sync::Arc;
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> CommandResult {
@@ -62,7 +62,11 @@ fn check_unread(id: u32, name: &str) -> Result<(), BadInput> {
             BadInput::new(name, "another process may read its records: /proc does not show the processes");
         return Err(bad.help("--force reads them nevertheless"));
     }
-    let Some(holders) = inventory::all_processes().remove(&(ObjectKind::Map, id)) else { return Ok(()) };
+    let holders = Holders::find_processes();
+    let holders = holders.processes(ObjectKind::Map, id);
+    if holders.is_empty() {
+        return Ok(());
+    }
     let names: Vec<_> = holders.iter().map(|process| format!("{}({})", process.comm, process.pid)).collect();
     let bad = BadInput::new(name, format_args!("{} may read its records", names.join(", ")));
     Err(bad.help("--force reads them instead"))
