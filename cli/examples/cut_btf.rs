@@ -76,9 +76,14 @@ impl<'b> Cut<'b> {
             Kind::Struct | Kind::Union => self.id(ty, Share::Shell),
             Kind::Enum if !self.is_named(ty) => self.id(ty, Share::Shell),
             // Behind a pointer a chain of names matters to nobody.
-            Kind::Typedef if by_pointer => self.refer(ty.target().unwrap_or_default(), true),
+            Kind::Typedef if by_pointer => self.refer_target(ty, true),
             _ => self.id(ty, if by_pointer { Share::Forward } else { Share::Whole }),
         }
+    }
+
+    /// The new id of the type that a pointer, typedef or modifier refers to.
+    fn refer_target(&mut self, ty: Type<'_>, by_pointer: bool) -> TypeId {
+        ty.target().map_or(TypeId::VOID, |target| self.refer(target, by_pointer))
     }
 
     fn build(mut self, endian: Endian) -> Vec<u8> {
@@ -104,7 +109,7 @@ impl<'b> Cut<'b> {
             },
             Kind::Float => out.float(name, size),
             Kind::Ptr => {
-                let to = self.refer(ty.target().unwrap_or_default(), true);
+                let to = self.refer_target(ty, true);
                 out.pointer(to)
             }
             Kind::Array => {
@@ -135,15 +140,15 @@ impl<'b> Cut<'b> {
                 out.enumeration(name, size, ty.kflag(), &variants)
             }
             Kind::Typedef => {
-                let to = self.refer(ty.target().unwrap_or_default(), by_pointer);
+                let to = self.refer_target(ty, by_pointer);
                 out.typedef(name, to)
             }
             Kind::TypeTag => {
-                let to = self.refer(ty.target().unwrap_or_default(), by_pointer);
+                let to = self.refer_target(ty, by_pointer);
                 out.type_tag(name, to, ty.kflag())
             }
             modifier => {
-                let to = self.refer(ty.target().unwrap_or_default(), by_pointer);
+                let to = self.refer_target(ty, by_pointer);
                 out.modifier(modifier, to)
             }
         };
@@ -151,5 +156,6 @@ impl<'b> Cut<'b> {
 }
 
 fn member<'m>(name: &'m str, ty: TypeId, bit_offset: u32, bitfield_bits: u32) -> BuiltMember<'m> {
-    BuiltMember { name, ty, bit_offset, bitfield_bits: u8::try_from(bitfield_bits).unwrap_or_default() }
+    // No bitfield is wider than its type.
+    BuiltMember { name, ty, bit_offset, bitfield_bits: u8::try_from(bitfield_bits).unwrap_or(0) }
 }

@@ -8,7 +8,7 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
     let expected = || "expected a number of bytes, as 1048576, 512K, 64M or 1G".to_owned();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let number: u64 = digits.parse().map_err(|_| expected())?;
-    let suffix = text.get(digits.len()..).unwrap_or_default();
+    let suffix = text.strip_prefix(digits).ok_or_else(expected)?;
     if suffix.is_empty() {
         return Ok(number);
     }

@@ -84,7 +84,7 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
 fn after_char(text: &[u8]) -> &[u8] {
     let is_continuation = |byte: &u8| byte & 0xc0 == 0x80;
     let len = text.iter().skip(1).take_while(|byte| is_continuation(byte)).count() + 1;
-    text.get(len..).unwrap_or_default()
+    text.get(len..).unwrap_or(&[])
 }
 
 #[cfg(test)]

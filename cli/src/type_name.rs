@@ -97,7 +97,7 @@ fn ambiguous(btf: &Btf<'_>, text: &str, types: &[Type<'_>]) -> String {
     format!(
         "`{text}` is the name of several types: {}: choose one by {}its id",
         listed.join(", "),
-        by_keyword.unwrap_or_default()
+        by_keyword.as_deref().unwrap_or("")
     )
 }
 

@@ -178,7 +178,7 @@ impl Patch {
 
     /// Applies a fix. Returns `false` if the fix is not for the program's source or for a command.
     fn apply(&mut self, fix: &Value) -> bool {
-        let code = fix["code"].as_str().unwrap_or_default().to_owned();
+        let code = fix["code"].as_str().unwrap_or("").to_owned();
         match fix["applies_to"].as_str().unwrap() {
             "line" => {
                 let line = usize::try_from(fix["source"]["line"].as_u64().unwrap()).unwrap();

@@ -40,7 +40,7 @@ fn check_text<S: AsRef<OsStr> + Debug>(args: &[S]) -> String {
     let shown = run(color.into_iter().chain(args.iter().map(AsRef::as_ref)));
     let all = format!("{}{}", shown.out, shown.err);
     let mut parts = all.split("\x1b[");
-    let mut plain = parts.next().unwrap_or_default().to_owned();
+    let mut plain = parts.next().expect("a text before the first style").to_owned();
     for part in parts {
         let (style, text) = part.split_once('m').expect("an end of the colour");
         assert!(style.chars().all(|c| c.is_ascii_digit() || c == ';'), "{args:?}: {all:?}");

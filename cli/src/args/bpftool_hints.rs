@@ -250,7 +250,7 @@ pub(super) fn add_hint(mut error: clap::Error, words: &[OsString]) -> clap::Erro
 fn find(words: &[OsString]) -> Option<&'static Counterpart> {
     let place = first_operand(words, 1).unwrap_or(words.len());
     // A word that is no UTF-8 is none of bpftool's.
-    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap_or("")).collect();
     let (options, command) = words.split_at_checked(place)?;
     COUNTERPARTS.iter().find(|counterpart| {
         counterpart.beginnings.iter().any(|beginning| {

@@ -23,7 +23,7 @@ fn commands_of_document(text: &str) -> Vec<String> {
 
 /// Adds the examples in the help of a command and its subcommands.
 fn add_examples_of_help(command: &clap::Command, commands: &mut Vec<String>) {
-    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let help = command.get_after_help().map_or_else(String::new, ToString::to_string);
     // A comment follows after some spaces.
     let examples = help.lines().filter_map(|line| line.strip_prefix("  ")?.split("  ").next());
     commands.extend(examples.filter(|line| line.starts_with("core-relo ")).map(str::to_owned));

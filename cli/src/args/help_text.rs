@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn examples_and_lists_fit_in_100_columns() {
         fn check(command: &Command) {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let help = command.get_after_help().map_or_else(String::new, ToString::to_string);
             for line in help.lines().filter(|line| line.starts_with(' ')) {
                 assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
             }

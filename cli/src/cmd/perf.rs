@@ -147,7 +147,7 @@ fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io
             left_cell(&line.comm),
             right_cell(line.fd),
             right_cell(line.prog_id),
-            left_cell(line.name.as_deref().unwrap_or_default()),
+            left_cell(line.name.as_deref().unwrap_or("")),
             left_cell(&line.fd_type),
             left_cell(line.place()),
         ]);
@@ -178,8 +178,8 @@ fn read_process(pid: u32) -> (Vec<PerfFd>, Option<io::Error>) {
     }
     if !found.is_empty() {
         // The name is that of the process now; it may have ended.
-        let comm = fs::read(dir.join("comm")).unwrap_or_default();
-        let comm = describe::name(comm.trim_ascii_end());
+        let comm = fs::read(dir.join("comm"))
+            .map_or_else(|_ended| String::new(), |comm| describe::name(comm.trim_ascii_end()));
         found.iter_mut().for_each(|line| line.comm.clone_from(&comm));
     }
     (found, problem)

@@ -99,7 +99,7 @@ fn write_program(program: &ProgramJson, out: &mut Printer<'_>) -> io::Result<()>
     out.line(Line::new().styled(BOLD, "Program ").styled(BOLD, &program.name).text(summary(program)))?;
     let line = |text: String| Line::new().text("  ").text(text);
     if let Some(AttachTargetJson { kind, module, name }) = &program.attach_target {
-        let module = module.as_ref().map(|module| format!(" in module {module}")).unwrap_or_default();
+        let module = module.as_ref().map_or_else(String::new, |module| format!(" in module {module}"));
         out.line(line(format!("attaches to the {kind} {name}{module}")))?;
     }
     if let Some(point) = &program.attach_point {
@@ -186,22 +186,23 @@ fn map_row(map: &MapJson) -> Vec<Cell> {
 fn sizes(outer: &MapSizesJson, inner: Option<&MapSizesJson>) -> [String; 4] {
     let size = |outer: Option<u64>, inner: Option<u64>| match (outer, inner) {
         (Some(outer), Some(inner)) => format!("{outer} of {inner}"),
-        (outer, _) => outer.map(|outer| outer.to_string()).unwrap_or_default(),
+        (outer, _) => outer.map_or_else(String::new, |outer| outer.to_string()),
     };
-    let flags = outer.flags.filter(|flags| *flags != 0).map(|flags| format!("{flags:#x}"));
+    let flags = outer.flags.filter(|flags| *flags != 0);
+    let flags = flags.map_or_else(String::new, |flags| format!("{flags:#x}"));
     let both = |get: fn(&MapSizesJson) -> Option<u64>| size(get(outer), inner.and_then(get));
     [
         both(|sizes| sizes.key_size.map(u64::from)),
         both(|sizes| sizes.value_size),
         both(|sizes| sizes.max_entries.map(u64::from)),
-        flags.unwrap_or_default(),
+        flags,
     ]
 }
 
 /// Returns the place that a loader attaches a program to after the load, and how a kernel's BTF shows it.
 fn attach_point(point: &AttachPointJson) -> String {
     let AttachPointJson { kind, name, binary, declarations } = point;
-    let binary = binary.as_ref().map(|binary| format!(" in {binary}")).unwrap_or_default();
+    let binary = binary.as_ref().map_or_else(String::new, |binary| format!(" in {binary}"));
     let evidence = match &**declarations {
         [] => String::new(),
         declarations => format!(", which BTF shows by {}", declarations.join(" or ")),

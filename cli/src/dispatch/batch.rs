@@ -124,7 +124,7 @@ fn parse_line(command: &mut clap::Command, line: &str, format: Format) -> Result
 /// Shortens the text of an error, which repeats the words of its line.
 fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_BATCH_ERROR_CHARS) {
-        Some((end, _)) => format!("{}... ({} bytes)", text.get(..end).unwrap_or_default(), text.len()),
+        Some((end, _)) => format!("{}... ({} bytes)", text.split_at(end).0, text.len()),
         None => text.to_owned(),
     }
 }

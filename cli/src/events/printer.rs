@@ -183,7 +183,7 @@ fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Reco
             missing_bytes: ty.map_or(0, |ty| ty.size.saturating_sub(record.bytes.len())),
         });
     }
-    let cpu = record.cpu.map(|cpu| format!(" (CPU {cpu})")).unwrap_or_default();
+    let cpu = record.cpu.map_or_else(String::new, |cpu| format!(" (CPU {cpu})"));
     let place = format!("{}{cpu}:", Escaped(&source.map));
     let text = match ty {
         Some(ty) => event_text(source, ty, &record.bytes, place.len()),

@@ -88,8 +88,8 @@ impl EventSource {
             (Some(name), Some(btf)) => named_type(btf, name).map_err(in_map)?,
             (None, None) => Vec::new(),
             (None, Some(btf)) => {
-                let declared = declared_events(btf).remove(map.as_bytes()).unwrap_or_default();
-                declared_types(btf, &declared).map_err(in_map)?
+                let declared = declared_events(btf).remove(map.as_bytes());
+                declared_types(btf, declared.as_deref().unwrap_or(&[])).map_err(in_map)?
             }
         };
         let type_option = format!("--print {map}=");
@@ -170,7 +170,7 @@ fn events_of_kernel_map<D>(
             format!("the BTF declares the types of several maps whose names begin so: {}", names.join(", "));
         return Err((what, "--type names the type".into()));
     }
-    Ok(declared.into_values().next().unwrap_or_default())
+    Ok(declared.into_values().flatten().collect())
 }
 
 /// Returns the number in at most 8 bytes.

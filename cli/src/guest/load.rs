@@ -10,7 +10,7 @@ use core_relo_vm::{Guest, KernelImage, VmError, guest::GuestEnd};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
@@ -226,7 +226,7 @@ pub(crate) fn first_line(message: &str) -> String {
     let mut lines = message.lines().map(str::trim);
     match (lines.next(), lines.next()) {
         (Some(heading), Some(entry)) if heading.ends_with(':') => format!("{heading} {entry}"),
-        (line, _) => line.unwrap_or_default().to_owned(),
+        (line, _) => line.unwrap_or("").to_owned(),
     }
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn deciding_lines(message: &str) -> Vec<&str> {
 }
 
 fn guest_path(index: usize, path: &Path) -> PathBuf {
-    Path::new(OBJECTS).join(index.to_string()).join(path.file_name().unwrap_or_default())
+    Path::new(OBJECTS).join(index.to_string()).join(path.file_name().unwrap_or(OsStr::new("object")))
 }
 
 /// Replaces the guest's paths of objects by the paths that the user gave.

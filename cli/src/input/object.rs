@@ -121,7 +121,7 @@ impl ObjectFile {
 
 /// Returns the object's name for the kernel: the file name up to the first dot, as in libbpf.
 pub(crate) fn object_name(path: &Path) -> String {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     name.split_once('.').map_or(&*name, |(stem, _)| stem).to_owned()
 }
 

@@ -116,9 +116,9 @@ fn scalar_to_json(scalar: Scalar<'_>) -> Value {
             scalar_to_json(Scalar::Signed(v.value()))
         }
         Scalar::Enum(_) | Scalar::Pointer(_) => scalar.to_string().into(),
-        Scalar::Text { bytes, .. } => match std::str::from_utf8(scalar.c_str().unwrap_or_default()) {
-            Ok(text) => text.into(),
-            Err(_) => bytes.into(),
+        Scalar::Text { bytes, .. } => match scalar.c_str().map(std::str::from_utf8) {
+            Some(Ok(text)) => text.into(),
+            _ => bytes.into(),
         },
         Scalar::Raw(bytes) if !bytes.is_empty() => scalar.to_string().into(),
         _ => Value::Null,

@@ -62,12 +62,13 @@ impl Acceptance {
             programs.push(accepted);
         }
         let default_load = || object.programs.iter().zip(&programs).filter(|(program, _)| program.autoload);
-        let mut verdict = default_load().map(|(_, accepted)| accepted.verdict).max().unwrap_or_default();
+        let mut verdict =
+            default_load().map(|(_, accepted)| accepted.verdict).max().unwrap_or(Verdict::Loads);
         let accepted = default_load().filter(|(_, accepted)| accepted.entry().is_some());
         let worst = accepted.max_by_key(|(program, _)| program.verdict);
         let mut entry = worst.and_then(|(_, accepted)| accepted.reasons.iter().flatten().next().cloned());
         // Without programs in the default load, the object's reasons decide, such as its maps. So do those that no program repeats.
-        let of_programs = default_load().map(|(program, _)| program.verdict).max().unwrap_or_default();
+        let of_programs = default_load().map(|(program, _)| program.verdict).max().unwrap_or(Verdict::Loads);
         if of_programs < object.verdict || object.own_reasons().next().is_some() {
             let mut worst = None;
             for (index, reason) in object.reasons.iter().enumerate() {

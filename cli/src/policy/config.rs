@@ -62,7 +62,7 @@ impl Config {
 
     /// Returns the loader that a command asks for, or else that of the file, or else libbpf.
     pub(crate) fn loader(&self, option: Option<Loader>) -> Loader {
-        option.or(self.loader).unwrap_or_default()
+        option.or(self.loader).unwrap_or(Loader::Libbpf)
     }
 
     /// Takes the settings of user space out of the configuration, for objects that a loader loads, and adds those of the options, which take
@@ -104,7 +104,7 @@ impl Config {
         }
         if let Some(check) = root.table("check")? {
             check.check_keys(&["loader", "max-entries", "strict"])?;
-            config.strict = check.boolean("strict")?.unwrap_or_default();
+            config.strict = check.boolean("strict")?.unwrap_or(false);
             config.loader = check.string("loader")?.map(|word| parse_loader(&check, word)).transpose()?;
             if let Some(maps) = check.table("max-entries")? {
                 let settings = parse_values(name, &maps, &NUMBERS[0])?;

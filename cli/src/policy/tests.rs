@@ -19,7 +19,7 @@ fn parse(text: &str) -> Result<Config, TomlError> {
 /// Returns the position and the text of the error in a configuration.
 fn error(text: &str) -> String {
     let TomlError { line, column, problem, help } = parse(text).unwrap_err();
-    let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+    let help = help.map_or_else(String::new, |help| format!("; {help}"));
     format!("{line}:{column}: {problem}{help}")
 }
 

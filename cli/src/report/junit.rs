@@ -161,7 +161,7 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
     }));
     let default_load = verdict.programs.iter().filter(|program| program.autoload);
     let worst = default_load.map(|program| program.verdict).max();
-    let has_own_verdict = worst.unwrap_or_default() < verdict.verdict
+    let has_own_verdict = worst.unwrap_or(Verdict::Loads) < verdict.verdict
         || verdict.programs.is_empty()
         || verdict.own_reasons().next().is_some();
     if has_own_verdict && row.real_loads.is_empty() {
@@ -199,7 +199,7 @@ fn real_load_case(
         Outcome::Refused => Status::Failed,
         _ => Status::Error,
     };
-    let reason = load.headline().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let reason = load.headline().map_or_else(String::new, |reason| format!(": {reason}"));
     let differs = if load.differs() { ", which differs" } else { "" };
     let outcome = format!("real load: {}{reason}", load.words());
     let headline = format!("{outcome}; verdict: {}{differs}", load.verdict_words());
@@ -234,16 +234,16 @@ fn program_case(
     };
     let words = Outcome::from(program.verdict).words();
     let allowed = accepted.and_then(ProgramAcceptance::entry);
-    let allowed = allowed.map(|entry| format!("{}: ", Markup(&entry.words()))).unwrap_or_default();
+    let allowed = allowed.map_or_else(String::new, |entry| format!("{}: ", Markup(&entry.words())));
     let default = if program.autoload { "" } else { "not loaded by default: " };
     let first = program.reasons.first();
-    let text = first.map(|reason| format!(": {}", Markup(&reason.text))).unwrap_or_default();
+    let text = first.map_or_else(String::new, |reason| format!(": {}", Markup(&reason.text)));
     let message = format!("{allowed}{default}{words}{text}");
     let content = match status {
         Status::Passed => String::new(),
         Status::Skipped => format!("<skipped message=\"{message}\"/>"),
         Status::Failed | Status::Error => {
-            let kind = first.map(|reason| reason.kind.word()).unwrap_or_default();
+            let kind = first.map_or("", |reason| reason.kind.word());
             let reasons: String = program.reasons.iter().map(reason_text).collect();
             format!("<failure message=\"{message}\" type=\"{kind}\">{reasons}</failure>")
         }
@@ -261,7 +261,7 @@ fn warning_text(warning: &Mismatch) -> String {
     let position = source.map(|source| format!("{}: ", Markup(&source.position())));
     format!(
         "warning: {}{}\n  object: {}\n  kernel: {}\n",
-        position.unwrap_or_default(),
+        position.as_deref().unwrap_or(""),
         Markup(&warning.text),
         Markup(&warning.local),
         Markup(&warning.target)
@@ -293,7 +293,7 @@ fn reason_text(reason: &Reason) -> String {
 }
 
 fn error_case(object: &str, name: &str, bad: &BadInput) -> Case {
-    let help = bad.help.as_ref().map(|help| format!("help: {}", Markup(help))).unwrap_or_default();
+    let help = bad.help.as_ref().map_or_else(String::new, |help| format!("help: {}", Markup(help)));
     let content = format!("<error message=\"{}\" type=\"bad_input\">{help}</error>", Markup(&bad.what));
     case(object, name, Status::Error, &content)
 }

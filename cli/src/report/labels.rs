@@ -5,13 +5,13 @@ use std::collections::HashSet;
 
 /// Returns the length in bytes of the directory that all paths have in common, with the slash at its end. Tables are too narrow for it.
 pub(super) fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>) -> usize {
-    let directory = |path: &'n str| path.rfind('/').and_then(|slash| path.get(..=slash)).unwrap_or_default();
+    let directory = |path: &'n str| path.rfind('/').and_then(|slash| path.get(..=slash)).unwrap_or("");
     let Some(first) = paths.next().map(directory) else { return 0 };
     let common = paths.fold(first, |common, path| {
         let same = common.bytes().zip(directory(path).bytes()).take_while(|(a, b)| a == b).count();
         let slash =
             common.as_bytes().get(..same).and_then(|same| same.iter().rposition(|byte| *byte == b'/'));
-        slash.and_then(|slash| common.get(..=slash)).unwrap_or_default()
+        slash.and_then(|slash| common.get(..=slash)).unwrap_or("")
     });
     common.len()
 }
@@ -46,7 +46,7 @@ fn common_words_len(names: &[&str]) -> usize {
         first.bytes().zip(name.bytes()).take(length).take_while(|(a, b)| a == b).count()
     };
     let length = others.iter().fold(first.len().saturating_sub(1), same);
-    let before = first.as_bytes().get(..length).unwrap_or_default();
+    let before = first.as_bytes().get(..length).unwrap_or(&[]);
     before.iter().rposition(is_separator).map_or(0, |separator| separator + 1)
 }
 
@@ -72,7 +72,7 @@ fn shorten(name: &str) -> String {
     let chars: Vec<_> = name.chars().collect();
     match (chars.get(..LABEL_START_CHARS), chars.len().checked_sub(LABEL_END_CHARS)) {
         (Some(start), Some(end)) if chars.len() > MAX_LABEL_CHARS => {
-            let rest = chars.get(end..).unwrap_or_default();
+            let rest = chars.get(end..).unwrap_or(&[]);
             start.iter().chain(&['…']).chain(rest).collect()
         }
         _ => name.to_owned(),

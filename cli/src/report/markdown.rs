@@ -120,14 +120,15 @@ fn object_headline(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
         let foreseen = || find_by_reason(object).first().map(|finding| finding.reason.text.clone());
         let first = unforeseen_refusal(object).or_else(foreseen);
         let first = first.map(|reason| format!(": {}", MarkdownCode(&reason)));
-        let _ = write!(text, "; {problems}{}", first.unwrap_or_default());
+        let _ = write!(text, "; {problems}{}", first.as_deref().unwrap_or(""));
     }
     text
 }
 
 fn table_row(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
     let outcomes = object.outcomes();
-    let worst = object.worst().map(|worst| format!("{} {}", symbol(worst), words(worst))).unwrap_or_default();
+    let worst =
+        object.worst().map_or_else(String::new, |worst| format!("{} {}", symbol(worst), words(worst)));
     let text = summarize(&matrix.kernels, &outcomes).text(&code);
     format!("| {} | {worst} | {text} |\n", MarkdownCode(object.name))
 }
@@ -147,7 +148,7 @@ fn is_unexpected(load: &RealLoad) -> bool {
 /// Returns the folded details of an object. Markdown does not apply in the line that stays visible.
 fn details(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
     let name = super::escape::shortened(object.name, MAX_COMMENT_TEXT_CHARS);
-    let worst = object.worst().map(words).unwrap_or_default();
+    let worst = object.worst().map_or("", words);
     let mut text = format!("\n<details><summary><code>{}</code>: {worst}</summary>\n\n", Markup(&name));
     let outcomes = object.outcomes();
     for (bad, kernels) in object.bad_input().iter().take(MAX_COMMENT_FINDINGS) {
@@ -182,7 +183,7 @@ fn real_load_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], found: &Fou
     let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
     let reason = load.headline().map(|reason| format!(": {}", MarkdownCode(&reason)));
     let (program, words, verdict) = (MarkdownCode(&load.program), load.words(), load.verdict_words());
-    let reason = reason.unwrap_or_default();
+    let reason = reason.as_deref().unwrap_or("");
     let mut item = format!("* **real load** of {program} {extent}: {words} (verdict: {verdict}){reason}\n");
     for line in load.deciding_lines() {
         let _ = writeln!(item, "  * {}", MarkdownCode(line.trim()));
@@ -209,7 +210,7 @@ fn finding_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], finding: &Fin
     let Finding { reason, programs, kernels, evidence, allowed } = finding;
     let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
     let verdict = words(Outcome::from(reason.verdict));
-    let allowed = allowed.map(|entry| format!(" ({})", code(&entry.words()))).unwrap_or_default();
+    let allowed = allowed.map_or_else(String::new, |entry| format!(" ({})", code(&entry.words())));
     let mut text = format!("* **{verdict}**{allowed} {extent}: {}\n", MarkdownCode(&reason.text));
     let mut names: Vec<_> =
         programs.iter().take(MAX_NAMED_KERNELS).map(|program| code(program.name)).collect();

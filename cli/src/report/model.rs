@@ -103,7 +103,7 @@ impl RealLoad {
 
     /// Returns the lines of the reason that follow the first one and decide: the source line, the verifier's last line, hints.
     pub(super) fn deciding_lines(&self) -> Vec<&str> {
-        self.reason.as_deref().map(deciding_lines).unwrap_or_default()
+        self.reason.as_deref().map_or(Vec::new(), deciding_lines)
     }
 
     /// Returns the words for the outcome.

@@ -113,7 +113,7 @@ fn result(
     finding: &Finding<'_>,
 ) -> Value {
     let reason = finding.reason;
-    let program = finding.programs.first().map(|program| program.name).unwrap_or_default();
+    let program = finding.programs.first().map_or("", |program| program.name);
     let level = match reason.verdict {
         _ if !finding.is_autoload() || real_loads::is_disproved(object, finding) => "note",
         Verdict::Refused => "error",
@@ -271,13 +271,13 @@ fn kernel_notifications<'m>(matrix: &'m Matrix<'_>) -> impl Iterator<Item = Valu
 fn error_notifications(matrix: &Matrix<'_>) -> Vec<Value> {
     let notification = |text: String| json!({ "level": "error", "message": message_json(&text) });
     let text = |bad: &BadInput| {
-        let help = bad.help.as_ref().map(|help| format!("\nhelp: {}", plain(help))).unwrap_or_default();
+        let help = bad.help.as_ref().map_or_else(String::new, |help| format!("\nhelp: {}", plain(help)));
         format!("{}{help}", plain(&bad.what))
     };
     let unread = matrix.unread.iter().map(|bad| format!("{}: {}", plain(&bad.file), text(bad)));
     let pairs = matrix.bad_pairs().into_iter().map(|(object, bad, kernels)| {
         let first = kernels.first().and_then(|kernel| matrix.kernels.get(*kernel));
-        let name = plain(first.map(|kernel| kernel.name).unwrap_or_default());
+        let name = plain(first.map_or("", |kernel| kernel.name));
         let more = if kernels.len() > 1 { format!(" and {} more", kernels.len() - 1) } else { String::new() };
         format!("{} on {name}{more}: {}", plain(object), text(bad))
     });

@@ -234,7 +234,7 @@ impl Setting {
 
     /// Returns the warning about a setting that changes nothing in an object.
     pub(super) fn ineffective(&self, object: &str, reason: &str) -> String {
-        let place = self.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        let place = self.place.as_ref().map_or_else(String::new, |place| format!("{place}: "));
         format!("{place}{object}: {self}: changes nothing: {reason}")
     }
 }

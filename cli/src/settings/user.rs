@@ -119,7 +119,7 @@ impl UserSettings {
     /// Returns the settings as text, for a file of results that depend on them.
     pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
         self.groups.iter().flat_map(|group| {
-            let object = group.object.as_ref().map(|object| format!("{object}: ")).unwrap_or_default();
+            let object = group.object.as_ref().map_or_else(String::new, |object| format!("{object}: "));
             group.settings.iter().map(move |setting| format!("{object}{setting}"))
         })
     }

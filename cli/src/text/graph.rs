@@ -65,7 +65,7 @@ impl GraphWriter {
 }
 
 fn write_cluster(out: &mut Printer<'_>, number: usize, function: &GraphFunction) -> io::Result<()> {
-    let section = function.section.as_deref().map(|section| format!(" ({section})")).unwrap_or_default();
+    let section = function.section.as_deref().map_or_else(String::new, |section| format!(" ({section})"));
     let title = format!("{}{section}", function.name.as_deref().unwrap_or("no function"));
     out.line(format_args!("  subgraph cluster_{number} {{"))?;
     out.line(format_args!("    label=\"{}\";", dot_text(&title)))?;

@@ -67,9 +67,7 @@ impl Line {
     pub(crate) fn formatted(mut self, line: &str) -> Self {
         let rest = line.trim_start_matches('\t');
         self.text.extend(std::iter::repeat_n('\t', line.len() - rest.len()));
-        let mut parts = rest.split('\t');
-        self = self.text(parts.next().unwrap_or_default());
-        parts.fold(self, |line, part| line.text(" ").text(part))
+        self.text(rest.replace('\t', " "))
     }
 
     /// Escapes commands of CI runners in the text.
@@ -109,15 +107,15 @@ impl Line {
     /// Returns the bytes to print: the text, with the escape sequences of the styles if `has_colour`, and a line feed.
     pub(crate) fn to_bytes(&self, has_colour: bool) -> Vec<u8> {
         let mut bytes = String::with_capacity(self.text.len() + 1);
-        let mut end = 0;
+        let (mut rest, mut end) = (&*self.text, 0);
         for (from, to, style) in self.styled.iter().filter(|_| has_colour) {
-            let (before, text) = (self.text.get(end..*from), self.text.get(*from..*to));
+            let (before, styled) = rest.split_at(from - end);
+            let (text, after) = styled.split_at(to - from);
             // Writing to a string does not fail.
-            let _ =
-                write!(bytes, "{}{style}{}{style:#}", before.unwrap_or_default(), text.unwrap_or_default());
-            end = *to;
+            let _ = write!(bytes, "{before}{style}{text}{style:#}");
+            (rest, end) = (after, *to);
         }
-        bytes.push_str(self.text.get(end..).unwrap_or_default());
+        bytes.push_str(rest);
         bytes.push('\n');
         bytes.into_bytes()
     }

@@ -25,8 +25,9 @@ pub(crate) fn command_positions(line: &str) -> Vec<usize> {
         positions.push(line.len() - text.len());
     }
     for (at, _) in line.match_indices('#') {
-        let rest = line.get(at..).and_then(|rest| rest.strip_prefix("##")).unwrap_or_default();
-        if rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).starts_with('[') {
+        let name = line.get(at..).and_then(|rest| rest.strip_prefix("##"));
+        let is_name_char = |c: char| c.is_ascii_alphanumeric();
+        if name.is_some_and(|name| name.trim_start_matches(is_name_char).starts_with('[')) {
             positions.push(at);
         }
     }

@@ -33,7 +33,7 @@ fn a_program_that_is_not_chosen_is_reported_as_not_attached() {
     }
     let why = "raw_tp:sys_exit: it is not among the chosen variants";
     assert_eq!(loaded.exit, 0, "{loaded:?}");
-    let line = loaded.out.lines().find(|line| line.contains("not attached")).unwrap_or_default();
+    let line = loaded.out.lines().find(|line| line.contains("not attached")).unwrap_or("");
     assert!(line.contains("send_perf ") && line.ends_with(&format!("not attached: {why}")), "{loaded:?}");
     fs::remove_dir_all(pin).unwrap();
 

@@ -331,7 +331,7 @@ impl Drop for Pin {
 
 /// Returns the mount point of a bpffs.
 fn bpffs() -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
         let dir = words.next()?;

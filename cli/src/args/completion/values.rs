@@ -91,7 +91,7 @@ impl Candidates<'_> {
             "btf" => ObjectKind::Btf,
             _ => return,
         };
-        for object in inventory::list(kind).unwrap_or_default() {
+        for object in inventory::list(kind).into_iter().flatten() {
             let id = object.id().to_string();
             let Ok(Some(fd)) = object.open() else { continue };
             if !is_of_command(command, &fd) {
@@ -131,7 +131,7 @@ impl Candidates<'_> {
 }
 
 fn add_interfaces(candidates: &mut Candidates<'_>) {
-    for interface in network_interfaces().unwrap_or_default() {
+    for interface in network_interfaces().into_iter().flatten() {
         candidates.add(&interface.name, "");
     }
 }

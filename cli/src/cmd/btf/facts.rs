@@ -58,7 +58,7 @@ pub(super) struct BtfFacts {
 impl BtfFacts {
     /// Returns the name, with a note if the BTF is that of the kernel or of a module.
     fn name_text(&self) -> String {
-        let name = self.name.as_deref().unwrap_or_default();
+        let name = self.name.as_deref().unwrap_or("");
         match (self.kernel, name) {
             (true, "vmlinux") => "vmlinux (kernel)".to_owned(),
             (true, name) => format!("{name} (module)"),
@@ -79,7 +79,8 @@ impl KernelFacts for BtfFacts {
 
     fn read(fd: &OwnedFd, (users, holders): &mut (BtfUsers, Holders)) -> Result<Self, Errno> {
         let info = BtfInfo::query(fd)?;
-        let ids = |users: &BTreeMap<u32, Vec<u32>>| users.get(&info.id).cloned().unwrap_or_default();
+        let ids =
+            |users: &BTreeMap<u32, Vec<u32>>| users.get(&info.id).into_iter().flatten().copied().collect();
         Ok(Self {
             id: info.id,
             name: Some(inventory::btf_name(fd)?).filter(|name| !name.is_empty()),

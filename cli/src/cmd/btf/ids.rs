@@ -153,7 +153,7 @@ fn slot_type(set: &IdSet<'_>, slot: &IdSlot, btf: Option<&Btf<'_>>, is_resolved:
 }
 
 fn print_set(console: &mut Console<'_>, set: &SetJson) -> io::Result<()> {
-    let flags = |flags: Option<u32>| flags.map(|flags| format!(", flags {flags:#x}")).unwrap_or_default();
+    let flags = |flags: Option<u32>| flags.map_or_else(String::new, |flags| format!(", flags {flags:#x}"));
     let (kind, n) = (set.kind, set.ids.len());
     let head = format!(" {}: {n} ids{}", set.set, flags(set.flags));
     console.out.line(Line::new().styled(style::BOLD, kind).text(head))?;

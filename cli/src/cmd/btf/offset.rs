@@ -31,7 +31,7 @@ struct StepJson<'s> {
 pub(super) fn run(console: &mut Console<'_>, args: &BtfOffsetArgs) -> CommandResult {
     let btf = read_source(&args.source)?;
     let steps = field_path(&btf, &args.path).map_err(|error| unknown_field(&btf, &args.path, &error))?;
-    let width = steps.iter().map(|step| step.path.chars().count()).max().unwrap_or_default();
+    let width = steps.iter().map(|step| step.path.chars().count()).max().unwrap_or(0);
     for FieldStep { path, ty, extent, .. } in steps {
         let c_type = CType::new(&btf, ty).to_string();
         let (bit_offset, bits) = (extent.bit_offset.0, extent.bits);

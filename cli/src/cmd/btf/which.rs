@@ -69,13 +69,13 @@ fn kernel_identity(args: &BtfWhichArgs) -> Result<KernelIdentity, BadInput> {
     let Some(release) = &args.release else {
         return running_identity().map_err(|e| BadInput::new("running kernel", e));
     };
-    let mut kernel = KernelIdentity::new(release, args.arch.clone().unwrap_or_default());
+    let mut kernel = KernelIdentity::new(release, args.arch.as_deref().unwrap_or(""));
     if let Some(text) = &args.distribution {
         let (id, version) = text.split_once('/').unwrap_or((text, ""));
         kernel.distribution = Distribution::new(id, version);
     }
-    kernel.version = args.version_string.clone().unwrap_or_default();
-    kernel.build_id = args.build_id.as_deref().unwrap_or_default().to_ascii_lowercase();
+    args.version_string.as_deref().unwrap_or("").clone_into(&mut kernel.version);
+    kernel.build_id = args.build_id.as_deref().unwrap_or("").to_ascii_lowercase();
     Ok(kernel)
 }
 
@@ -86,10 +86,6 @@ fn write_candidate(
     chosen: bool,
 ) -> io::Result<()> {
     let entry = candidate.entry;
-    let (evidence, mismatch) = match candidate.verdict {
-        Ok(evidence) => (Some(evidence.words()), None),
-        Err(mismatch) => (None, Some(mismatch.words())),
-    };
     match format {
         Format::Json => console.out.json(&EntryJson {
             file: &entry.file,
@@ -101,14 +97,14 @@ fn write_candidate(
             version: &entry.kernel.version,
             modules: &entry.modules,
             chosen,
-            evidence,
-            mismatch,
+            evidence: candidate.verdict.ok().map(|evidence| evidence.words()),
+            mismatch: candidate.verdict.err().map(|mismatch| mismatch.words()),
         }),
         Format::Text => {
-            let reason = match (chosen, evidence, mismatch) {
-                (true, Some(evidence), _) => format!("chosen by {evidence}"),
-                (false, Some(evidence), _) => format!("matches by {evidence}"),
-                (_, _, mismatch) => format!("another {}", mismatch.unwrap_or_default()),
+            let reason = match candidate.verdict {
+                Ok(evidence) if chosen => format!("chosen by {}", evidence.words()),
+                Ok(evidence) => format!("matches by {}", evidence.words()),
+                Err(mismatch) => format!("another {}", mismatch.words()),
             };
             console.out.line(Line::new().text(&entry.file).text(": ").text(reason))
         }

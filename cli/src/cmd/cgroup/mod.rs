@@ -108,7 +108,7 @@ fn print(console: &mut Console<'_>, args: &CgroupListArgs, programs: &[CgroupPro
     console.out.line(Line::new().styled(BOLD, &first.cgroup))?;
     for program in programs {
         let attach_type = short_type_name(program.attach_type);
-        let flags = program.attach_flags.as_deref().unwrap_or_default();
+        let flags = program.attach_flags.as_deref().unwrap_or("");
         let line = Line::new().text("    ").column(8, program.prog_id).column(26, attach_type);
         let mut line = line.column(10, flags).text(program.name.as_deref().unwrap_or("?"));
         if let Some(function) = &program.attach_btf_name {

@@ -318,7 +318,7 @@ impl<'b> ObjectLoads<'b> {
         let is_object_accepted = acceptance.is_some_and(|acceptance| acceptance.verdict == Verdict::Loads);
         let together = self.default_load.map(|load| reality_status(load.reality));
         let together = together.filter(|status| !(*status == ExitStatus::Incompatible && is_object_accepted));
-        of_programs.chain(together).max().unwrap_or_default()
+        of_programs.chain(together).max().unwrap_or(ExitStatus::Success)
     }
 
     /// Returns the relation between each verdict and its real load.
@@ -377,8 +377,8 @@ pub(crate) const fn reality_status(reality: &Reality) -> ExitStatus {
 
 /// Returns the lines of a refusal below its first line, as `load` prints them: the source line, and the verifier's last line.
 pub(crate) fn refusal_lines(reality: &Reality) -> impl Iterator<Item = Line> {
-    let lines = reality.reason().map(deciding_lines).unwrap_or_default();
-    lines.into_iter().map(|line| Line::new().text("    ").formatted(line))
+    let lines = reality.reason().map(deciding_lines);
+    lines.into_iter().flatten().map(|line| Line::new().text("    ").formatted(line))
 }
 
 #[cfg(test)]

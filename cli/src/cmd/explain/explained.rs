@@ -16,7 +16,7 @@ use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_verdict::{
     SourceLine,
     advice::{Advisor, Fix},
-    judge::{ObjectVerdict, Reason, ReasonKind, Requirement},
+    judge::{ObjectVerdict, Reason, ReasonKind, Requirement, Verdict},
 };
 use std::{collections::HashMap, io};
 
@@ -87,7 +87,7 @@ impl ExplainedObject {
             verdict.warnings.retain(|warning| is_wanted(&warning.program));
             // One program is judged as if it were loaded alone.
             verdict.verdict =
-                verdict.programs.iter().map(|program| program.verdict).max().unwrap_or_default();
+                verdict.programs.iter().map(|program| program.verdict).max().unwrap_or(Verdict::Loads);
         }
         let plan = by_load.plan();
         let mut explained = Self {

@@ -100,8 +100,8 @@ fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
 }
 
 fn no_such_relocation(file: &ObjectFile, args: &ExplainArgs, wanted: &RelocationRef) -> BadInput {
-    let section = wanted.section.as_ref().map(|s| format!(" in section `{s}`")).unwrap_or_default();
-    let program = args.program.as_ref().map(|p| format!(" of program `{p}`")).unwrap_or_default();
+    let section = wanted.section.as_ref().map_or_else(String::new, |s| format!(" in section `{s}`"));
+    let program = args.program.as_ref().map_or_else(String::new, |p| format!(" of program `{p}`"));
     let what = format!("no relocation {}{section}{program}", wanted.index_in_section);
     BadInput::new(&*file.name, what).help("`core-relo plan` lists the relocations")
 }

@@ -120,7 +120,7 @@ fn write_reason(
 /// Prints a fix: its sentence, with the source line if it is not that of the reason, and below it the code.
 fn write_fix(out: &mut Printer<'_>, label: &str, fix: &Fix, is_elsewhere: bool) -> io::Result<()> {
     let source = fix.source.as_ref().filter(|_| is_elsewhere);
-    let position = source.map(|source| format!(" ({})", source.position())).unwrap_or_default();
+    let position = source.map_or_else(String::new, |source| format!(" ({})", source.position()));
     out.line(fact_line(label, &format!("{}{position}", fix.text)))?;
     let parts = [&fix.declaration, &fix.code];
     let lines = parts.into_iter().flatten().flat_map(|part| part.lines());
@@ -143,7 +143,7 @@ fn write_guarded(out: &mut Printer<'_>, program: &ProgramVerdict, reason: &Reaso
 
 fn write_source(out: &mut Printer<'_>, source: &SourceLine, position: Option<&str>) -> io::Result<()> {
     let text = &source.text;
-    let position = position.map(|position| format!("  ({position})")).unwrap_or_default();
+    let position = position.map_or_else(String::new, |position| format!("  ({position})"));
     let arrow = Line::new().text("  ").styled(FRAME, "-->");
     out.line(arrow.text(format_args!(" {}", source.position_with_column())).styled(DIM, position))?;
     match text.is_empty() {

@@ -39,10 +39,10 @@ struct InnerMap {
 
 /// Lists the maps of an object.
 pub(super) fn list_maps(object: &Object<'_>) -> Vec<MapFacts> {
-    let mut events = object.btf().map(declared_events).unwrap_or_default();
+    let events = object.btf().map(declared_events);
     let facts = |map: &Map<'_>| {
-        let declared = events.remove(map.name).unwrap_or_default();
-        MapFacts::new(map, object.btf(), &declared)
+        let declared = events.as_ref().and_then(|events| events.get(map.name));
+        MapFacts::new(map, object.btf(), declared.map_or(&[], |declared| declared))
     };
     object.maps().iter().map(facts).collect()
 }
@@ -86,7 +86,7 @@ impl MapFacts {
 
     pub(super) fn row(&self) -> Vec<Cell> {
         let Some(kind) = &self.map_type else {
-            let error = self.error.as_deref().unwrap_or_default();
+            let error = self.error.as_deref().unwrap_or("");
             return vec![left_cell(&self.name), left_cell(format_args!("cannot be read: {error}"))];
         };
         let flags = if self.flags == 0 { String::new() } else { format!("{:#x}", self.flags) };

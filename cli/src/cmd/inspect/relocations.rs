@@ -165,7 +165,7 @@ impl RelocationLine {
                 .map(|(name, offset)| VariablePart { name: name.shortened().to_string(), offset }),
             reference: relocation.reference.as_ref().map(ReferenceLine::new),
             applied: relocation.is_applied,
-            reference_text: relocation.reference.as_ref().map(ToString::to_string).unwrap_or_default(),
+            reference_text: relocation.reference.as_ref().map_or_else(String::new, ToString::to_string),
         }
     }
 

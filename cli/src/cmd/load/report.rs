@@ -29,9 +29,9 @@ pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationS
 /// The library's message is escaped already.
 pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError) -> io::Result<()> {
     let text = load_message(e);
-    let mut lines = text.lines();
-    out.line(name.formatted(lines.next().unwrap_or_default()))?;
-    lines.try_for_each(|line| out.line(Line::new().formatted(line)))
+    let (first, others) = text.split_once('\n').unwrap_or((&text, ""));
+    out.line(name.formatted(first))?;
+    others.lines().try_for_each(|line| out.line(Line::new().formatted(line)))
 }
 
 /// Prints why an object was refused, for commands that relocate with [`RelocationArgs`].

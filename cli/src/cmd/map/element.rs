@@ -39,9 +39,9 @@ pub(super) struct MapElements<'m> {
     with_types: bool,
     format: Format,
     /// The numbers of the possible CPUs, in the order of the values of a per-CPU map. The numbers may have gaps.
-    cpus: &'static [u32],
+    pub(super) cpus: &'static [u32],
     /// The only CPU whose values are printed.
-    only_cpu: Option<usize>,
+    only_cpu: Option<u32>,
 }
 
 /// The JSON line of an element. `value`, `value_bytes` and `cpus` are `null` if `map lookup` does not find the key.
@@ -58,7 +58,7 @@ struct Element<'a> {
 /// An element's value for one CPU.
 #[derive(Serialize)]
 struct CpuValue {
-    cpu: usize,
+    cpu: u32,
     value: Option<Value>,
     value_bytes: String,
 }
@@ -72,14 +72,19 @@ impl<'m> MapElements<'m> {
     ) -> Result<Self, BadInput> {
         let failed = |e| unreadable(ObjectKind::Map, id, "its elements", e);
         let info = MapInfo::query(fd).map_err(failed)?;
+        let shape = MapShape::query(fd).map_err(failed)?;
+        let cpus = match shape.is_per_cpu() {
+            true => maps::possible_cpu_numbers().map_err(|e| failed(Errno::from_io_error(&e)))?,
+            false => &[],
+        };
         Ok(Self {
-            shape: MapShape::query(fd).map_err(failed)?,
+            shape,
             key_type: key_type(&info, btfs),
             value_type: value_type(&info, btfs),
             is_hex: args.hex,
             with_types: args.types,
             format: args.format,
-            cpus: maps::possible_cpu_numbers().unwrap_or_default(),
+            cpus,
             only_cpu: None,
             info,
         })
@@ -88,19 +93,17 @@ impl<'m> MapElements<'m> {
     /// Selects the CPU that an option names; `None` for all CPUs. Returns an error for another kind of map, or if there is no such CPU.
     pub(super) fn select_cpu(&mut self, choice: Option<CpuChoice>) -> Result<Option<u32>, BadInput> {
         let Some(choice) = choice else { return Ok(None) };
-        if !self.is_per_cpu() {
+        if !self.shape.is_per_cpu() {
             return Err(self.bad_input("has one value for all CPUs", "--cpu is for per-CPU maps"));
         }
         let CpuChoice::One(cpu) = choice else { return Ok(None) };
         if !self.cpus.contains(&cpu) {
-            let numbers = (self.cpus.first(), self.cpus.last());
-            let range = match numbers {
-                (Some(first), Some(last)) => format!("expected one from {first} to {last}"),
-                _ => "the possible CPUs cannot be read".to_owned(),
-            };
-            return Err(self.bad_input(&format!("no such CPU: {cpu}, {range}"), ""));
+            let range = self.cpus.first().zip(self.cpus.last());
+            let range =
+                range.map_or(String::new(), |(first, last)| format!(", expected one from {first} to {last}"));
+            return Err(self.bad_input(&format!("no such CPU: {cpu}{range}"), ""));
         }
-        self.only_cpu = usize::try_from(cpu).ok();
+        self.only_cpu = Some(cpu);
         Ok(Some(cpu))
     }
 
@@ -182,30 +185,10 @@ impl<'m> MapElements<'m> {
     }
 
     /// Returns the values of an element for each CPU, with the CPU; `None` if the map is not a per-CPU map.
-    fn per_cpu<'v>(&self, value: &'v [u8]) -> Option<impl Iterator<Item = (usize, &'v [u8])>> {
-        let value_bytes = usize::try_from(self.info.value_size).ok()?;
-        // The kernel pads each value to 8 bytes.
-        let stride = value_bytes.next_multiple_of(8).max(8);
-        let number = |index: usize| self.cpus.get(index).and_then(|number| usize::try_from(*number).ok());
-        self.is_per_cpu().then(|| {
-            let values = value.chunks(stride).enumerate().map(move |(index, cpu)| {
-                (number(index).unwrap_or(index), cpu.get(..value_bytes).unwrap_or(cpu))
-            });
-            values.filter(|(cpu, _)| self.only_cpu.is_none_or(|only| only == *cpu))
-        })
-    }
-
-    /// Returns whether an element has a value for each CPU.
-    pub(super) fn is_per_cpu(&self) -> bool {
-        matches!(
-            self.map_type(),
-            Some(
-                MapType::PercpuHash
-                    | MapType::PercpuArray
-                    | MapType::LruPercpuHash
-                    | MapType::PercpuCgroupStorage
-            )
-        )
+    fn per_cpu<'v>(&self, value: &'v [u8]) -> Option<impl Iterator<Item = (u32, &'v [u8])>> {
+        let values = self.shape.cpu_values(value).zip(self.cpus).map(|(value, cpu)| (*cpu, value));
+        let values = values.filter(|(cpu, _)| self.only_cpu.is_none_or(|only| only == *cpu));
+        self.shape.is_per_cpu().then_some(values)
     }
 
     fn write_json(&self, out: &mut Printer<'_>, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
@@ -224,7 +207,7 @@ impl<'m> MapElements<'m> {
         out.json(&element)
     }
 
-    fn cpu_values<'v>(&self, values: impl Iterator<Item = (usize, &'v [u8])>) -> io::Result<Vec<CpuValue>> {
+    fn cpu_values<'v>(&self, values: impl Iterator<Item = (u32, &'v [u8])>) -> io::Result<Vec<CpuValue>> {
         let cpu_value = |(cpu, bytes)| {
             let value = to_json(self.typed(&self.value_type), bytes)?;
             Ok(CpuValue { cpu, value, value_bytes: hex::digits(bytes) })
@@ -297,7 +280,7 @@ fn object_text(kind: ObjectKind, id: u32) -> String {
         ObjectKind::Program => ProgramInfo::query(&fd).ok().map(|info| full_program_name(&fd, &info)),
         _ => MapInfo::query(&fd).ok().map(|info| info.name()),
     });
-    object_name(kind, id, &name.unwrap_or_default())
+    object_name(kind, id, name.as_deref().unwrap_or(""))
 }
 
 /// Converts a value; `None` if its type is not known.

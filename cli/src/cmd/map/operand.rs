@@ -76,14 +76,10 @@ impl MapElements<'_> {
         let mut bytes = parse_part(ElementPart::Value, words, start, ty).map_err(|what| {
             self.bad_input(&format!("value: {what}"), "`core-relo map dump --format json` prints its values")
         })?;
-        if self.is_per_cpu() {
+        if self.shape.is_per_cpu() {
             // The kernel takes one value for each possible CPU, and pads each to 8 bytes.
-            let whole = self.shape.value_size();
             bytes.resize(size.next_multiple_of(8), 0);
-            let one = bytes.clone();
-            while !bytes.is_empty() && bytes.len() < whole {
-                bytes.extend_from_slice(&one);
-            }
+            bytes = bytes.repeat(self.cpus.len());
         }
         Ok(ValueOperand { bytes, descriptor: None })
     }

@@ -98,8 +98,8 @@ impl NetAttachment {
             left_cell(device),
             left_cell(self.place()),
             right_cell(self.prog_id),
-            left_cell(self.name.as_deref().unwrap_or_default()),
-            left_cell(self.link_id.map(|id| id.to_string()).unwrap_or_default()),
+            left_cell(self.name.as_deref().unwrap_or("")),
+            left_cell(self.link_id.map_or_else(String::new, |id| id.to_string())),
         ]
     }
 

@@ -148,8 +148,8 @@ fn write_graph(out: &mut Printer<'_>, graph: &mut GraphWriter, code: &ProgramCod
     let mut rest = &*code.instructions;
     while let Some((first, others)) = rest.split_first() {
         let len = others.iter().take_while(|i| i.function_signature.is_none()).count();
-        let function = rest.get(..=len).unwrap_or(rest);
-        rest = rest.get(function.len()..).unwrap_or_default();
+        let function;
+        (function, rest) = rest.split_at(len + 1);
         let slots: Vec<_> = function.iter().map(|i| (i.insn, i.slot)).collect();
         let block = |block: BasicBlock| {
             let start = function.partition_point(|i| i.insn < block.first);

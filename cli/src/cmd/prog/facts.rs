@@ -112,7 +112,7 @@ impl KernelFacts for ProgramFacts {
             left_cell(short_type_name(&self.program_type)),
             right_cell(self.insns),
             left_cell(text::ids_cell(&self.map_ids)),
-            left_cell(self.loaded_at.map(format_date).unwrap_or_default()),
+            left_cell(self.loaded_at.map_or_else(String::new, format_date)),
             left_cell(text::holders_cell(&self.pids, &self.pinned)),
         ])
     }
@@ -127,7 +127,7 @@ impl KernelFacts for ProgramFacts {
             0 => "not JIT-compiled".to_owned(),
             bytes => format!("{bytes} bytes of machine code"),
         };
-        let memlock = self.bytes_memlock.map(|bytes| format!(", memlock {bytes} bytes")).unwrap_or_default();
+        let memlock = self.bytes_memlock.map_or_else(String::new, |bytes| format!(", memlock {bytes} bytes"));
         text::field(
             out,
             "size",

@@ -115,8 +115,8 @@ pub(super) fn dump(
 
 impl MachineFunction<'_> {
     fn bytes(&self, instruction: &MachineInsn) -> &[u8] {
-        let rest = self.code.get(instruction.offset..).unwrap_or_default();
-        rest.get(..instruction.len).unwrap_or(rest)
+        let rest = self.code.get(instruction.offset..);
+        rest.map_or(&[], |rest| rest.get(..instruction.len).unwrap_or(rest))
     }
 
     fn address_of(&self, offset: usize) -> Option<u64> {
@@ -164,7 +164,7 @@ fn source_lines(machine_code: &MachineCode, annotator: &Annotator<'_>) -> HashMa
 
 fn write_title(out: &mut Printer<'_>, function: &MachineFunction<'_>) -> io::Result<()> {
     let title = function.signature.as_deref().unwrap_or("no function record");
-    let address = function.address.map(|address| format!("  {address:#x}")).unwrap_or_default();
+    let address = function.address.map_or_else(String::new, |address| format!("  {address:#x}"));
     out.line(Line::new().styled(BOLD, title).text(format_args!(":{address}")))
 }
 

@@ -142,8 +142,9 @@ fn program_runs(
     is_selected: bool,
 ) -> Vec<ProgramRuns> {
     let runs = |(info, name): (ProgramInfo, String)| {
-        let earlier = before.get(&info.id).copied().unwrap_or_default();
-        let Counters { run_cnt, run_time_ns, recursion_misses } = Counters::from(&info).since(earlier);
+        let now = Counters::from(&info);
+        let Counters { run_cnt, run_time_ns, recursion_misses } =
+            before.get(&info.id).map_or(now, |earlier| now.since(*earlier));
         let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());
         let program_type = program_type.unwrap_or_else(|| format!("unknown({})", info.prog_type));
         ProgramRuns { prog_id: info.id, name, program_type, seconds, run_cnt, run_time_ns, recursion_misses }

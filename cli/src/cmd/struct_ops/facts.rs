@@ -135,7 +135,7 @@ impl StructOpsMap {
             name: self.info.name(),
             kernel_struct_ops: ty.as_ref().and_then(kernel_struct_name),
             state,
-            link_ids: context.links.get(&id).cloned().unwrap_or_default(),
+            link_ids: context.links.get(&id).into_iter().flatten().copied().collect(),
             pinned: text::pins(context.holders.pins(ObjectKind::Map, id)),
             pids: context.holders.processes(ObjectKind::Map, id).to_vec(),
         })

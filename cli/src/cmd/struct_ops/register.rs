@@ -224,7 +224,7 @@ fn unregister_refusal(map: &StructOpsMap, e: Errno) -> BadInput {
             Err(bad) => return bad,
         };
         let bad = BadInput::new(map.name(), "is registered by a link, and ends with it");
-        return match links.remove(&map.info.id).as_deref().unwrap_or_default() {
+        return match links.remove(&map.info.id).as_deref().unwrap_or(&[]) {
             [] => BadInput::new(map.name(), "is not registered: it has no link"),
             [id] => bad.help(format!("core-relo link detach {id}")),
             ids => bad.help(format!("`core-relo link detach` detaches the links {ids:?}")),

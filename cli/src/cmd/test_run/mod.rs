@@ -65,7 +65,7 @@ impl TestRunInput {
         let read = |path: &Option<PathBuf>| {
             path.as_ref().map(|path| file::read(path, MAX_OBJECT_BYTES).map(|data| data.to_vec())).transpose()
         };
-        Ok(Self { data: read(&args.data_in)?, context: read(&args.ctx_in)?.unwrap_or_default() })
+        Ok(Self { data: read(&args.data_in)?, context: read(&args.ctx_in)?.into_iter().flatten().collect() })
     }
 
     /// Runs a program.

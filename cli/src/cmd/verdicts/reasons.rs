@@ -62,7 +62,7 @@ pub(crate) fn reason_lines(
             false => format!("{}: ", describe::verdict(reason.verdict)),
         };
         let text = format!("{subject}{word}{}", reason.text);
-        let line = Line::new().styled(DIM, position.unwrap_or_default());
+        let line = Line::new().styled(DIM, position.as_deref().unwrap_or(""));
         lines.push(match (entry, &reason.fix) {
             (Some(entry), _) => line.styled(DIM, format!("{text}; {}", entry.words())),
             (None, Some(fix)) => line.text(format!("{text}; fix: {fix}{}", for_each_of(same, &reason.fix))),
@@ -91,6 +91,6 @@ fn for_each_of(same: &[(&str, &Option<String>)], fix: &Option<String>) -> String
     }
     let names: Vec<_> = same.iter().take(SHOWN_PROGRAMS).map(|(program, _)| *program).collect();
     let more = same.len().checked_sub(SHOWN_PROGRAMS).filter(|more| *more > 0);
-    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
     format!("; likewise for each of: {}{more}", names.join(", "))
 }

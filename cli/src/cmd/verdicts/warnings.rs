@@ -12,7 +12,7 @@ pub(crate) fn warning_lines(warnings: &[Mismatch], limit: Option<usize>) -> Vec<
     let mut lines = Vec::new();
     for Mismatch { kind, program, text, source, local, target, .. } in warnings.iter().take(limit) {
         let position = source.as_ref().map(|source| format!("{} ", source.position()));
-        let line = Line::new().styled(WARNING, "warning: ").styled(DIM, position.unwrap_or_default());
+        let line = Line::new().styled(WARNING, "warning: ").styled(DIM, position.as_deref().unwrap_or(""));
         lines.push(line.text(format_args!("{program}: {text}")));
         let other = if *kind == MismatchKind::Loader { "loader" } else { "kernel" };
         for (side, declaration) in [("object", local), (other, target)] {

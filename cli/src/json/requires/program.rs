@@ -188,7 +188,7 @@ impl<'a> ProgramFacts<'a> {
         let found = |(index, uses): (ExternIndex, UseJson)| {
             let (needed, need) = find(index)?;
             // A value without an entry is not compared.
-            let comparisons = comparisons.remove(&index).unwrap_or_default();
+            let comparisons = comparisons.remove(&index).into_iter().flatten().collect();
             Some(ExternUseJson { uses, kind: extern_kind(need), weak: needed.is_weak, comparisons })
         };
         uses.into_iter().filter_map(found).collect()

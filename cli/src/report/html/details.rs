@@ -86,7 +86,7 @@ fn write_real_loads(loads: &[FoundLoad<'_>], out: &mut dyn Write) -> io::Result<
                 "<tr><td>{}<td>{}{mark}<td><b class=\"{class}\">{symbol} {words}</b>{}<td>{}</tr>",
                 code(&load.program),
                 load.verdict_words(),
-                reason.unwrap_or_default(),
+                reason.as_deref().unwrap_or(""),
                 kernel_list(kernels),
             )?;
         }

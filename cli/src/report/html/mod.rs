@@ -96,7 +96,7 @@ fn write_unread(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     write!(out, "<h2>Files that could not be judged</h2>\n<ul>\n")?;
     for bad in matrix.unread {
-        let help = bad.help.as_ref().map(|help| format!("<br>help: {}", Markup(help))).unwrap_or_default();
+        let help = bad.help.as_ref().map_or_else(String::new, |help| format!("<br>help: {}", Markup(help)));
         writeln!(out, "<li><code>{}</code>: {}{help}</li>", Markup(&bad.file), Markup(&bad.what))?;
     }
     writeln!(out, "</ul>")

@@ -57,8 +57,8 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
     let numbered = (1..).zip(kernels).zip(distinct_labels(&names));
     for ((number, kernel), name) in numbered {
         let (class, label) = (start_class(kernels, number - 1), label(kernels, number - 1, &name));
-        let architecture = kernel.architecture.unwrap_or_default();
-        let version = kernel.version.map(full_version).unwrap_or_default();
+        let architecture = kernel.architecture.unwrap_or("");
+        let version = kernel.version.map_or_else(String::new, full_version);
         let (architecture, name) = (Markup(architecture), Markup(kernel.name));
         write!(
             out,

@@ -44,9 +44,9 @@ pub(super) fn result(matrix: &Matrix<'_>, rule_index: usize, object: &str, found
     lines.push(format!("on {}", kernel_names(matrix, kernels)));
     let file = known_file(load.source.as_ref());
     // The log is left out: kernels write registers and numbers of instructions in their own ways.
-    let headline = load.headline().unwrap_or_default();
+    let headline = load.headline();
     let file_name = file.map_or("", |source| &source.file);
-    let identity = [object, &*load.program, RULE, &*headline, file_name];
+    let identity = [object, &*load.program, RULE, headline.as_deref().unwrap_or(""), file_name];
     json!({
         "ruleId": RULE,
         "ruleIndex": rule_index,

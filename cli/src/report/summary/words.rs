@@ -118,7 +118,7 @@ impl Summary<'_> {
     pub(in crate::report) fn set_text(&self, name: &dyn Fn(&str) -> String) -> String {
         let members = |group: &Group<'_>| {
             let part = group.parts.iter().find(|part| !part.outcome.is_loads());
-            part.map(|part| part.extent(group.kernel_count, name)).unwrap_or_default()
+            part.map_or_else(String::new, |part| part.extent(group.kernel_count, name))
         };
         let groups: Vec<_> = self
             .groups

@@ -171,6 +171,17 @@ impl<'m> MapShape<'m> {
         self.value_size
     }
 
+    /// Whether a value has a part for each possible CPU.
+    pub fn is_per_cpu(&self) -> bool {
+        is_per_cpu(self.map_type)
+    }
+
+    /// The parts of a value of a per-CPU map, in the order of the [possible CPUs](crate::maps::possible_cpu_numbers).
+    pub fn cpu_values<'v>(&self, value: &'v [u8]) -> impl Iterator<Item = &'v [u8]> + use<'v> {
+        let len = self.cpu_value_size;
+        value.chunks(len.next_multiple_of(8).max(8)).filter_map(move |part| part.get(..len))
+    }
+
     /// Bytes of the value of one CPU in a per-CPU map; of any other map, bytes of a value in the kernel.
     pub fn cpu_value_size(&self) -> usize {
         self.cpu_value_size

@@ -235,11 +235,11 @@ fn identify(source: &KernelSource, kernel: &Kernel) -> Result<KernelIdentity, Ba
     if let Some(release) = kernel.release() {
         identity.release = release;
     }
-    kernel.version_string().unwrap_or_default().clone_into(&mut identity.version);
-    kernel.build_id().unwrap_or_default().clone_into(&mut identity.build_id);
+    kernel.version_string().unwrap_or("").clone_into(&mut identity.version);
+    kernel.build_id().unwrap_or("").clone_into(&mut identity.build_id);
     if identity.architecture.is_empty() {
         let named = KernelRelease::from_name(&kernel.name).architecture;
-        identity.architecture = named.unwrap_or_default().to_owned();
+        identity.architecture = named.unwrap_or("").to_owned();
     }
     let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['/', '\t', '\n']);
     if !is_plain(&identity.release) {
@@ -256,6 +256,6 @@ fn identify(source: &KernelSource, kernel: &Kernel) -> Result<KernelIdentity, Ba
 /// distribution and the architecture.
 fn archive_path(name: &str) -> String {
     let Some((archive, member)) = name.split_once("//") else { return name.to_owned() };
-    let dir = Path::new(archive).parent().map(escape_path).unwrap_or_default();
+    let dir = Path::new(archive).parent().map_or_else(String::new, escape_path);
     if member.contains('/') { member.to_owned() } else { format!("{dir}/{member}") }
 }

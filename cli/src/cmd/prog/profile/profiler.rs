@@ -141,7 +141,7 @@ fn load(program: OwnedFd, function: &str, event_count: u32, cpu_count: u32) -> R
 /// Returns the text of a refusal in one line: its first line and, for a refused program, the verifier's last words.
 fn load_error(e: &LoadError) -> String {
     let text = e.without_object();
-    let first = text.lines().next().unwrap_or_default();
+    let first = text.lines().next().unwrap_or("");
     let is_statistic = |line: &str| line.starts_with("processed ") || line.is_empty();
     let last = e.verifier_log().and_then(|log| log.lines().rfind(|line| !is_statistic(line)));
     match last.filter(|last| !first.contains(last)) {
