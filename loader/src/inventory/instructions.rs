@@ -281,7 +281,7 @@ fn map_name(id: u32) -> Option<String> {
 
 /// Returns the text of a loaded map: `map 5 (events)`, `value of map 5 (.bss) +8`.
 fn map_text(map: &LoadedMapRef) -> String {
-    let name = map.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let name = map.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     match map.offset {
         None => format!("map {}{name}", map.id),
         Some(offset) => format!("value of map {}{name} +{offset}", map.id),
