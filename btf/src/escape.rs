@@ -128,6 +128,9 @@ struct Escaper<'o, W> {
 
 impl<W: Write> Write for Escaper<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return self.out.write_str(text);
+        }
         let is_escaped = |c: char| needs_escape(c) && !self.unescaped.contains(&c);
         // Each piece ends with a character that is escaped, or is the end of the text.
         for piece in text.split_inclusive(is_escaped) {
