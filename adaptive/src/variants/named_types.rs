@@ -11,7 +11,7 @@ pub(super) const ROOT_KINDS: [Kind; 3] = [Kind::Struct, Kind::Union, Kind::Typed
 /// The types and enumerators of a BTF that a set of values names.
 pub(super) struct NamedTypes<'b> {
     btf: &'b Btf<'b>,
-    /// The types that paths begin with. The entry of a name that the BTF lacks is empty.
+    /// The types that paths begin with, in the order of their kinds. The entry of a name that the BTF lacks is empty.
     roots: HashMap<Vec<u8>, Vec<Type<'b>>>,
     enums: HashMap<Vec<u8>, Vec<Type<'b>>>,
     /// The values of enumerators that are wanted from any enum, in the order of the enums.
@@ -27,8 +27,11 @@ impl<'b> NamedTypes<'b> {
             types.add_names(value);
         }
         if !types.roots.is_empty() {
-            for ty in btf.types().filter(|ty| ROOT_KINDS.contains(&ty.kind())) {
+            let mut add = |ty: Type<'b>| {
                 types.roots.get_mut(ty.name().as_bytes()).into_iter().for_each(|found| found.push(ty));
+            };
+            for kind in ROOT_KINDS {
+                btf.visit_kind(kind, &mut add);
             }
         }
         if !types.enums.is_empty() || !types.enumerators.is_empty() {
