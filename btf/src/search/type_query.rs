@@ -100,16 +100,26 @@ impl Btf<'_> {
     ///
     /// Finds the same types as one [`find_own`](Self::find_own) for each pair, in the time of one pass over the types.
     pub fn find_all_own(&self, query: &TypeQuery) -> Vec<Option<TypeId>> {
+        self.find_own_of_kinds(query, |_| true)
+    }
+
+    /// Returns the same for the pairs whose kind `is_wanted`, and `None` for the others, whose types are not visited.
+    pub fn find_own_of_kinds(
+        &self,
+        query: &TypeQuery,
+        is_wanted: impl Fn(Kind) -> bool,
+    ) -> Vec<Option<TypeId>> {
         let mut found = vec![None; query.len()];
         if let Some(order) = self.name_order.filter(|_| query.len() <= self.table.len() / BISECTION) {
             let sorted = Sorted::new(self, order);
             for (slot, (name, kind)) in found.iter_mut().zip(query.pairs()) {
                 let is_name = !name.is_empty() && !name.contains(&0);
-                *slot = if is_name { sorted.find(name, kind).map(Type::id) } else { None };
+                *slot = if is_name && is_wanted(kind) { sorted.find(name, kind).map(Type::id) } else { None };
             }
             return found;
         }
-        let kinds = KindSet::new(query.entries.iter().map(|entry| entry.kind));
+        let kinds =
+            KindSet::new(query.entries.iter().map(|entry| entry.kind).filter(|kind| is_wanted(*kind)));
         self.visit_named(
             &kinds,
             |strings, name| query.prefixes.may_contain(strings, name),
