@@ -27,14 +27,8 @@ impl ObjectContext<'_, '_> {
             return reasons;
         }
         let facts = &self.answers.facts;
-        #[expect(clippy::disallowed_methods, reason = "a program without violations is not in the table")]
         let find = |rules: &KernelBtfRules| {
-            self.needs
-                .btf
-                .info_violations(self.needs.object.btf(), &self.needs.programs, rules)
-                .get(&program.index)
-                .cloned()
-                .unwrap_or_default()
+            self.needs.btf.info_violations(self.needs.object.btf(), &self.needs.programs, program, rules)
         };
         let own = find(&facts.btf_rules());
         // Newer kernels accept what the oldest one accepts, but for exception callbacks.

@@ -2,7 +2,6 @@
 
 use super::program::ProgramNeeds;
 use crate::loaders::BtfPolicy;
-use alloc::sync::Arc;
 use core_relo::{
     btf::{Btf, BtfViolation, BtfViolations, KernelBtfRules, kernel_violations},
     ext::InfoViolation,
@@ -12,7 +11,7 @@ use core_relo_object::{
     link::{LinkError, ProgramLinker, SentTypes},
     load_plan::SentBtf,
 };
-use hashbrown::HashMap;
+use hashbrown::HashSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The object's BTF, and what kernels say about it. Threads may share it.
@@ -27,8 +26,8 @@ pub(crate) struct ObjectBtf {
     clean_by_strictest: OnceLock<bool>,
     /// The results by rules. Most kernels share their rules with others.
     results: Mutex<Vec<(KernelBtfRules, Option<SentViolation>)>>,
-    /// The results of programs by rules, for the programs with violations.
-    info_results: Mutex<Vec<(KernelBtfRules, InfoResults)>>,
+    /// The programs whose `func_info` or `line_info` some kernel may refuse.
+    info_suspects: OnceLock<HashSet<ProgramIndex>>,
 }
 
 /// A violation of a kernel's rules by the BTF that a loader sends. For a loader that sends parts of the BTF, it is one by the whole BTF.
@@ -38,9 +37,6 @@ pub(crate) struct SentViolation {
     /// Whether core-relo sends a BTF that violates none of the kernel's rules.
     pub(crate) is_repairable: bool,
 }
-
-/// The violations of each program that has any.
-type InfoResults = Arc<HashMap<ProgramIndex, InfoViolations>>;
 
 /// The violations of the rules for `func_info` and `line_info` by a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,26 +123,29 @@ impl SentViolation {
 }
 
 impl ObjectBtf {
-    /// Returns the violations of each program's records by the rules of a kernel, as libbpf sends them. `own` is the object's BTF.
+    /// Returns the violations of a program's records by the rules of a kernel, as libbpf sends them. `programs` are those of the object.
     pub(crate) fn info_violations(
         &self,
         own: Option<&Btf<'_>>,
         programs: &[ProgramNeeds],
+        program: &ProgramNeeds,
         rules: &KernelBtfRules,
-    ) -> InfoResults {
-        let mut results = self.info_results.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = results.iter().find(|(known, _)| known == rules) {
-            return Arc::clone(known);
-        }
+    ) -> InfoViolations {
         let sent = own.zip(self.sent.as_ref());
         let types = sent.map(|(btf, sent)| SentTypes { btf, string_bytes: sent.string_bytes() });
-        let violations = programs.iter().filter_map(|program| {
-            let violations = InfoViolations::find(program, types, rules);
-            (violations != InfoViolations::default()).then_some((program.index, violations))
+        let suspects = self.info_suspects.get_or_init(|| {
+            let strictest = KernelBtfRules::strictest();
+            // Kernels with exception callbacks find one more function.
+            let may_violate = |program: &&ProgramNeeds| {
+                program.code.as_ref().is_ok_and(|linked| linked.exception_callback.is_some())
+                    || InfoViolations::find(program, types, &strictest) != InfoViolations::default()
+            };
+            programs.iter().filter(may_violate).map(|program| program.index).collect()
         });
-        let violations = Arc::new(violations.collect());
-        results.push((*rules, Arc::clone(&violations)));
-        violations
+        if !suspects.contains(&program.index) {
+            return InfoViolations::default();
+        }
+        InfoViolations::find(program, types, rules)
     }
 }
 
