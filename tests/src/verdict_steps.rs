@@ -4,7 +4,7 @@ use core_relo::{Plan, Relocs, Target};
 use core_relo_loader::object::Object;
 use core_relo_verdict::{
     judge::{KernelAnswers, judge},
-    kernel::{KernelFacts, KernelInputs, NameQuery},
+    kernel::{KernelFacts, KernelInputs},
     reach::{self, Function, Reach},
     requirements::{NeedTable, ObjectNeeds, ProgramNeeds},
 };
@@ -13,7 +13,6 @@ use core_relo_verdict::{
 #[derive(Debug)]
 pub struct Requirements<'o> {
     table: NeedTable,
-    names: NameQuery,
     objects: Vec<ObjectNeeds<'o, 'o>>,
     relocs: Vec<&'o Relocs<'o>>,
 }
@@ -26,7 +25,7 @@ impl<'o> Requirements<'o> {
             Some((ObjectNeeds::collect(object, *relocs, &mut table).ok()?, *relocs))
         });
         let (objects, relocs) = needs.unzip();
-        Self { names: table.names(), table, objects, relocs }
+        Self { table, objects, relocs }
     }
 
     /// Returns the number of different requirements.
@@ -37,7 +36,7 @@ impl<'o> Requirements<'o> {
     /// Looks up all requirements in a kernel. Returns the number of answers.
     pub fn look_up(&self, target: &Target<'_>) -> usize {
         let inputs = KernelInputs::default();
-        KernelAnswers::new(&self.table, KernelFacts::new(target, &self.names, &inputs)).iter().count()
+        KernelAnswers::new(&self.table, KernelFacts::new(target, self.table.names(), &inputs)).iter().count()
     }
 
     /// Analyzes the reachability in every program, before relocation. Returns the number of dead instructions.
@@ -49,7 +48,7 @@ impl<'o> Requirements<'o> {
     /// Plans and judges all objects on a kernel. Returns the number of programs.
     pub fn judge(&self, target: &Target<'_>) -> usize {
         let inputs = KernelInputs::default();
-        let answers = KernelAnswers::new(&self.table, KernelFacts::new(target, &self.names, &inputs));
+        let answers = KernelAnswers::new(&self.table, KernelFacts::new(target, self.table.names(), &inputs));
         let plans = Plan::for_objects(&self.relocs, target);
         let verdicts = self.objects.iter().zip(&plans).map(|(needs, plan)| judge(needs, plan, &answers));
         verdicts

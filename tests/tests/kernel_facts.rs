@@ -9,7 +9,8 @@ use core_relo_loader::target::BtfFile;
 use core_relo_test_support::skip;
 use core_relo_tests::artifacts;
 use core_relo_verdict::kernel::{
-    Answer, InsnFeature, KconfigAnswer, KernelFacts, KernelInputs, KernelVersion, NameQuery,
+    Answer, InsnFeature, KconfigAnswer, KernelFacts, KernelInputs, KernelName, KernelVersion, NameQuery,
+    StructOpsName, SymbolName,
 };
 use std::{env, path::Path, sync::Arc};
 
@@ -104,7 +105,7 @@ fn check(what: &str, answer: &Answer, expected: bool) {
 }
 
 /// Checks what follows from the release, and from the JIT compiler.
-fn check_release(name: &str, facts: &KernelFacts<'_>, release: (u8, u8), has_jit: bool) {
+fn check_release(name: &str, facts: &KernelFacts<'_>, names: &Names, release: (u8, u8), has_jit: bool) {
     for (set, since) in RELEASES {
         // Updates of 6.1 have long jumps.
         if set == InsnFeature::LongJump && release == (6, 1) {
@@ -126,28 +127,46 @@ fn check_release(name: &str, facts: &KernelFacts<'_>, release: (u8, u8), has_jit
     let expected = if has_kprobes { "1" } else { "0" };
     assert!(matches!(wrapper, KconfigAnswer::Value(value, _) if value == expected), "{name}");
     for (what, answer) in [
-        ("tp_btf", facts.typedef(b"btf_trace_sched_switch", None)),
-        ("iter", facts.function(b"bpf_iter_task", None)),
-        ("fentry", facts.function(b"fget", None)),
-        ("symbol", facts.symbol(b"fget")),
-        ("struct", facts.structure(b"trace_event_raw_sched_switch")),
+        ("tp_btf", facts.declaration(&names.tracepoint, None)),
+        ("iter", facts.declaration(&names.iterator, None)),
+        ("fentry", facts.declaration(&names.fget, None)),
+        ("symbol", facts.symbol(&names.symbol)),
+        ("struct", facts.declaration(&names.event, None)),
     ] {
         check(&format!("{name}: {what}"), &answer, true);
     }
-    check(name, &facts.function(b"no_such_function", None), false);
+    check(name, &facts.declaration(&names.missing, None), false);
 }
 
-fn query() -> NameQuery {
-    let mut query = NameQuery::default();
-    query.typedef(b"btf_trace_sched_switch");
-    query.structure(b"trace_event_raw_sched_switch");
-    query.struct_ops(b"tcp_congestion_ops");
-    for name in ["bpf_iter_task", "fget", "bpf_lsm_file_open", "bpf_rdonly_cast", "nf_ct_get_tuple"] {
-        query.function(name.as_bytes());
+/// The names that the tests look up.
+struct Names {
+    tracepoint: KernelName,
+    iterator: KernelName,
+    fget: KernelName,
+    symbol: SymbolName,
+    event: KernelName,
+    struct_ops: StructOpsName,
+    lsm_hook: KernelName,
+    kfunc: KernelName,
+    in_module: KernelName,
+    missing: KernelName,
+}
+
+impl Names {
+    fn new(query: &mut NameQuery) -> Self {
+        Self {
+            tracepoint: query.declaration(b"btf_trace_sched_switch", Kind::Typedef),
+            iterator: query.declaration(b"bpf_iter_task", Kind::Func),
+            fget: query.declaration(b"fget", Kind::Func),
+            symbol: query.symbol(b"fget"),
+            event: query.declaration(b"trace_event_raw_sched_switch", Kind::Struct),
+            struct_ops: query.struct_ops(b"tcp_congestion_ops"),
+            lsm_hook: query.declaration(b"bpf_lsm_file_open", Kind::Func),
+            kfunc: query.declaration(b"bpf_rdonly_cast", Kind::Func),
+            in_module: query.declaration(b"nf_ct_get_tuple", Kind::Func),
+            missing: query.declaration(b"no_such_function", Kind::Func),
+        }
     }
-    query.symbol(b"fget");
-    query.function(b"no_such_function");
-    query
 }
 
 #[test]
@@ -156,7 +175,8 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
     if env::var_os("CORE_RELO_KERNELS").is_none() && !folder.is_dir() {
         return skip!(Kernels, "no kernel BTF: set CORE_RELO_KERNELS or run `cargo xtask kernels`");
     }
-    let query = query();
+    let mut query = NameQuery::default();
+    let names = Names::new(&mut query);
     for kernel in KERNELS {
         let path = folder.join(kernel.file);
         if !path.exists() {
@@ -172,7 +192,7 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
         for fact in facts.list() {
             println!("{name}: {} {}: {:?}", fact.kind, fact.subject, fact.answer);
         }
-        check_release(name, &facts, kernel.release, kernel.has_jit);
+        check_release(name, &facts, &names, kernel.release, kernel.has_jit);
         for number in 1..=213 {
             let what = format!("{name}: helper {number}");
             // Debian leaves out CONFIG_BPF_KPROBE_OVERRIDE. The BTF of 5.10 does not describe the file of the helper.
@@ -200,13 +220,13 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
         }
         check(name, &facts.trampolines(), kernel.has_jit);
         check(name, &facts.module_btf(), kernel.release >= (5, 11));
-        check(name, &facts.function(b"bpf_lsm_file_open", None), kernel.has_jit);
-        check(name, &facts.struct_ops(b"tcp_congestion_ops"), kernel.has_jit);
-        check(name, &facts.kfunc(b"bpf_rdonly_cast"), kernel.release >= (6, 2));
+        check(name, &facts.declaration(&names.lsm_hook, None), kernel.has_jit);
+        check(name, &facts.struct_ops(&names.struct_ops), kernel.has_jit);
+        check(name, &facts.kfunc(&names.kfunc), kernel.release >= (6, 2));
         let has_tags = kernel.release >= (6, 12);
         match has_tags {
-            true => check(name, &facts.kfunc(b"fget"), false),
-            false => assert!(matches!(facts.kfunc(b"fget"), Answer::Unknown(_)), "{name}"),
+            true => check(name, &facts.kfunc(&names.fget), false),
+            false => assert!(matches!(facts.kfunc(&names.fget), Answer::Unknown(_)), "{name}"),
         }
 
         let inputs = KernelInputs { version: Some(version), ..KernelInputs::default() };
@@ -214,12 +234,12 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
         let wrong = KernelInputs { version: Some(KernelVersion::release(5, 4)), ..KernelInputs::default() };
         let contradictions = KernelFacts::new(&target, &query, &wrong).contradictions();
         assert_eq!(contradictions.len(), 1, "{name}: {contradictions:?}");
-        check_modules(&path, &target, &query);
+        check_modules(&path, &target, &query, &names);
     }
 }
 
 /// Functions of modules are found in the modules.
-fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery) {
+fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery, names: &Names) {
     let kernel = &target.vmlinux().btf;
     let modules: Vec<_> = artifacts::module_btfs(path)
         .iter()
@@ -235,11 +255,11 @@ fn check_modules(path: &Path, target: &Target<'static>, query: &NameQuery) {
     let inputs = KernelInputs::default();
     let facts = KernelFacts::new(&target, query, &inputs);
     let place = path.display().to_string();
-    check(&place, &facts.function(b"nf_ct_get_tuple", None), true);
-    check(&place, &facts.function(b"nf_ct_get_tuple", Some("nf_conntrack")), true);
-    check(&place, &facts.function(b"nf_ct_get_tuple", Some("xfs")), false);
-    check(&place, &facts.function(b"nf_ct_get_tuple", Some("vmlinux")), false);
-    assert!(matches!(facts.function(b"fget", Some("ext4")), Answer::Unknown(_)), "{place}");
+    check(&place, &facts.declaration(&names.in_module, None), true);
+    check(&place, &facts.declaration(&names.in_module, Some("nf_conntrack")), true);
+    check(&place, &facts.declaration(&names.in_module, Some("xfs")), false);
+    check(&place, &facts.declaration(&names.in_module, Some("vmlinux")), false);
+    assert!(matches!(facts.declaration(&names.fget, Some("ext4")), Answer::Unknown(_)), "{place}");
 }
 
 /// One pass finds the types that an index finds, in sorted and unsorted BTF.
@@ -273,7 +293,8 @@ fn the_running_kernel_offers_what_its_release_offers() {
     let (Some(path), Ok(version)) = (path, release.trim().parse::<KernelVersion>()) else {
         return skip!(Btf, "the running kernel exposes no BTF");
     };
-    let query = query();
+    let mut query = NameQuery::default();
+    let names = Names::new(&mut query);
     let inputs = KernelInputs { version: Some(version), ..KernelInputs::default() };
     let target = Target::new("vmlinux", read(&path));
     let facts = KernelFacts::new(&target, &query, &inputs);
@@ -281,7 +302,7 @@ fn the_running_kernel_offers_what_its_release_offers() {
         println!("{} {}: {:?}", fact.kind, fact.subject, fact.answer);
     }
     if version >= KernelVersion::release(5, 10) && facts.contradictions().is_empty() {
-        check_release("running kernel", &facts, (version.major, version.minor), true);
+        check_release("running kernel", &facts, &names, (version.major, version.minor), true);
         check("array", &facts.map_type(2), true);
         check("arena", &facts.map_type(ARENA), version >= KernelVersion::release(6, 9));
         check("cgrp_storage", &facts.map_type(CGRP_STORAGE), version >= KernelVersion::release(6, 2));

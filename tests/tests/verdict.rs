@@ -48,7 +48,7 @@ fn judge_file(path: &Path, target: &Target<'_>, inputs: &KernelInputs) -> Option
     let mut table = NeedTable::default();
     let needs = ObjectNeeds::collect(&object, &relocs, &mut table).ok()?;
     let names = table.names();
-    let answers = KernelAnswers::new(&table, KernelFacts::new(target, &names, inputs));
+    let answers = KernelAnswers::new(&table, KernelFacts::new(target, names, inputs));
     Some(judge(&needs, &Plan::new(&relocs, target), &answers).unwrap())
 }
 

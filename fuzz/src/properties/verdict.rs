@@ -51,7 +51,7 @@ fn check_kernel(
         ..KernelInputs::default()
     };
     for inputs in [KernelInputs::default(), all] {
-        let facts = KernelFacts::new(&target, &names, &inputs);
+        let facts = KernelFacts::new(&target, names, &inputs);
         assert!(facts.list().len() >= facts.helper_count());
         let _contradictions = facts.contradictions();
         let answers = KernelAnswers::new(table, facts);

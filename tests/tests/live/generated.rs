@@ -250,7 +250,7 @@ pub(super) fn judge_all(objects: &[Object<'_>]) -> Vec<ObjectVerdict> {
         .map(|(object, relocs)| ObjectNeeds::collect(object, relocs, &mut table).unwrap())
         .collect();
     let names = table.names();
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
+    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
     let judged = needs.iter().zip(&relocs);
     judged.map(|(needs, relocs)| judge(needs, &Plan::new(relocs, &target), &answers).unwrap()).collect()
 }

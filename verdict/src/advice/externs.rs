@@ -9,7 +9,7 @@ use super::{
 use crate::{
     judge::Reason,
     kernel::{KfuncCall, depends_on_attach_type, kfunc_program_types, needs_device},
-    requirements::{NeedId, ProgramNeeds},
+    requirements::{Need, NeedId, ProgramNeeds},
     source_line::SourceLine,
 };
 use core_relo::{
@@ -56,7 +56,8 @@ pub(super) fn fixes(
             _ => kconfig.into_iter().collect(),
         };
     }
-    if entry.binding == ExternBinding::Address && advisor.answers.facts.ambiguous_symbol(entry.name).is_some()
+    if let Some(Need::Symbol(symbol)) = advisor.answers.need(need)
+        && advisor.answers.facts.ambiguous_symbol(symbol).is_some()
     {
         return vec![Fix::without_code(format!(
             "`__weak` does not help: no loader chooses among several symbols `{name}` by itself; core-relo takes the address that --ksym or \
@@ -180,11 +181,11 @@ pub(super) fn kfunc_fixes(
     call: KfuncCall<'_>,
 ) -> Vec<Fix> {
     let facts = &advisor.answers.facts;
-    if !facts.kfunc(call.name).is_present() {
+    if !call.exists.is_present() {
         return call_fixes(advisor, program, reason);
     }
     // The kernel resolves the extern, so that a guard is true.
-    if !facts.kfunc_in_jit(call.name, facts.kfunc(call.name)).is_present() {
+    if !facts.kfunc_in_jit(call.name, call.exists.clone()).is_present() {
         return vec![Fix::without_code(
             "the kernel has the kfunc, but cannot compile calls of it, so bpf_ksym_exists() does not help: leave out the program",
         )];

@@ -93,7 +93,9 @@ impl Advisor<'_, '_> {
                 externs::fixes(self, program, id, reason)
             }
             Some(Need::KfuncCall { name, program_type, attach_type }) => {
-                let call = KfuncCall { name, program_type: *program_type, attach_type: *attach_type };
+                let (exists, program_type, attach_type) =
+                    (&answers.facts.kfunc(name), *program_type, *attach_type);
+                let call = KfuncCall { name, exists, program_type, attach_type };
                 externs::kfunc_fixes(self, program, reason, call)
             }
             Some(Need::Instruction(InsnFeature::KfuncCall | InsnFeature::ModuleKfuncCall)) => {
@@ -104,7 +106,7 @@ impl Advisor<'_, '_> {
                 let insn = code.zip(reason.insn).and_then(|(code, insn)| code.insns.get(usize_of(insn)));
                 instruction::fixes(*feature, insn.copied(), self.section(program), &program.name)
             }
-            Some(Need::AttachTarget { kind, module, name }) => {
+            Some(Need::AttachTarget { kind, module, name, .. }) => {
                 let similar = self.similar_targets(*kind, name);
                 program::target_fixes(
                     self.section(program),

@@ -101,26 +101,20 @@ impl ObjectUses {
                     self.add_element(b"bpf_func_id", format!("BPF_FUNC_{name}").as_bytes());
                 }
             }
-            Need::Kfunc(name) => {
-                self.functions.insert(name.clone());
+            Need::AttachTarget { kind: TargetKind::Tracepoint, declaration, .. } => {
+                self.add_whole_type(declaration);
+            }
+            Need::Kfunc(name) | Need::AttachTarget { declaration: name, .. } => {
+                self.functions.insert((**name).into());
             }
             Need::Symbol(name) => {
-                self.functions.insert(name.clone());
-                self.variables.insert(name.clone());
+                self.functions.insert(name.as_bytes().into());
+                self.variables.insert(name.as_bytes().into());
             }
             Need::Variable(name) => {
-                self.variables.insert(name.clone());
+                self.variables.insert((**name).into());
             }
-            Need::AttachTarget { kind, name, .. } => {
-                let name = kind.kernel_name(name);
-                match kind {
-                    TargetKind::Tracepoint => self.add_whole_type(name.as_bytes()),
-                    _ => {
-                        self.functions.insert(name.into_bytes().into());
-                    }
-                }
-            }
-            Need::StructOps(name) => self.add_whole_type(name),
+            Need::StructOps(name) => self.add_whole_type(name.as_bytes()),
             _ => {}
         }
     }

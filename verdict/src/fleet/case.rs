@@ -25,8 +25,6 @@ use std::sync::OnceLock;
 /// A judge of the objects of a fleet on any number of kernels. Threads may share the judge.
 pub struct FleetJudge<'f, D = (), W = CallingThread> {
     fleet: &'f Fleet<'f, D>,
-    /// The names that the needs look up in each kernel.
-    names: NameQuery,
     by_order: ObjectsByOrder<'f, D>,
     given: KernelInputs,
     workers: W,
@@ -84,7 +82,7 @@ impl<'f, D: Sync, W: Workers> FleetJudge<'f, D, W> {
     /// several objects of one kernel.
     pub fn with_workers(fleet: &'f Fleet<'f, D>, given: KernelInputs, workers: W) -> Self {
         let by_order = ObjectsByOrder::new(fleet);
-        Self { fleet, names: fleet.needs().names(), by_order, given, workers }
+        Self { fleet, by_order, given, workers }
     }
 
     /// Returns the objects.
@@ -93,8 +91,8 @@ impl<'f, D: Sync, W: Workers> FleetJudge<'f, D, W> {
     }
 
     /// Returns the names that the needs of the objects look up in each kernel.
-    pub const fn names(&self) -> &NameQuery {
-        &self.names
+    pub fn names(&self) -> &NameQuery {
+        self.fleet.needs().names()
     }
 
     /// Plans the relocations of the objects that have the byte order of a kernel.
@@ -172,7 +170,7 @@ impl<'f, D: Sync, W: Workers> FleetJudge<'f, D, W> {
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel).target());
         let needs = self.fleet.needs();
-        let names = VmlinuxNames::new(kernel.target(), &self.names);
+        let names = VmlinuxNames::new(kernel.target(), needs.names());
         let wanted = WantedFacts {
             version_and_kconfig: needs.has_kconfig(),
             symbols: needs.has_symbols() || (kernel.is_running() && needs.probes_untyped_function(&names)),

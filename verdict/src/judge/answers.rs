@@ -5,8 +5,7 @@ use crate::{
     kernel::{
         Answer, ContextArgument, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction,
         FieldHolder, FieldPlace, FunctionRule, HelperCall, InsnFeature, KconfigAnswer, KernelFacts,
-        KfuncCall, MapUse, NameQuery, answer_helper_call, answer_kfunc_call, depends_on_attach_type,
-        needs_device,
+        KfuncCall, MapUse, answer_helper_call, answer_kfunc_call, depends_on_attach_type, needs_device,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, field_callee_text, helper_text},
 };
@@ -28,50 +27,6 @@ pub struct KernelAnswers<'n, 'k> {
     pub(super) are_functions_static: bool,
     /// Whether the kernel may verify functions that nothing calls.
     pub(super) verifies_uncalled_functions: bool,
-}
-
-impl NeedTable {
-    /// Returns the names that the requirements look up in a kernel's BTF, prepared for any number of kernels.
-    pub fn names(&self) -> NameQuery {
-        let mut query = NameQuery::default();
-        for need in self.iter() {
-            match need {
-                Need::Kfunc(name) | Need::KfuncCall { name, .. } => query.kfunc(name),
-                Need::Symbol(name) | Need::VariableAddress(name) => query.symbol(name),
-                Need::ProbedFunction(name) => query.symbol(name.as_bytes()),
-                Need::Tracepoint(name) => {
-                    query.tracepoint(TargetKind::Tracepoint.kernel_name(name).as_bytes());
-                }
-                Need::Variable(name) => query.variable(name),
-                Need::AttachTarget { kind: TargetKind::Tracepoint, name, .. } => {
-                    query.typedef(TargetKind::Tracepoint.kernel_name(name).as_bytes());
-                }
-                Need::AttachTarget { kind, name, .. } => query.function(kind.kernel_name(name).as_bytes()),
-                Need::StructOps(name) => query.struct_ops(name),
-                Need::Helper { .. }
-                | Need::MapType(_)
-                | Need::ProgramType(_)
-                | Need::AttachType(_)
-                | Need::Module(_)
-                | Need::Feature(_)
-                | Need::SleepableLsm(_)
-                | Need::Trampolines
-                | Need::ErrorInjection(_)
-                | Need::License(_)
-                | Need::MapUse { .. }
-                | Need::MapField { .. }
-                | Need::Instruction(_)
-                | Need::InsnRule(_)
-                | Need::FunctionRule { .. }
-                | Need::ContextArgument(_)
-                | Need::Kconfig(_) => {}
-            }
-        }
-        for (name, kind) in self.compared() {
-            query.compared(name, kind);
-        }
-        query
-    }
 }
 
 impl<'n, 'k> KernelAnswers<'n, 'k> {
@@ -376,27 +331,20 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
             answer_helper_call(facts, HelperCall { helper, program_type, attach_type, sleepable: *sleepable })
         }
         Need::KfuncCall { name, program_type, attach_type } => {
-            let (program_type, attach_type) = (*program_type, *attach_type);
-            answer_kfunc_call(facts, KfuncCall { name, program_type, attach_type })
+            let (exists, program_type, attach_type) = (&facts.kfunc(name), *program_type, *attach_type);
+            answer_kfunc_call(facts, KfuncCall { name, exists, program_type, attach_type })
         }
         // libbpf resolves the extern to any function. The kernel refuses the call of a function that is no kfunc.
-        Need::Kfunc(name) => facts.function(name, None),
+        Need::Kfunc(name) | Need::Variable(name) => facts.declaration(name, None),
         Need::Symbol(name) => facts.symbol(name),
-        Need::Variable(name) => facts.variable(name),
         Need::VariableAddress(name) => facts.variable_address(name),
         Need::MapType(number) => facts.map_type(*number),
         Need::ProgramType(program_type) => facts.program_type(program_type.number()),
         Need::AttachType(attach_type) => facts.attach_type(attach_type.number()),
-        Need::AttachTarget { kind, module, name } => {
-            let full = kind.kernel_name(name);
-            match kind {
-                TargetKind::Tracepoint => facts.typedef(full.as_bytes(), module.as_deref()),
-                TargetKind::Lsm => facts.lsm_hook(name),
-                _ => facts.function(full.as_bytes(), module.as_deref()),
-            }
-        }
-        Need::Tracepoint(name) => facts.tracepoint(TargetKind::Tracepoint.kernel_name(name).as_bytes()),
-        Need::ProbedFunction(name) => facts.probed_function(name.as_bytes()),
+        Need::AttachTarget { kind: TargetKind::Lsm, declaration, .. } => facts.lsm_hook(declaration),
+        Need::AttachTarget { module, declaration, .. } => facts.declaration(declaration, module.as_deref()),
+        Need::Tracepoint(name) => facts.tracepoint(name),
+        Need::ProbedFunction(name) => facts.probed_function(name),
         Need::Module(module) => facts.module(module),
         Need::Feature(feature) => facts.program_feature(*feature),
         Need::SleepableLsm(hook) => facts.sleepable_lsm(hook),
@@ -426,7 +374,7 @@ fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
         LicenseUse::Helper(_) | LicenseUse::ProgramType(_) => refused(),
         LicenseUse::Kfunc(name) => {
             // The kernel checks the license of a call that it knows. libbpf replaces the call of a missing weak kfunc.
-            match (facts.function(name, None), facts.instruction_set(InsnFeature::KfuncCall)) {
+            match (facts.declaration(name, None), facts.instruction_set(InsnFeature::KfuncCall)) {
                 (Answer::Absent(_), _) | (_, Answer::Absent(_)) => {
                     Answer::Present(from_object("no call of the kfunc"))
                 }

@@ -73,7 +73,7 @@ fn ambiguous(
     program: &ProgramNeeds,
 ) -> Option<(String, String, EvidenceSource)> {
     let Need::ProbedFunction(name) = answers.need(program.attaches_by?)? else { return None };
-    let [first, second] = answers.facts.ambiguous_symbol(name.as_bytes())?;
+    let [first, second] = answers.facts.ambiguous_symbol(name)?;
     let shown = text(Name::new(name.as_bytes()).shortened());
     let is_return =
         program.attach_point.as_ref().is_some_and(|point| point.kind == AttachPointKind::FunctionReturn);

@@ -197,7 +197,7 @@ impl<'k> Limit<'k> {
     }
 
     fn arguments(program: &ProgramNeeds, answers: &KernelAnswers<'_, 'k>) -> Option<Self> {
-        let (name, kind) = program.hook.kernel_type()?;
+        let declaration = program.declaration.as_ref()?;
         let needs = program.attach.needs().iter().filter_map(|need| answers.need(*need));
         let module = needs.filter_map(|need| match need {
             Need::AttachTarget { module, .. } => Some(module.as_deref()),
@@ -207,7 +207,7 @@ impl<'k> Limit<'k> {
             Hook::StructOpsMember { .. } => None,
             _ => module.last()?,
         };
-        let ty = answers.facts.find_type_in(name.as_bytes(), kind, module)?;
+        let ty = answers.facts.find_type_in(declaration, module)?;
         let count = Prototype::argument_count(&program.hook, ty)?;
         // Most programs read arguments that exist, each of which takes a word or more.
         let is_argument = |access: &ContextAccess| {

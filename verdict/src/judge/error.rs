@@ -15,6 +15,11 @@ pub enum JudgeError {
         /// The index of the requirement.
         index: usize,
     },
+    /// The kernel was searched for the names of another [`NeedTable`](crate::requirements::NeedTable).
+    #[error(
+        "the kernel was not searched for a declaration of the object: its facts come from another table of requirements"
+    )]
+    OtherNames,
     /// The plan is that of other relocation records.
     #[error("the plan lacks relocation record {index} of the object: it is the plan of another object")]
     OtherPlan {

@@ -74,7 +74,11 @@ impl<'o> ExternAnswers<'o> {
             }));
             let exists = answers.get(needed.id).is_some_and(Answer::is_present);
             let btf = needs.object.btf().filter(|_| exists);
-            differences.push(btf.and_then(|btf| find_difference(&mut comparer, btf, entry, answers)));
+            let need = answers.need(needed.id);
+            let found = btf
+                .zip(need)
+                .and_then(|(btf, need)| find_difference(&mut comparer, btf, need, entry, answers));
+            differences.push(found);
         }
         Self { externs: &needs.externs, differences, chosen: all_chosen, takes_chosen }
     }
@@ -186,14 +190,17 @@ impl<'o> ExternAnswers<'o> {
 fn find_difference<'k>(
     comparer: &mut ExternComparer<'k>,
     btf: &Btf<'_>,
+    need: &Need,
     entry: &ExternEntry<'_>,
     answers: &KernelAnswers<'_, 'k>,
 ) -> Option<Difference> {
-    let (name, kind, local) = match entry.binding {
-        ExternBinding::Variable(ty) => (Name::new(entry.name), Kind::Var, ty),
-        ExternBinding::Function(ty) => (Name::new(entry.name).essential(), Kind::Func, ty),
-        ExternBinding::Address => {
-            if answers.facts.may_be_ambiguous(entry.name) {
+    let (name, local) = match (need, entry.binding) {
+        (
+            Need::Variable(name) | Need::Kfunc(name),
+            ExternBinding::Variable(ty) | ExternBinding::Function(ty),
+        ) => (name, ty),
+        (Need::Symbol(symbol), _) => {
+            if answers.facts.may_be_ambiguous(symbol) {
                 let problem = "several symbols may have this name: give the kernel's symbols (--kallsyms)";
                 return Some(Difference::Unknown(problem.to_owned()));
             }
@@ -202,9 +209,9 @@ fn find_difference<'k>(
                     "its address is hidden (kernel.kptr_restrict): give the kernel's symbols (--kallsyms)";
                 return Some(Difference::Unknown(problem.to_owned()));
             }
-            let [first, second] = answers.facts.ambiguous_symbol(entry.name)?;
+            let [first, second] = answers.facts.ambiguous_symbol(symbol)?;
             let problem = ambiguity_text([format!("0x{first}"), format!("0x{second}")]);
-            let shown = core_relo::explain::text(Name::new(entry.name).shortened());
+            let shown = core_relo::explain::text(Name::new(symbol.as_bytes()).shortened());
             return Some(Difference::Incompatible {
                 problem,
                 details: format!(": {}", symbol_choice(&shown)),
@@ -212,8 +219,9 @@ fn find_difference<'k>(
         }
         _ => return None,
     };
-    let (owner, ty) = answers.facts.extern_type(name.as_bytes(), kind)?;
-    let (what, differ) = if kind == Kind::Func { ("parameters", "differ") } else { ("type", "differs") };
+    let (owner, ty) = answers.facts.extern_type(name)?;
+    let is_function = ty.kind() == Kind::Func;
+    let (what, differ) = if is_function { ("parameters", "differ") } else { ("type", "differs") };
     let owner = core_relo::explain::text(Name::new(owner.as_bytes()).shortened());
     match comparer.is_compatible((btf, local), ty) {
         Ok(true) => None,
@@ -221,9 +229,9 @@ fn find_difference<'k>(
             Some(Difference::Unknown(format!("comparing its {what} with {owner} takes too many steps")))
         }
         _ => {
-            let local = btf.ty(local).filter(|_| kind == Kind::Func);
+            let local = btf.ty(local).filter(|_| is_function);
             let problem = format!("its {what} in {owner} {differ} from the declaration");
-            let details = match local.and_then(|local| declare_both(local, ty, name)) {
+            let details = match local.and_then(|local| declare_both(local, ty, Name::new(name))) {
                 Some(both) => format!(": {both}"),
                 None => String::new(),
             };

@@ -5,14 +5,10 @@ use super::{
     model::{Reason, Verdict},
 };
 use crate::{
-    kernel::{Answer, Evidence},
+    kernel::{Answer, Evidence, KernelName},
     requirements::{Hook, Need, ObjectNeeds, OwnedMap, ProgramNeeds, TargetKind},
 };
-use core_relo::{
-    Name,
-    btf::{Kind, Type},
-    explain::text,
-};
+use core_relo::{Name, btf::Type, explain::text};
 use core_relo_object::{
     MapIndex, ProgramIndex,
     map_owner::{
@@ -228,8 +224,8 @@ impl Comparison<'_, '_> {
     /// Returns the member of the kernel's struct that a struct_ops program is for. `None` if the object names several, or the kernel's BTF
     /// lacks it.
     fn struct_ops_member(&self, program: &ProgramNeeds) -> Option<StructOpsMember<'_>> {
-        let Hook::StructOpsMember { table, member } = &program.hook else { return None };
-        let (_, structure) = self.answers.facts.struct_ops_structs(table.as_bytes())?;
+        let Hook::StructOpsMember { member, .. } = &program.hook else { return None };
+        let (_, structure) = self.answers.facts.struct_ops_structs(program.struct_ops.as_ref()?)?;
         let structure = structure?;
         let index = structure.members().position(|found| found.name.as_bytes() == member.as_bytes())?;
         Some(StructOpsMember { structure, index: u32::try_from(index).ok()? })
@@ -264,17 +260,16 @@ impl Comparison<'_, '_> {
 
     fn target(&self, program: &ProgramNeeds) -> Option<Target<'_>> {
         program.attach.needs().iter().find_map(|need| match self.answers.need(*need)? {
-            Need::AttachTarget { kind, name, .. } => Some(Target { kind: *kind, name }),
+            Need::AttachTarget { kind, name, declaration, .. } => {
+                Some(Target { kind: *kind, name, declaration })
+            }
             _ => None,
         })
     }
 
     /// Returns the prototype of an attach target.
     fn prototype(&self, target: &Target<'_>) -> Option<Type<'_>> {
-        let full = target.kind.kernel_name(target.name);
-        let is_tracepoint = target.kind == TargetKind::Tracepoint;
-        let kind = if is_tracepoint { Kind::Typedef } else { Kind::Func };
-        attach_prototype(self.answers.facts.find_type(full.as_bytes(), kind)?)
+        attach_prototype(self.answers.facts.find_type(target.declaration)?)
     }
 }
 
@@ -295,6 +290,7 @@ impl<'k> StructOpsMember<'k> {
 struct Target<'n> {
     kind: TargetKind,
     name: &'n str,
+    declaration: &'n KernelName,
 }
 
 /// Returns the properties of a program, from its section. Members of struct_ops are compared by themselves.

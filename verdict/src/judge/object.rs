@@ -111,7 +111,6 @@ pub fn judge_by_load(
     warnings.extend(loader_rules::warnings(needs));
     warnings.extend(null_pointer_warnings(needs));
     reasons.extend(shared);
-    answers.facts.check_lookups()?;
     Ok(ObjectVerdict { loader: needs.loader, verdict, reasons: distinct(reasons), programs, warnings })
 }
 
@@ -131,6 +130,10 @@ fn check_indices(
     let mut ids = of_programs.chain(maps).chain(externs);
     if let Some(id) = ids.find(|id| answers.get(*id).is_none()) {
         return Err(JudgeError::OtherAnswers { index: id.index() });
+    }
+    let mut declarations = programs.clone().filter_map(|program| program.declaration.as_ref());
+    if !declarations.all(|declaration| answers.facts.has_searched(declaration)) {
+        return Err(JudgeError::OtherNames);
     }
     if programs.clone().any(|program| needs.object.programs().get(program.index.0).is_none()) {
         return Err(InternalError::new("the program of a requirement is one of the object's").into());

@@ -11,7 +11,7 @@ use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
     reach::{Reachability, Returned, ReturnedValue},
     reads::Returns,
-    requirements::{Hook, ProgramNeeds},
+    requirements::ProgramNeeds,
 };
 use core_relo::btf::Kind;
 use core_relo_object::object::{AttachType, ProgramType, SecDef};
@@ -196,8 +196,7 @@ fn lsm_range(program: &ProgramNeeds) -> Option<Range> {
 /// Returns the evidence that the kernel checks the values of an LSM program (6.12). Programs at hooks without a result return anything.
 fn lsm_evidence(program: &ProgramNeeds, answers: &KernelAnswers<'_, '_>) -> Option<Evidence> {
     let Answer::Present(evidence) = answers.facts.checks_lsm_results() else { return None };
-    let Hook::Function { name, .. } = &program.hook else { return None };
-    let hook = answers.facts.find_type(name.as_bytes(), Kind::Func)?;
+    let hook = answers.facts.find_type(program.declaration.as_ref()?)?;
     let proto = hook.btf().ty(hook.target()?)?;
     let result = proto.btf().strip(proto.target()?).ok()?;
     (result.kind() == Kind::Int).then_some(evidence)
@@ -212,10 +211,7 @@ fn observed(def: &SecDef, range: Range, answers: &KernelAnswers<'_, '_>) -> Opti
         def.program_type,
         range.text()
     );
-    match answers.facts.never_observed(&what, Answer::Present(exists)) {
-        Answer::Absent(evidence) => Some(evidence),
-        _ => None,
-    }
+    answers.facts.never_observed(&what, Answer::Present(exists)).into_absence()
 }
 
 #[cfg(test)]

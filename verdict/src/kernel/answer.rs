@@ -102,6 +102,14 @@ impl Answer {
         if is_present { Self::Present(evidence) } else { Self::Absent(evidence) }
     }
 
+    /// Returns the evidence that the kernel lacks it.
+    pub(crate) fn into_absence(self) -> Option<Evidence> {
+        match self {
+            Self::Absent(evidence) => Some(evidence),
+            Self::Present(_) | Self::Unknown(_) => None,
+        }
+    }
+
     /// Returns whether the kernel has it for certain.
     pub const fn is_present(&self) -> bool {
         matches!(self, Self::Present(_))

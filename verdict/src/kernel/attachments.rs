@@ -3,44 +3,47 @@
 use super::{
     answer::{Answer, Evidence},
     facts::KernelFacts,
+    fixed_names::{Func, Struct},
 };
-use core_relo::btf::Kind;
 use core_relo_object::{
     features::Feature,
     object::{AttachType, LinkType},
 };
 
 /// A type in the BTF of kernels that are compiled with a link type.
-pub(super) struct LinkMark {
+struct LinkMark {
     link_type: LinkType,
-    pub(super) kind: Kind,
-    pub(super) name: &'static str,
+    declaration: LinkDeclaration,
     option: &'static str,
 }
 
+enum LinkDeclaration {
+    Struct(Struct),
+    Function(Func),
+}
+
 /// The types of links that the configuration or the architecture may leave out.
-pub(super) const LINK_MARKS: [LinkMark; 6] = {
-    const fn mark(link_type: LinkType, kind: Kind, name: &'static str, option: &'static str) -> LinkMark {
-        LinkMark { link_type, kind, name, option }
+const LINK_MARKS: [LinkMark; 6] = {
+    const fn mark(link_type: LinkType, name: Struct, option: &'static str) -> LinkMark {
+        LinkMark { link_type, declaration: LinkDeclaration::Struct(name), option }
     }
     [
-        mark(LinkType::KprobeMulti, Kind::Struct, "bpf_kprobe_multi_link", "CONFIG_FPROBE"),
-        mark(LinkType::UprobeMulti, Kind::Struct, "bpf_uprobe_multi_link", "CONFIG_UPROBES"),
-        mark(LinkType::Netfilter, Kind::Struct, "bpf_nf_link", "CONFIG_NETFILTER_BPF_LINK"),
-        mark(LinkType::Tcx, Kind::Struct, "tcx_link", "CONFIG_NET_XGRESS"),
-        mark(LinkType::Netkit, Kind::Struct, "netkit_link", "CONFIG_NETKIT"),
+        mark(LinkType::KprobeMulti, Struct::bpf_kprobe_multi_link, "CONFIG_FPROBE"),
+        mark(LinkType::UprobeMulti, Struct::bpf_uprobe_multi_link, "CONFIG_UPROBES"),
+        mark(LinkType::Netfilter, Struct::bpf_nf_link, "CONFIG_NETFILTER_BPF_LINK"),
+        mark(LinkType::Tcx, Struct::tcx_link, "CONFIG_NET_XGRESS"),
+        mark(LinkType::Netkit, Struct::netkit_link, "CONFIG_NETKIT"),
         // Only some architectures have the option, such as x86-64.
-        mark(
-            LinkType::TracingMulti,
-            Kind::Func,
-            "bpf_trampoline_multi_attach",
-            "CONFIG_HAVE_SINGLE_FTRACE_DIRECT_OPS",
-        ),
+        LinkMark {
+            link_type: LinkType::TracingMulti,
+            declaration: LinkDeclaration::Function(Func::bpf_trampoline_multi_attach),
+            option: "CONFIG_HAVE_SINGLE_FTRACE_DIRECT_OPS",
+        },
     ]
 };
 
 /// The struct of kprobe events, which exists only with `CONFIG_KPROBE_EVENTS`.
-pub(super) const KPROBE_STRUCT: &str = "trace_kprobe";
+const KPROBE_STRUCT: Struct = Struct::trace_kprobe;
 
 /// Returns the type of the links by which programs of an attach type are attached, if the configuration may leave it out.
 const fn conditional_link(attach_type: AttachType) -> Option<LinkType> {
@@ -90,14 +93,8 @@ impl KernelFacts<'_> {
     }
 
     fn compiled_kprobe_events(&self) -> Answer {
-        const OPTION: &str = "CONFIG_KPROBE_EVENTS";
-        if self.vmlinux.find(self.query, KPROBE_STRUCT.as_bytes(), Kind::Struct).is_some() {
-            return Answer::from_btf(true, format!("struct {KPROBE_STRUCT}"));
-        }
-        if self.describes_bpf_functions() {
-            return Answer::from_btf(false, format!("no struct {KPROBE_STRUCT}: {OPTION} is not set"));
-        }
-        self.answer_option(OPTION)
+        let is_found = self.vmlinux.find(KPROBE_STRUCT).is_some();
+        self.compiled_with("CONFIG_KPROBE_EVENTS", is_found, format!("struct {KPROBE_STRUCT}"))
     }
 
     /// Answers whether the kernel has a link type and was compiled with it.
@@ -116,14 +113,10 @@ impl KernelFacts<'_> {
         let Some(mark) = LINK_MARKS.iter().find(|mark| mark.link_type == link_type) else {
             return in_enum;
         };
-        let LinkMark { kind, name, option, .. } = *mark;
-        let text = if kind == Kind::Func { format!("FUNC {name}") } else { format!("struct {name}") };
-        if self.vmlinux.find(self.query, name.as_bytes(), kind).is_some() {
-            return Answer::from_btf(true, text);
-        }
-        if self.describes_bpf_functions() {
-            return Answer::from_btf(false, format!("no {text}: {option} is not set"));
-        }
-        self.answer_option(option)
+        let (found, text) = match mark.declaration {
+            LinkDeclaration::Struct(name) => (self.vmlinux.find(name), format!("struct {name}")),
+            LinkDeclaration::Function(name) => (self.vmlinux.find(name), format!("FUNC {name}")),
+        };
+        self.compiled_with(mark.option, found.is_some(), text)
     }
 }

@@ -4,11 +4,11 @@
 
 use super::{
     KernelVersion,
+    fixed_names::{Enum, Func, Struct},
     mark::{
         Change,
-        Mark::{self, Enumerator, Function, Member},
+        Mark::{Enumerator, Function, Member},
     },
-    observed_kernels::observed_marks,
 };
 
 macro_rules! insn_features {
@@ -48,9 +48,9 @@ const V4: Option<Change> = Some(Change::new(
     6,
     6,
     &[
-        Function("coerce_reg_to_size_sx"),
-        Enumerator("bpf_attach_type", "BPF_TCX_INGRESS"),
-        Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_MULTI"),
+        Function(Func::coerce_reg_to_size_sx),
+        Enumerator(Enum::bpf_attach_type, "BPF_TCX_INGRESS"),
+        Enumerator(Enum::bpf_attach_type, "BPF_TRACE_UPROBE_MULTI"),
     ],
 ));
 
@@ -60,53 +60,53 @@ insn_features! {
     /// Calls of functions of the program (4.16).
     FunctionCall "calls of functions" None;
     /// Jumps that compare 32 bits (5.1, `-mcpu=v3`).
-    Jmp32 "32-bit jumps" Some(Change::new(5, 1, &[Enumerator("bpf_func_id", "BPF_FUNC_spin_lock")]));
+    Jmp32 "32-bit jumps" Some(Change::new(5, 1, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_spin_lock")]));
     /// Addresses of map values, `BPF_PSEUDO_MAP_VALUE` (5.2): global variables.
     MapValueAddress "addresses of map values" Some(Change::new(
         5,
         2,
-        &[Enumerator("bpf_cmd", "BPF_MAP_FREEZE"), Enumerator("bpf_func_id", "BPF_FUNC_strtol")],
+        &[Enumerator(Enum::bpf_cmd, "BPF_MAP_FREEZE"), Enumerator(Enum::bpf_func_id, "BPF_FUNC_strtol")],
     ));
     /// Jumps backwards (5.3): bounded loops.
     BackwardJump "jumps backwards" Some(Change::new(
         5,
         3,
-        &[Member("bpf_verifier_state", "branches"), Enumerator("bpf_func_id", "BPF_FUNC_send_signal")],
+        &[Member(Struct::bpf_verifier_state, "branches"), Enumerator(Enum::bpf_func_id, "BPF_FUNC_send_signal")],
     ));
     /// Global functions, which the verifier checks on their own (5.6). Older kernels check them as static functions.
-    GlobalFunction "global functions" Some(Change::new(5, 6, &[Member("bpf_prog_aux", "func_info_aux")]));
+    GlobalFunction "global functions" Some(Change::new(5, 6, &[Member(Struct::bpf_prog_aux, "func_info_aux")]));
     /// Addresses of kernel variables, `BPF_PSEUDO_BTF_ID` (5.10).
     KernelVariableAddress "addresses of kernel variables"
-        Some(Change::new(5, 10, &[Enumerator("bpf_func_id", "BPF_FUNC_per_cpu_ptr")]));
+        Some(Change::new(5, 10, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_per_cpu_ptr")]));
     /// Tail calls in programs with several functions (5.10). Only compiled programs may have both.
     TailCallWithFunctions "tail calls in programs with several functions"
-        Some(Change::new(5, 10, &[Member("bpf_prog_aux", "tail_call_reachable")]));
+        Some(Change::new(5, 10, &[Member(Struct::bpf_prog_aux, "tail_call_reachable")]));
     /// Atomic instructions other than a 32-bit or 64-bit add without fetch (5.12).
     Atomics "atomic instructions" Some(Change::new(
         5,
         12,
         &[
-            Enumerator("bpf_func_id", "BPF_FUNC_check_mtu"),
-            Function("check_atomic"),
-            Function("check_atomic_rmw"),
+            Enumerator(Enum::bpf_func_id, "BPF_FUNC_check_mtu"),
+            Function(Func::check_atomic),
+            Function(Func::check_atomic_rmw),
         ],
     ));
     /// Addresses of functions, `BPF_PSEUDO_FUNC` (5.13): callbacks.
     FunctionAddress "addresses of functions" Some(Change::new(
         5,
         13,
-        &[Member("bpf_func_state", "in_callback_fn"), Enumerator("bpf_reg_type", "PTR_TO_FUNC")],
+        &[Member(Struct::bpf_func_state, "in_callback_fn"), Enumerator(Enum::bpf_reg_type, "PTR_TO_FUNC")],
     ));
     /// Calls of kernel functions, `BPF_PSEUDO_KFUNC_CALL` (5.13).
-    KfuncCall "calls of kernel functions" Some(Change::new(5, 13, &[Member("bpf_prog_aux", "kfunc_tab")]));
+    KfuncCall "calls of kernel functions" Some(Change::new(5, 13, &[Member(Struct::bpf_prog_aux, "kfunc_tab")]));
     /// Maps by index, `BPF_PSEUDO_MAP_IDX` (5.14).
-    MapIndex "maps by index" Some(Change::new(5, 14, &[Enumerator("bpf_func_id", "BPF_FUNC_sys_bpf")]));
+    MapIndex "maps by index" Some(Change::new(5, 14, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_sys_bpf")]));
     /// Calls of functions of kernel modules (5.16).
     ModuleKfuncCall "calls of functions of modules"
-        Some(Change::new(5, 16, &[Member("bpf_prog_aux", "kfunc_btf_tab")]));
+        Some(Change::new(5, 16, &[Member(Struct::bpf_prog_aux, "kfunc_btf_tab")]));
     /// Addresses of kernel functions, `BPF_PSEUDO_BTF_ID` (6.4): tests of weak kfuncs.
     KernelFunctionAddress "addresses of kernel functions"
-        Some(Change::new(6, 4, &[Enumerator("bpf_prog_type", "BPF_PROG_TYPE_NETFILTER")]));
+        Some(Change::new(6, 4, &[Enumerator(Enum::bpf_prog_type, "BPF_PROG_TYPE_NETFILTER")]));
     /// Loads that extend the sign, `BPF_MEMSX` (6.6, `-mcpu=v4`).
     LoadSignExtended "loads with sign extension" V4;
     /// Moves that extend the sign (6.6, `-mcpu=v4`).
@@ -118,82 +118,77 @@ insn_features! {
     /// Jumps with a 32-bit offset, `gotol` (6.6, `-mcpu=v4`).
     LongJump "gotol" V4;
     /// `may_goto` (6.9).
-    MayGoto "may_goto" Some(Change::new(6, 9, &[Member("bpf_verifier_state", "may_goto_depth")]));
+    MayGoto "may_goto" Some(Change::new(6, 9, &[Member(Struct::bpf_verifier_state, "may_goto_depth")]));
     /// Casts between address spaces (6.9): arenas.
     AddressSpaceCast "address space casts" Some(Change::new(
         6,
         9,
-        &[Enumerator("bpf_map_type", "BPF_MAP_TYPE_ARENA"), Enumerator("bpf_reg_type", "PTR_TO_ARENA")],
+        &[Enumerator(Enum::bpf_map_type, "BPF_MAP_TYPE_ARENA"), Enumerator(Enum::bpf_reg_type, "PTR_TO_ARENA")],
     ));
     /// Loads that acquire and stores that release (6.15).
     LoadAcquireStoreRelease "load-acquire and store-release" Some(Change::new(
         6,
         15,
         &[
-            Member("bpf_insn_aux_data", "live_regs_before"),
-            Function("check_load_mem"),
-            Function("check_store_reg"),
+            Member(Struct::bpf_insn_aux_data, "live_regs_before"),
+            Function(Func::check_load_mem),
+            Function(Func::check_store_reg),
         ],
     ));
     /// Indirect jumps, `gotox` (6.19).
     IndirectJump "gotox" Some(Change::new(
         6,
         19,
-        &[Enumerator("bpf_map_type", "BPF_MAP_TYPE_INSN_ARRAY"), Enumerator("bpf_reg_type", "PTR_TO_INSN")],
+        &[Enumerator(Enum::bpf_map_type, "BPF_MAP_TYPE_INSN_ARRAY"), Enumerator(Enum::bpf_reg_type, "PTR_TO_INSN")],
     ));
     /// Loads and stores of arguments on the stack, by register 11 (7.2): functions of more than five arguments.
     StackArguments "arguments on the stack" Some(Change::new(
         7,
         2,
-        &[Member("bpf_subprog_info", "stack_arg_cnt"), Member("bpf_func_state", "out_stack_arg_cnt")],
+        &[Member(Struct::bpf_subprog_info, "stack_arg_cnt"), Member(Struct::bpf_func_state, "out_stack_arg_cnt")],
     ));
 }
 
 /// Programs that may sleep, `BPF_F_SLEEPABLE`.
 pub(super) const SLEEPABLE_PROGRAMS: Change =
-    Change::new(5, 10, &[Member("bpf_prog_aux", "sleepable"), Member("bpf_prog", "sleepable")]);
+    Change::new(5, 10, &[Member(Struct::bpf_prog_aux, "sleepable"), Member(Struct::bpf_prog, "sleepable")]);
 
 /// Global functions that nothing calls are not verified.
-pub(super) const LAZY_VERIFICATION: Change =
-    Change::new(6, 8, &[Member("bpf_func_info_aux", "called"), Member("bpf_func_info_aux", "verified")]);
+pub(super) const LAZY_VERIFICATION: Change = Change::new(
+    6,
+    8,
+    &[Member(Struct::bpf_func_info_aux, "called"), Member(Struct::bpf_func_info_aux, "verified")],
+);
 
 /// Pointers to memory as parameters of global functions. Older kernels know pointers to the context alone.
 pub(super) const POINTER_ARGUMENTS: Change =
-    Change::new(5, 12, &[Enumerator("bpf_func_id", "BPF_FUNC_check_mtu"), Function("check_mem_reg")]);
+    Change::new(5, 12, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_check_mtu"), Function(Func::check_mem_reg)]);
 
 /// `bpf_get_attach_cookie`, which libbpf's `LINUX_HAS_BPF_COOKIE` stands for.
 pub(super) const ATTACH_COOKIE: Change =
-    Change::new(5, 15, &[Enumerator("bpf_func_id", "BPF_FUNC_get_attach_cookie")]);
+    Change::new(5, 15, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_get_attach_cookie")]);
 
 /// Enumerators that every kernel since a release has, in order of release.
 pub(super) const RELEASES: &[Change] = &[
-    Change::new(5, 2, &[Enumerator("bpf_cmd", "BPF_MAP_FREEZE")]),
-    Change::new(5, 5, &[Enumerator("bpf_func_id", "BPF_FUNC_probe_read_kernel")]),
-    Change::new(5, 8, &[Enumerator("bpf_func_id", "BPF_FUNC_ringbuf_output")]),
-    Change::new(5, 10, &[Enumerator("bpf_func_id", "BPF_FUNC_per_cpu_ptr")]),
-    Change::new(5, 11, &[Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")]),
-    Change::new(5, 12, &[Enumerator("bpf_func_id", "BPF_FUNC_check_mtu")]),
-    Change::new(5, 13, &[Enumerator("bpf_func_id", "BPF_FUNC_snprintf")]),
-    Change::new(5, 14, &[Enumerator("bpf_func_id", "BPF_FUNC_sys_bpf")]),
-    Change::new(5, 15, &[Enumerator("bpf_func_id", "BPF_FUNC_timer_init")]),
-    Change::new(5, 17, &[Enumerator("bpf_func_id", "BPF_FUNC_loop")]),
-    Change::new(5, 19, &[Enumerator("bpf_func_id", "BPF_FUNC_kptr_xchg")]),
-    Change::new(6, 1, &[Enumerator("bpf_func_id", "BPF_FUNC_user_ringbuf_drain")]),
-    Change::new(6, 2, &[Enumerator("bpf_func_id", "BPF_FUNC_cgrp_storage_get")]),
-    Change::new(6, 4, &[Enumerator("bpf_prog_type", "BPF_PROG_TYPE_NETFILTER")]),
-    Change::new(6, 6, &[Enumerator("bpf_attach_type", "BPF_TCX_INGRESS")]),
-    Change::new(6, 7, &[Enumerator("bpf_attach_type", "BPF_NETKIT_PRIMARY")]),
-    Change::new(6, 9, &[Enumerator("bpf_cmd", "BPF_TOKEN_CREATE")]),
-    Change::new(6, 10, &[Enumerator("bpf_attach_type", "BPF_TRACE_KPROBE_SESSION")]),
-    Change::new(6, 13, &[Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_SESSION")]),
-    Change::new(6, 17, &[Enumerator("bpf_cmd", "BPF_PROG_STREAM_READ_BY_FD")]),
-    Change::new(6, 19, &[Enumerator("bpf_map_type", "BPF_MAP_TYPE_INSN_ARRAY")]),
+    Change::new(5, 2, &[Enumerator(Enum::bpf_cmd, "BPF_MAP_FREEZE")]),
+    Change::new(5, 5, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_probe_read_kernel")]),
+    Change::new(5, 8, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_ringbuf_output")]),
+    Change::new(5, 10, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_per_cpu_ptr")]),
+    Change::new(5, 11, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_task_storage_get")]),
+    Change::new(5, 12, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_check_mtu")]),
+    Change::new(5, 13, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_snprintf")]),
+    Change::new(5, 14, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_sys_bpf")]),
+    Change::new(5, 15, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_timer_init")]),
+    Change::new(5, 17, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_loop")]),
+    Change::new(5, 19, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_kptr_xchg")]),
+    Change::new(6, 1, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_user_ringbuf_drain")]),
+    Change::new(6, 2, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_cgrp_storage_get")]),
+    Change::new(6, 4, &[Enumerator(Enum::bpf_prog_type, "BPF_PROG_TYPE_NETFILTER")]),
+    Change::new(6, 6, &[Enumerator(Enum::bpf_attach_type, "BPF_TCX_INGRESS")]),
+    Change::new(6, 7, &[Enumerator(Enum::bpf_attach_type, "BPF_NETKIT_PRIMARY")]),
+    Change::new(6, 9, &[Enumerator(Enum::bpf_cmd, "BPF_TOKEN_CREATE")]),
+    Change::new(6, 10, &[Enumerator(Enum::bpf_attach_type, "BPF_TRACE_KPROBE_SESSION")]),
+    Change::new(6, 13, &[Enumerator(Enum::bpf_attach_type, "BPF_TRACE_UPROBE_SESSION")]),
+    Change::new(6, 17, &[Enumerator(Enum::bpf_cmd, "BPF_PROG_STREAM_READ_BY_FD")]),
+    Change::new(6, 19, &[Enumerator(Enum::bpf_map_type, "BPF_MAP_TYPE_INSN_ARRAY")]),
 ];
-
-/// Returns the marks of all changes.
-pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    let instructions = InsnFeature::ALL.iter().filter_map(|feature| feature.change());
-    let others = [SLEEPABLE_PROGRAMS, LAZY_VERIFICATION, POINTER_ARGUMENTS, ATTACH_COOKIE];
-    let changes = instructions.chain(others).chain(RELEASES.iter().copied());
-    changes.flat_map(|change| change.marks.iter().copied()).chain(observed_marks())
-}

@@ -7,12 +7,12 @@ use super::{
         USUAL_PROGRAM_TYPES,
     },
     facts::KernelFacts,
+    fixed_names::Struct,
     kconfig::KconfigAnswer,
     kernel_number::KernelNumber,
-    query::MODULE_BTF_STRUCT,
 };
+use core_relo::Name;
 use core_relo::insn::Helper;
-use core_relo::{Name, btf::Kind};
 use core_relo_object::object::{MapType, ProgramType};
 
 /// The question about program types that only BTF of a whole kernel answers.
@@ -48,7 +48,7 @@ impl KernelFacts<'_> {
 
     fn conditional_helper(&self, row: &ConditionalHelper, in_enum: Answer) -> Answer {
         let ConditionalHelper { helper, function, neighbours, option } = row;
-        if let Some(function) = self.find_any(&[function]) {
+        if let Some(function) = self.find_any(&[*function]) {
             return Answer::from_btf(true, format!("FUNC {function}"));
         }
         if self.has_all(neighbours) {
@@ -83,15 +83,14 @@ impl KernelFacts<'_> {
     }
 
     fn conditional_map_type(&self, row: &ConditionalMapType) -> Answer {
-        if let Some(function) = self.find_any(row.functions) {
-            return Answer::from_btf(true, format!("FUNC {function}"));
+        match self.compiled(row.functions) {
+            Answer::Absent(evidence) => {
+                let name = self.number_text(KernelNumber::MapType(row.map_type.number()));
+                Answer::from_btf(false, format!("{name} is not compiled: {}", evidence.text))
+            }
+            Answer::Unknown(_) => self.answer_option(row.option),
+            present @ Answer::Present(_) => present,
         }
-        if self.describes_bpf_functions() {
-            let functions = row.functions.join(" or ");
-            let name = self.number_text(KernelNumber::MapType(row.map_type.number()));
-            return Answer::from_btf(false, format!("{name} is not compiled: no FUNC {functions}"));
-        }
-        self.answer_option(row.option)
     }
 
     /// Answers whether the kernel has a program type and was compiled with it.
@@ -110,7 +109,7 @@ impl KernelFacts<'_> {
             return Answer::from_btf(is_compiled, text);
         }
         let row = PROGRAM_TYPES.iter().find(|(other, _)| other.number() == number);
-        match row.and_then(|(_, function)| self.find_any(&[function])) {
+        match row.and_then(|(_, function)| self.find_any(&[*function])) {
             Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
             None if in_enum.is_present()
                 && self.inputs.version.is_some()
@@ -139,36 +138,34 @@ impl KernelFacts<'_> {
 
     /// Answers whether the kernel is compiled with the functions of trampolines that all architectures share.
     pub(super) fn compiled_trampolines(&self) -> Answer {
-        if let Some(function) = self.find_any(&TRAMPOLINES) {
-            return Answer::from_btf(true, format!("FUNC {function}"));
-        }
-        if self.describes_bpf_functions() {
-            return Answer::from_btf(false, format!("no FUNC {}", TRAMPOLINES.join(" or ")));
-        }
-        match self.kconfig("CONFIG_BPF_JIT") {
-            KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
-            KconfigAnswer::Value(..) | KconfigAnswer::Unknown(_) => {
-                Answer::Unknown("the kernel's BTF has no functions, such as bpf_trampoline_get".into())
-            }
+        match self.compiled(&TRAMPOLINES) {
+            Answer::Unknown(_) => match self.kconfig("CONFIG_BPF_JIT") {
+                KconfigAnswer::NotSet(evidence) => Answer::Absent(evidence),
+                KconfigAnswer::Value(..) | KconfigAnswer::Unknown(_) => {
+                    Answer::Unknown("the kernel's BTF has no functions, such as bpf_trampoline_get".into())
+                }
+            },
+            known => known,
         }
     }
 
     /// Answers whether the kernel reads the BTF of its modules (5.11, `CONFIG_DEBUG_INFO_BTF_MODULES`). Without it, programs attach to
     /// no function of a module.
     pub fn module_btf(&self) -> Answer {
-        if self.vmlinux.find(self.query, MODULE_BTF_STRUCT.as_bytes(), Kind::Struct).is_some() {
+        const MODULE_BTF_STRUCT: Struct = Struct::btf_module;
+        if self.vmlinux.find(MODULE_BTF_STRUCT).is_some() {
             return Answer::from_btf(true, format!("struct {MODULE_BTF_STRUCT}"));
         }
-        if let Some(function) = self.find_any(&MODULE_BTF) {
-            return Answer::from_btf(true, format!("FUNC {function}"));
+        let compiled = self.compiled(&MODULE_BTF);
+        if compiled.is_present() {
+            return compiled;
         }
         if !self.given_modules.is_empty() || self.excluded_module_count != 0 {
             let text = String::from("modules with BTF are given");
             return Answer::Present(Evidence { source: EvidenceSource::Btf, text });
         }
-        if self.describes_bpf_functions() {
-            let text = format!("no struct {MODULE_BTF_STRUCT}, no FUNC {}", MODULE_BTF.join(" or "));
-            return Answer::from_btf(false, text);
+        if let Answer::Absent(evidence) = compiled {
+            return Answer::from_btf(false, format!("no struct {MODULE_BTF_STRUCT}, {}", evidence.text));
         }
         Answer::Unknown("the kernel's BTF does not show whether CONFIG_DEBUG_INFO_BTF_MODULES is set".into())
     }

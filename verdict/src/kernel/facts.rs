@@ -7,28 +7,28 @@ use super::{
     changes::RELEASES,
     conditional::ALWAYS_COMPILED,
     enumeration::Enumeration,
+    fixed_names::{Enum, Func, Struct},
     inputs::{InputOrigins, KernelInputs},
+    kernel_name::NameId,
     kernel_number::KernelNumber,
     kernel_types::{KernelTypes, VmlinuxNames},
     mark::{Change, Mark, MarkPresence},
-    query::{CONTEXTS, ENUMS, NameQuery},
+    query::NameQuery,
     symbol::KernelSymbol,
 };
 use core_relo::{
     Target, TargetBtf,
     btf::{Kind, Type},
 };
-use core_relo_object::InternalError;
 use std::{collections::HashMap, sync::OnceLock};
 
 /// What a kernel offers. Every answer has its evidence.
 ///
-/// The facts answer for the names of their [`NameQuery`]. Other names are unknown.
+/// The facts answer for the names of their [`NameQuery`].
 ///
 /// The BTF may be unvalidated. Threads may share the facts.
 #[derive(Debug)]
 pub struct KernelFacts<'k> {
-    pub(super) query: &'k NameQuery,
     pub(super) inputs: &'k KernelInputs,
     pub(super) vmlinux: KernelTypes<'k>,
     /// The modules' BTFs, searched when a name is not found in vmlinux.
@@ -56,8 +56,8 @@ pub struct KernelFacts<'k> {
     pub(super) kconfig: OnceLock<HashMap<&'k str, &'k str>>,
     /// The values that take precedence over those of the configuration.
     pub(super) kconfig_overrides: OnceLock<HashMap<&'k str, &'k str>>,
-    /// The symbols of the query, with their modules.
-    pub(super) kallsyms: OnceLock<HashMap<&'k [u8], KernelSymbol<'k>>>,
+    /// The symbols of the query by position, with their modules.
+    pub(super) kallsyms: OnceLock<Vec<Option<KernelSymbol<'k>>>>,
 }
 
 impl<'k> KernelFacts<'k> {
@@ -70,24 +70,20 @@ impl<'k> KernelFacts<'k> {
     /// and the modules.
     pub fn with_names(names: VmlinuxNames<'k>, target: &'k Target<'_>, inputs: &'k KernelInputs) -> Self {
         let target: &'k Target<'k> = target;
-        let VmlinuxNames { query, types: vmlinux } = names;
-        let [helpers, map_types, program_types, attach_types, commands, link_types] =
-            ENUMS.map(|name| Enumeration::new(name, vmlinux.find(query, name.as_bytes(), Kind::Enum)));
-        let contexts = vmlinux.find(query, CONTEXTS.as_bytes(), Kind::Struct);
+        let vmlinux = names.types;
+        let enumeration = |name: Enum| Enumeration::new(name.name, vmlinux.find(name));
         Self {
-            query,
             inputs,
-            vmlinux,
             modules: OnceLock::new(),
             given_modules: target.modules(),
             excluded_module_count: target.excluded_module_count(),
-            helpers,
-            map_types,
-            program_types,
-            attach_types,
-            commands,
-            link_types,
-            contexts,
+            helpers: enumeration(Enum::bpf_func_id),
+            map_types: enumeration(Enum::bpf_map_type),
+            program_types: enumeration(Enum::bpf_prog_type),
+            attach_types: enumeration(Enum::bpf_attach_type),
+            commands: enumeration(Enum::bpf_cmd),
+            link_types: enumeration(Enum::bpf_link_type),
+            contexts: vmlinux.find(Struct::bpf_ctx_convert),
             instruction_sets: OnceLock::new(),
             age: OnceLock::new(),
             hides_addresses: OnceLock::new(),
@@ -95,13 +91,8 @@ impl<'k> KernelFacts<'k> {
             kconfig: OnceLock::new(),
             kconfig_overrides: OnceLock::new(),
             kallsyms: OnceLock::new(),
+            vmlinux,
         }
-    }
-
-    /// Returns an error if a name was looked up that the query lacks.
-    pub(crate) fn check_lookups(&self) -> Result<(), InternalError> {
-        let modules = self.modules.get().into_iter().flatten();
-        core::iter::once(&self.vmlinux).chain(modules).try_for_each(KernelTypes::check_lookups)
     }
 
     /// Answers whether the kernel has an expected attach type.
@@ -132,14 +123,36 @@ impl<'k> KernelFacts<'k> {
     }
 
     /// Returns the first function of vmlinux among these names.
-    pub(super) fn find_any<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
-        let exists = |name: &&&str| self.vmlinux.find(self.query, name.as_bytes(), Kind::Func).is_some();
-        names.iter().find(exists).copied()
+    pub(super) fn find_any(&self, names: &[Func]) -> Option<Func> {
+        names.iter().copied().find(|name| self.vmlinux.find(*name).is_some())
+    }
+
+    /// Answers whether the kernel is compiled with one of these functions.
+    pub(super) fn compiled(&self, functions: &[Func]) -> Answer {
+        match self.find_any(functions) {
+            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
+            None if self.describes_bpf_functions() => {
+                let names: Vec<_> = functions.iter().map(|function| function.name).collect();
+                Answer::from_btf(false, format!("no FUNC {}", names.join(" or ")))
+            }
+            None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
+        }
+    }
+
+    /// Answers whether the kernel has a declaration that only an option of the configuration compiles.
+    pub(super) fn compiled_with(&self, option: &str, is_found: bool, declaration: String) -> Answer {
+        if is_found {
+            return Answer::from_btf(true, declaration);
+        }
+        if self.describes_bpf_functions() {
+            return Answer::from_btf(false, format!("no {declaration}: {option} is not set"));
+        }
+        self.answer_option(option)
     }
 
     /// Returns whether vmlinux has all of these functions.
-    pub(super) fn has_all(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.find_any(&[name]).is_some())
+    pub(super) fn has_all(&self, names: &[Func]) -> bool {
+        names.iter().all(|name| self.find_any(&[*name]).is_some())
     }
 
     /// Returns whether the BTF describes the functions of `kernel/bpf`, so that a missing function is evidence.
@@ -188,20 +201,16 @@ impl<'k> KernelFacts<'k> {
 
     /// Returns whether the BTF has a mark.
     pub(super) fn find_mark(&self, mark: Mark) -> MarkPresence {
-        let find = |name: &str, kind| self.vmlinux.find(self.query, name.as_bytes(), kind);
+        let find = |name: NameId| self.vmlinux.find(name).filter(|ty| ty.vlen() != 0);
         let has = match mark {
-            Mark::Function(name) => {
-                let is_found = find(name, Kind::Func).is_some();
-                return if is_found { MarkPresence::Found } else { MarkPresence::NotDecided };
+            Mark::Function(name) => self.vmlinux.find(name).map(|_| true),
+            Mark::Member(name, member) => {
+                find(name.into()).map(|ty| ty.members().any(|m| m.name.as_bytes() == member.as_bytes()))
             }
-            Mark::Member(name, member) => find(name, Kind::Struct)
-                .filter(|ty| ty.vlen() != 0)
-                .map(|ty| ty.members().any(|m| m.name.as_bytes() == member.as_bytes())),
-            Mark::InnerMember(name, member, inner) => find(name, Kind::Struct)
-                .filter(|ty| ty.vlen() != 0)
-                .and_then(|ty| has_inner_member(ty, member.as_bytes(), inner.as_bytes())),
-            Mark::Enumerator(name, enumerator) => find(name, Kind::Enum)
-                .filter(|ty| ty.vlen() != 0)
+            Mark::InnerMember(name, member, inner) => {
+                find(name.into()).and_then(|ty| has_inner_member(ty, member.as_bytes(), inner.as_bytes()))
+            }
+            Mark::Enumerator(name, enumerator) => find(name.into())
                 .map(|ty| ty.enumerators().any(|e| e.name.as_bytes() == enumerator.as_bytes())),
         };
         match has {

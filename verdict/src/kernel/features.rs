@@ -5,10 +5,11 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     changes::{ATTACH_COOKIE, InsnFeature, LAZY_VERIFICATION},
     facts::KernelFacts,
+    fixed_names::{Enum, Func, Struct},
     kconfig::KconfigAnswer,
     mark::{
         Change,
-        Mark::{self, Enumerator, Function, Member},
+        Mark::{Enumerator, Function, Member},
         MarkPresence,
     },
     program_features::ProgramFeature,
@@ -27,22 +28,17 @@ enum FeatureEvidence {
     /// The function behind a system call, since a release.
     SyscallWrapper(KernelVersion),
     /// A change of the kernel, whose code needs an option of the configuration: the exported function of that option.
-    ChangeAndFunction(Change, &'static str),
+    ChangeAndFunction(Change, Func),
 }
 
-const SINCE_5_2: Change = Change::new(5, 2, &[Enumerator("bpf_cmd", "BPF_MAP_FREEZE")]);
-const SINCE_5_5: Change = Change::new(5, 5, &[Enumerator("bpf_func_id", "BPF_FUNC_probe_read_kernel")]);
-const SINCE_5_11: Change = Change::new(5, 11, &[Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")]);
+const SINCE_5_2: Change = Change::new(5, 2, &[Enumerator(Enum::bpf_cmd, "BPF_MAP_FREEZE")]);
+const SINCE_5_5: Change = Change::new(5, 5, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_probe_read_kernel")]);
+const SINCE_5_11: Change = Change::new(5, 11, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_task_storage_get")]);
 
 /// Signatures in the attributes of `BPF_PROG_LOAD`, merged in one series with hashes of maps.
-const PROG_SIGNATURE: Change = Change::new(6, 18, &[Member("bpf_map_ops", "map_get_hash")]);
+const PROG_SIGNATURE: Change = Change::new(6, 18, &[Member(Struct::bpf_map_ops, "map_get_hash")]);
 /// The exported function that verifies signatures, compiled with `CONFIG_SYSTEM_DATA_VERIFICATION`.
-const VERIFY_SIGNATURE: &str = "verify_pkcs7_signature";
-
-/// Returns the marks of the features whose marks no other change has.
-pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    PROG_SIGNATURE.marks.iter().copied().chain([Function(VERIFY_SIGNATURE)])
-}
+const VERIFY_SIGNATURE: Func = Func::verify_pkcs7_signature;
 
 /// Returns the evidence for a feature. `None` for a feature without.
 const fn evidence(feature: Feature) -> Option<FeatureEvidence> {
@@ -65,25 +61,27 @@ const fn evidence(feature: Feature) -> Option<FeatureEvidence> {
         F::LoadAcquireStoreRelease => return Some(E::Instructions(InsnFeature::LoadAcquireStoreRelease)),
         F::GlobalData | F::BtfDatasec | F::LargePrograms => SINCE_5_2,
         F::ArrayMmap | F::ProbeReadKernel => SINCE_5_5,
-        F::BtfGlobalFunc => Change::new(5, 6, &[Member("bpf_prog_aux", "func_info_aux")]),
-        F::ProgBindMap => Change::new(5, 10, &[Enumerator("bpf_cmd", "BPF_PROG_BIND_MAP")]),
+        F::BtfGlobalFunc => Change::new(5, 6, &[Member(Struct::bpf_prog_aux, "func_info_aux")]),
+        F::ProgBindMap => Change::new(5, 10, &[Enumerator(Enum::bpf_cmd, "BPF_PROG_BIND_MAP")]),
         F::ModuleBtf | F::MemcgAccounting => SINCE_5_11,
-        F::BtfFloat => Change::new(5, 13, &[Enumerator("bpf_func_id", "BPF_FUNC_snprintf")]),
-        F::PerfLink => Change::new(5, 15, &[Enumerator("bpf_attach_type", "BPF_PERF_EVENT")]),
-        F::BtfDeclTag => Change::new(5, 16, &[Enumerator("bpf_func_id", "BPF_FUNC_kallsyms_lookup_name")]),
-        F::BtfTypeTag => Change::new(5, 17, &[Enumerator("bpf_func_id", "BPF_FUNC_loop")]),
+        F::BtfFloat => Change::new(5, 13, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_snprintf")]),
+        F::PerfLink => Change::new(5, 15, &[Enumerator(Enum::bpf_attach_type, "BPF_PERF_EVENT")]),
+        F::BtfDeclTag => {
+            Change::new(5, 16, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_kallsyms_lookup_name")])
+        }
+        F::BtfTypeTag => Change::new(5, 17, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_loop")]),
         F::Cookie => ATTACH_COOKIE,
-        F::BtfEnum64 => Change::new(6, 0, &[Enumerator("bpf_attach_type", "BPF_LSM_CGROUP")]),
-        F::StructOpsLink => Change::new(6, 4, &[Enumerator("bpf_prog_type", "BPF_PROG_TYPE_NETFILTER")]),
+        F::BtfEnum64 => Change::new(6, 0, &[Enumerator(Enum::bpf_attach_type, "BPF_LSM_CGROUP")]),
+        F::StructOpsLink => Change::new(6, 4, &[Enumerator(Enum::bpf_prog_type, "BPF_PROG_TYPE_NETFILTER")]),
         // The filter by process works since 6.11, which has no mark.
-        F::UprobeMulti => Change::new(6, 6, &[Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_MULTI")]),
+        F::UprobeMulti => Change::new(6, 6, &[Enumerator(Enum::bpf_attach_type, "BPF_TRACE_UPROBE_MULTI")]),
         F::ArgCtxTag => LAZY_VERIFICATION,
         F::ProgSignature => return Some(E::ChangeAndFunction(PROG_SIGNATURE, VERIFY_SIGNATURE)),
-        F::Token => Change::new(6, 9, &[Enumerator("bpf_cmd", "BPF_TOKEN_CREATE")]),
+        F::Token => Change::new(6, 9, &[Enumerator(Enum::bpf_cmd, "BPF_TOKEN_CREATE")]),
         F::BtfQmarkDatasec => {
-            Change::new(6, 10, &[Enumerator("bpf_attach_type", "BPF_TRACE_KPROBE_SESSION")])
+            Change::new(6, 10, &[Enumerator(Enum::bpf_attach_type, "BPF_TRACE_KPROBE_SESSION")])
         }
-        F::FullRangeOffset => Change::new(7, 0, &[Enumerator("bpf_attach_type", "BPF_TRACE_FSESSION")]),
+        F::FullRangeOffset => Change::new(7, 0, &[Enumerator(Enum::bpf_attach_type, "BPF_TRACE_FSESSION")]),
         _ => return None,
     };
     Some(E::Change(change))

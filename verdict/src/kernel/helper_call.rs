@@ -116,11 +116,13 @@ const fn is_tracing(program_type: ProgramType) -> bool {
 }
 
 /// A call of a kfunc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct KfuncCall<'n> {
     /// The kfunc's name.
     pub name: &'n [u8],
+    /// The answer of [`KernelFacts::kfunc`].
+    pub exists: &'n Answer,
     /// The type of the program; `None` if user space sets the type.
     pub program_type: Option<ProgramType>,
     /// The expected attach type of the program; `None` for a program without one.
@@ -139,7 +141,7 @@ pub(crate) fn needs_device(kfunc: &[u8]) -> bool {
 
 /// Returns whether the kernel has a kfunc and lets programs of a type call it. See [`answer_helper_call`].
 pub fn answer_kfunc_call(facts: &KernelFacts<'_>, call: KfuncCall<'_>) -> Answer {
-    let exists = facts.kfunc_in_jit(call.name, facts.kfunc(call.name));
+    let exists = facts.kfunc_in_jit(call.name, call.exists.clone());
     let Some(program_type) = call.program_type.filter(|_| exists.is_present()) else { return exists };
     // An extension is bound as the program that it extends.
     if needs_device(call.name) && program_type != ProgramType::Ext {

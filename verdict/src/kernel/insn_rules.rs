@@ -7,6 +7,7 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
+    fixed_names::Enum,
     mark::{Mark, MarkPresence},
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
@@ -126,7 +127,7 @@ impl fmt::Display for InsnRule {
 }
 
 /// A mark of kernels after 6.18.
-const SINCE_6_19: Mark = Mark::Enumerator("bpf_map_type", "BPF_MAP_TYPE_INSN_ARRAY");
+const SINCE_6_19: Mark = Mark::Enumerator(Enum::bpf_map_type, "BPF_MAP_TYPE_INSN_ARRAY");
 
 const YES: Option<bool> = Some(true);
 const NO: Option<bool> = Some(false);

@@ -5,6 +5,7 @@ use super::{
     changes::InsnFeature,
     conditional::DIRECT_CALLS,
     facts::KernelFacts,
+    fixed_names::{Enum, Struct},
     mark::{
         Change,
         Mark::{self, Enumerator},
@@ -23,10 +24,10 @@ struct Architecture {
     mark: Mark,
 }
 
-const RISCV: Architecture = Architecture { name: "RISC-V", mark: Mark::Member("pt_regs", "epc") };
-const ARM64: Architecture = Architecture { name: "arm64", mark: Mark::Member("pt_regs", "orig_x0") };
+const RISCV: Architecture = Architecture { name: "RISC-V", mark: Mark::Member(Struct::pt_regs, "epc") };
+const ARM64: Architecture = Architecture { name: "arm64", mark: Mark::Member(Struct::pt_regs, "orig_x0") };
 const POWERPC: Architecture =
-    Architecture { name: "PowerPC", mark: Mark::Member("paca_struct", "paca_index") };
+    Architecture { name: "PowerPC", mark: Mark::Member(Struct::paca_struct, "paca_index") };
 
 /// The architectures without arenas, observed up to 7.2. On PowerPC, the kernel gets no memory for them, because the processor cannot
 /// exchange 16 bytes at once.
@@ -38,8 +39,8 @@ const WITHOUT_EXCEPTIONS: [Architecture; 1] = [RISCV];
 /// The architectures whose trampolines came later than the functions that all architectures share, and the release. Until then,
 /// `arch_prepare_bpf_trampoline` fails. The list lacks RISC-V and s390x, whose trampolines came with 6.3.
 const LATE_TRAMPOLINES: [(Architecture, Change); 2] = [
-    (ARM64, Change::new(6, 0, &[Enumerator("bpf_attach_type", "BPF_LSM_CGROUP")])),
-    (POWERPC, Change::new(6, 13, &[Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_SESSION")])),
+    (ARM64, Change::new(6, 0, &[Enumerator(Enum::bpf_attach_type, "BPF_LSM_CGROUP")])),
+    (POWERPC, Change::new(6, 13, &[Enumerator(Enum::bpf_attach_type, "BPF_TRACE_UPROBE_SESSION")])),
 ];
 
 /// The kfunc that throws an exception.
@@ -95,17 +96,14 @@ impl KernelFacts<'_> {
         if self.find_mark(ARM64.mark) != MarkPresence::Found || !self.trampolines().is_present() {
             return None;
         }
-        if self.find_any(&DIRECT_CALLS).is_some() {
-            return None;
-        }
-        if self.describes_bpf_functions() {
-            let text = format!("no FUNC {}: {OPTION} is not set", DIRECT_CALLS.join(" or "));
-            return Some(Evidence { source: EvidenceSource::Btf, text });
-        }
-        match self.answer_option(OPTION) {
-            Answer::Absent(evidence) => Some(evidence),
-            Answer::Present(_) | Answer::Unknown(_) => None,
-        }
+        let missing = match self.compiled(&DIRECT_CALLS) {
+            Answer::Absent(Evidence { source, text }) => {
+                Answer::Absent(Evidence { source, text: format!("{text}: {OPTION} is not set") })
+            }
+            Answer::Unknown(_) => self.answer_option(OPTION),
+            present @ Answer::Present(_) => present,
+        };
+        missing.into_absence()
     }
 
     /// Returns the evidence that the kernel has no JIT compiler, if it knows the instructions and needs a compiler for them.
@@ -114,10 +112,7 @@ impl KernelFacts<'_> {
         if !self.answer_change(change, feature.name()).is_present() {
             return None;
         }
-        match self.jit() {
-            Answer::Absent(evidence) => Some(evidence),
-            Answer::Present(_) | Answer::Unknown(_) => None,
-        }
+        self.jit().into_absence()
     }
 
     /// Answers whether the kernel has arenas, which need a JIT compiler that supports them (kernel: `arena_map_alloc`). `compiled` is the
@@ -161,12 +156,4 @@ const fn needs_jit(feature: InsnFeature) -> bool {
             | InsnFeature::StackArguments
             | InsnFeature::TailCallWithFunctions
     )
-}
-
-/// Returns the marks of the architectures.
-pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    let architectures = WITHOUT_ARENAS.iter().chain(&WITHOUT_EXCEPTIONS);
-    let late = LATE_TRAMPOLINES.iter();
-    let late = late.flat_map(|(architecture, change)| change.marks.iter().chain([&architecture.mark]));
-    architectures.map(|architecture| &architecture.mark).chain(late).copied()
 }

@@ -3,7 +3,6 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     changes::ATTACH_COOKIE,
-    conditional::{POWERPC_SYSCALL, POWERPC_SYSCALL_BODY, SYSCALL_WRAPPERS},
     facts::KernelFacts,
     inputs::InputOrigins,
 };
@@ -102,10 +101,12 @@ impl KernelFacts<'_> {
         if matches!(kprobe_events, Answer::Absent(_)) {
             return kprobe_events;
         }
-        if let Some(function) = self.find_any(&SYSCALL_WRAPPERS) {
-            return Answer::from_btf(true, format!("FUNC {function}"));
+        let [wrappers @ .., _, _] = &self.vmlinux.query.syscalls;
+        if let Some(wrapper) = wrappers.iter().find(|wrapper| self.vmlinux.find(&wrapper.function).is_some())
+        {
+            return Answer::from_btf(true, format!("FUNC {}", wrapper.function.shortened()));
         }
-        let symbols = SYSCALL_WRAPPERS.iter().map(|name| self.symbol(name.as_bytes()));
+        let symbols = wrappers.iter().map(|wrapper| self.symbol(wrapper));
         let (mut absent, mut is_known) = (None, true);
         for answer in symbols {
             match answer {
@@ -124,9 +125,10 @@ impl KernelFacts<'_> {
 
     /// Returns the evidence for a wrapper on PowerPC, where wrappers have no prefix and contain `__se_sys_bpf` (not in libbpf).
     fn powerpc_syscall_wrapper(&self) -> Option<Answer> {
-        let wrapper = self.symbol(POWERPC_SYSCALL.as_bytes());
-        let is_wrapper = matches!(wrapper, Answer::Present(_))
-            && matches!(self.symbol(POWERPC_SYSCALL_BODY.as_bytes()), Answer::Absent(_));
+        let [.., function, body] = &self.vmlinux.query.syscalls;
+        let wrapper = self.symbol(function);
+        let is_wrapper =
+            matches!(wrapper, Answer::Present(_)) && matches!(self.symbol(body), Answer::Absent(_));
         is_wrapper.then_some(wrapper)
     }
 }

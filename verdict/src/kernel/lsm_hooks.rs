@@ -6,6 +6,7 @@ use super::{
     answer::Answer,
     conditional::{CHECKS_LSM_RESULTS, HAS_SLEEPABLE_LSM},
     facts::KernelFacts,
+    kernel_name::KernelName,
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
 };
@@ -18,10 +19,11 @@ struct SleepableHooks {
 }
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel has an LSM hook, and lets programs attach to it.
-    pub fn lsm_hook(&self, hook: &str) -> Answer {
-        let exists = self.function(format!("bpf_lsm_{hook}").as_bytes(), None);
-        let disabled = DISABLED.iter().find(|(_, names)| names.contains(&hook));
+    /// Answers whether the kernel has an LSM hook, by its function `bpf_lsm_*`, and lets programs attach to it.
+    pub fn lsm_hook(&self, function: &KernelName) -> Answer {
+        let exists = self.declaration(function, None);
+        let is_hook = |name: &&str| function.strip_prefix(b"bpf_lsm_") == Some(name.as_bytes());
+        let disabled = DISABLED.iter().find(|(_, names)| names.iter().any(is_hook));
         let Some((first, _)) = disabled.filter(|_| exists.is_present()) else { return exists };
         let permits = Observations::new(|kernel| Some(kernel < *first));
         self.answer_observed(permits, "let programs attach to the hook", exists)
@@ -29,28 +31,18 @@ impl KernelFacts<'_> {
 
     /// Answers whether the verifier checks the values that LSM programs return, and knows bounds of the result that hooks pass (6.12).
     pub(crate) fn checks_lsm_results(&self) -> Answer {
-        match self.find_any(&[CHECKS_LSM_RESULTS]) {
-            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
-            None if self.describes_bpf_functions() => {
-                Answer::from_btf(false, format!("no FUNC {CHECKS_LSM_RESULTS}"))
-            }
-            None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
-        }
+        self.compiled(&[CHECKS_LSM_RESULTS])
     }
 
     /// Answers whether programs may sleep at an LSM hook.
     pub fn sleepable_lsm(&self, hook: &str) -> Answer {
-        match self.find_any(&[HAS_SLEEPABLE_LSM]) {
-            Some(function) => {
-                let exists = Answer::from_btf(true, format!("FUNC {function}"));
+        match self.compiled(&[HAS_SLEEPABLE_LSM]) {
+            exists @ Answer::Present(_) => {
                 self.answer_observed(sleepable_support(hook), "let programs sleep at the hook", exists)
             }
             // The only hook of 5.10.
-            None if hook == "bprm_committed_creds" => self.sleepable_programs(),
-            None if self.describes_bpf_functions() => {
-                Answer::from_btf(false, format!("no FUNC {HAS_SLEEPABLE_LSM}"))
-            }
-            None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
+            _ if hook == "bprm_committed_creds" => self.sleepable_programs(),
+            other => other,
         }
     }
 }

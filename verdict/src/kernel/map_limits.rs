@@ -3,6 +3,7 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
+    fixed_names::{Enum, Struct},
     kconfig::KconfigAnswer,
     mark::{
         Change,
@@ -11,26 +12,21 @@ use super::{
     },
     observed::Observations,
 };
-use core_relo::btf::{Kind, Type};
+use core_relo::btf::Type;
 use core_relo_object::{map_limits::MapLimit, memory_nodes::MemoryNodes};
 
 /// The most bytes of a value in cgroup storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
 const STORAGE_BYTES: u32 = 65407;
 
 /// Longer keys of hashes, and no charge for the memory of maps.
-const LONG_KEYS: Change = Change::new(5, 11, &[Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get")]);
+const LONG_KEYS: Change = Change::new(5, 11, &[Enumerator(Enum::bpf_func_id, "BPF_FUNC_task_storage_get")]);
 
 /// Members of `struct pt_regs` on architectures whose pages have 4 KiB: x86, s390, RISC-V.
-const SMALL_PAGES: [Mark; 3] =
-    [Member("pt_regs", "orig_ax"), Member("pt_regs", "orig_gpr2"), Member("pt_regs", "epc")];
-
-/// The struct with a bit for each CPU.
-pub(super) const CPU_MASK: &str = "cpumask";
-
-/// Returns the marks of limits.
-pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    SMALL_PAGES.into_iter().chain(LONG_KEYS.marks.iter().copied())
-}
+const SMALL_PAGES: [Mark; 3] = [
+    Member(Struct::pt_regs, "orig_ax"),
+    Member(Struct::pt_regs, "orig_gpr2"),
+    Member(Struct::pt_regs, "epc"),
+];
 
 /// The options of kernels with pages of 64 KiB, and of those with smaller pages.
 const LARGE_PAGE_OPTIONS: [&str; 3] =
@@ -153,7 +149,7 @@ impl KernelFacts<'_> {
                 "it depends on CONFIG_NR_CPUS: give the kernel's configuration (--kconfig)".to_owned(),
             )
         };
-        let mask = self.vmlinux.find(self.query, CPU_MASK.as_bytes(), Kind::Struct).and_then(Type::size);
+        let mask = self.vmlinux.find(Struct::cpumask).and_then(Type::size);
         let Some(bits) = mask.and_then(|bytes| bytes.0.checked_mul(8)).filter(|bits| *bits != 0) else {
             return question();
         };

@@ -4,6 +4,7 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
+    fixed_names::Struct,
     mark::{
         Change,
         Mark::{self, InnerMember, Member},
@@ -12,12 +13,12 @@ use super::{
 use core_relo_object::{KernelVersion, map_owner::OwnerRule, object::MapType};
 
 /// The rules of maps of devices and CPUs, which have owners since this release.
-const OWNER: Change = Change::new(5, 18, &[Member("bpf_map", "owner")]);
+const OWNER: Change = Change::new(5, 18, &[Member(Struct::bpf_map, "owner")]);
 
 /// Returns the change that a property came with. `None` for a property that program arrays always had.
 fn change(rule: OwnerRule) -> Option<Change> {
     const fn mark(rule: OwnerRule) -> Mark {
-        InnerMember("bpf_map", "owner", rule.owner_member())
+        InnerMember(Struct::bpf_map, "owner", rule.owner_member())
     }
     let marks: &[Mark] = match rule {
         OwnerRule::XdpFrags => const { &[mark(OwnerRule::XdpFrags)] },
@@ -79,12 +80,6 @@ impl KernelFacts<'_> {
 
 fn every_kernel(text: &str) -> Evidence {
     Evidence { source: EvidenceSource::Object, text: text.to_owned() }
-}
-
-/// Returns the marks of the rules.
-pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    let changes = OwnerRule::ALL.iter().copied().filter_map(change).chain([OWNER]);
-    changes.flat_map(|change| change.marks.iter().copied())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
     field_places::{FieldForm, FieldHolder, ValueField},
+    fixed_names::{Func, Struct},
     mark::{Mark, MarkPresence},
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
@@ -100,15 +101,10 @@ pub enum MapUse {
 }
 
 /// A mark of kernels whose timers and work queues serve programs in any context (7.0).
-const ANY_CONTEXT: Mark = Mark::Member("bpf_async_cb", "async_cmds");
+const ANY_CONTEXT: Mark = Mark::Member(Struct::bpf_async_cb, "async_cmds");
 
 /// A mark of kernels with `struct bpf_res_spin_lock` in map values (6.15).
-const RESILIENT_LOCKS: Mark = Mark::Function("bpf_res_spin_lock");
-
-/// Returns the marks of changes to uses of maps.
-pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    [ANY_CONTEXT, RESILIENT_LOCKS].into_iter()
-}
+const RESILIENT_LOCKS: Mark = Mark::Function(Func::bpf_res_spin_lock);
 
 const YES: Option<bool> = Some(true);
 const NO: Option<bool> = Some(false);

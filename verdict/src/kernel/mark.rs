@@ -1,20 +1,23 @@
 //! Marks: parts of the kernel's BTF that came with a change to the kernel.
 
-use super::KernelVersion;
+use super::{
+    KernelVersion,
+    fixed_names::{Enum, Func, Struct},
+};
 use core::fmt;
 
 /// A part of the kernel's BTF that came with a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A function. Compilers inline functions, so a missing function proves nothing.
-    Function(&'static str),
+    Function(Func),
     /// A member of a struct. A struct without the member proves that the change is missing.
-    Member(&'static str, &'static str),
+    Member(Struct, &'static str),
     /// A member of the struct that a member of a struct is or points to. A struct without the first member, or an inner struct without
     /// the second, proves that the change is missing.
-    InnerMember(&'static str, &'static str, &'static str),
+    InnerMember(Struct, &'static str, &'static str),
     /// An enumerator of an enum. An enum without the enumerator proves that the change is missing.
-    Enumerator(&'static str, &'static str),
+    Enumerator(Enum, &'static str),
 }
 
 /// A change to the kernel: the mainline release, and the marks of which every kernel with the change has at least one.
@@ -44,13 +47,17 @@ pub(super) enum MarkPresence {
 impl Mark {
     /// Returns the text of the evidence that the mark is missing.
     pub(super) fn absence(self) -> String {
+        self.text("no ", "has no")
+    }
+
+    fn text(self, no: &str, has: &str) -> String {
         match self {
-            Self::Function(function) => format!("no FUNC {function}"),
-            Self::Member(composite, member) => format!("struct {composite} has no {member}"),
+            Self::Function(function) => format!("{no}FUNC {function}"),
+            Self::Member(composite, member) => format!("struct {composite} {has} {member}"),
             Self::InnerMember(composite, member, inner) => {
-                format!("struct {composite} has no {member}.{inner}")
+                format!("struct {composite} {has} {member}.{inner}")
             }
-            Self::Enumerator(name, enumerator) => format!("enum {name} has no {enumerator}"),
+            Self::Enumerator(name, enumerator) => format!("enum {name} {has} {enumerator}"),
         }
     }
 }
@@ -58,13 +65,6 @@ impl Mark {
 /// The text of the evidence that the mark is there.
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Function(function) => write!(f, "FUNC {function}"),
-            Self::Member(composite, member) => write!(f, "struct {composite} has {member}"),
-            Self::InnerMember(composite, member, inner) => {
-                write!(f, "struct {composite} has {member}.{inner}")
-            }
-            Self::Enumerator(name, enumerator) => write!(f, "enum {name} has {enumerator}"),
-        }
+        f.write_str(&self.text("", "has"))
     }
 }

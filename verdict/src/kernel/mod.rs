@@ -7,7 +7,7 @@
 //! | `mark`, `changes` | parts of the BTF that came with a release: the evidence for instructions |
 //! | `conditional` | functions that exist only if a map or program type is compiled |
 //! | `enumeration` | the enumerators of the kernel's enums of numbers |
-//! | `query`, `fixed_names` | the names that are searched in one pass, and those that every kernel is asked for |
+//! | `query`, `kernel_name`, `fixed_names` | the names that are searched in one pass, and those that every kernel is asked for |
 //! | `kernel_types` | the types of a query in vmlinux and in modules |
 //! | `facts` | [`KernelFacts`]: helpers, attach types, commands, link types |
 //! | `compiled_types`, `names`, `symbol`, `verifier`, `kconfig`, `report` | the other facts |
@@ -57,6 +57,7 @@ mod inputs;
 mod insn_rules;
 mod jit;
 mod kconfig;
+mod kernel_name;
 mod kernel_number;
 mod kernel_types;
 mod kfunc_memory;
@@ -97,6 +98,7 @@ pub use inputs::{InputOrigins, KernelInputs, ModuleCoverage, SymbolScope, Wanted
 pub(crate) use insn_rules::PROGRAM_FUNCTIONS;
 pub use insn_rules::{InsnField, InsnRule};
 pub use kconfig::KconfigAnswer;
+pub use kernel_name::KernelName;
 pub use kernel_number::first_observed;
 pub use kernel_types::VmlinuxNames;
 pub(crate) use kfunc_memory::kfunc_memory;
@@ -104,8 +106,7 @@ pub use kfunc_types::{depends_on_attach_type, kfunc_program_types, known_kfuncs}
 pub use map_uses::MapUse;
 pub use options::BPF_OPTIONS;
 pub use program_features::ProgramFeature;
-pub use query::NameQuery;
-pub(crate) use query::struct_ops_value_name;
+pub use query::{NameQuery, StructOpsName, SymbolName, TracepointName};
 pub use report::Fact;
 pub use restrictions::is_d_path_function;
 pub use special_fields::{FieldCallee, FieldFunction, SpecialField};

@@ -3,11 +3,13 @@
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
     facts::KernelFacts,
+    fixed_names::Func,
     inputs::{InputOrigins, ModuleCoverage, SymbolScope},
     kconfig::KconfigAnswer,
+    kernel_name::KernelName,
     kernel_types::KernelTypes,
-    kfunc_types::{is_known_kfunc, known_kfuncs},
-    query::{EVERY_KERNELS_TRACEPOINT, LIVEPATCH, LOADS_MODULES, struct_ops_value_name},
+    kfunc_types::is_known_kfunc,
+    query::{StructOpsName, SymbolName, TracepointName},
     symbol::{KernelSymbol, parse_symbol},
 };
 use core_relo::{
@@ -15,7 +17,12 @@ use core_relo::{
     btf::{Kind, Type},
 };
 use core_relo_object::load_plan::{SymbolAddress, SymbolAddressError, shows_no_address};
-use std::collections::HashMap;
+
+/// A function of `CONFIG_LIVEPATCH`.
+const LIVEPATCH: Func = Func::klp_enable_patch;
+
+/// Functions of kernels that load modules.
+const LOADS_MODULES: [Func; 2] = [Func::find_module, Func::do_init_module];
 
 /// Variables of every kernel with BPF and a network, for which objects declare externs without a type.
 const EVERY_KERNEL: [&str; 8] = [
@@ -30,13 +37,54 @@ const EVERY_KERNEL: [&str; 8] = [
 ];
 
 impl<'k> KernelFacts<'k> {
-    /// Answers whether the kernel or a module has a function, such as an attach target, `bpf_lsm_*` or `bpf_iter_*`.
+    /// Answers whether the kernel or a module has a function, typedef, struct or variable, such as an attach target, `bpf_lsm_*`,
+    /// `btf_trace_*` or `trace_event_raw_*`.
     ///
-    /// With a `module`, only the module's functions count; `vmlinux` is the kernel itself. A module that the target lacks is unknown.
-    /// Without a `module`, a function that neither vmlinux nor the target's modules have is absent, unless other modules may be loaded:
+    /// With a `module`, only the module's declarations count; `vmlinux` is the kernel itself. A module that the target lacks is unknown.
+    /// Without a `module`, a name that neither vmlinux nor the target's modules have is absent, unless other modules may be loaded:
     /// see [`ModuleCoverage`].
-    pub fn function(&self, name: &[u8], module: Option<&str>) -> Answer {
-        self.answer_name(name, Kind::Func, module)
+    pub fn declaration(&self, name: &KernelName, module: Option<&str>) -> Answer {
+        let shown = name.shortened();
+        let named = match name.id.kind {
+            Kind::Struct => format!("struct {shown}"),
+            Kind::Typedef => format!("typedef {shown}"),
+            kind => format!("{kind} {shown}"),
+        };
+        let find_in = |types: &KernelTypes<'k>| types.find(name).is_some();
+        match module {
+            Some("vmlinux") if find_in(&self.vmlinux) => return Answer::from_btf(true, named),
+            Some("vmlinux") if self.describes_bpf_functions() => {
+                return Answer::from_btf(false, format!("no {named} in vmlinux"));
+            }
+            Some("vmlinux") => {}
+            Some(module) => return self.answer_in_module(&named, module, find_in),
+            None => {
+                if let Some((types, _)) = self.find_name(name) {
+                    let is_vmlinux = core::ptr::eq(types, &raw const self.vmlinux);
+                    let of_module = || format!("{named} of module {}", shortened(types.name));
+                    return Answer::from_btf(true, if is_vmlinux { named } else { of_module() });
+                }
+            }
+        }
+        if !self.describes_bpf_functions() {
+            return Answer::Unknown(format!("the kernel's BTF is incomplete and has no {named}"));
+        }
+        let modules = match self.given_modules {
+            [] => String::new(),
+            [module] => format!(" and module {}", shortened(&module.name)),
+            modules => format!(" and {} modules", modules.len()),
+        };
+        let absence = format!("no {named} in vmlinux{modules}");
+        // Only vmlinux has hooks of LSM.
+        let is_hook = name.id.kind == Kind::Func && name.starts_with(b"bpf_lsm_");
+        let may_have_others =
+            self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
+        if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
+            return Answer::Unknown(format!(
+                "{absence}, but another module may have it: give its BTF (--module)"
+            ));
+        }
+        Answer::from_btf(false, absence)
     }
 
     /// Answers whether the kernel has BTF of a module. A module that the target lacks is unknown.
@@ -47,26 +95,11 @@ impl<'k> KernelFacts<'k> {
         self.missing_module(module)
     }
 
-    /// Answers whether the kernel or a module has a typedef, such as `btf_trace_*`. See [`function`](Self::function) for `module`.
-    pub fn typedef(&self, name: &[u8], module: Option<&str>) -> Answer {
-        self.answer_name(name, Kind::Typedef, module)
-    }
-
-    /// Answers whether the kernel or a module has a struct, such as `trace_event_raw_*`.
-    pub fn structure(&self, name: &[u8]) -> Answer {
-        self.answer_name(name, Kind::Struct, None)
-    }
-
-    /// Answers whether the BTF of the kernel or of a module has a variable, as externs with a type need it.
-    pub fn variable(&self, name: &[u8]) -> Answer {
-        self.answer_name(name, Kind::Var, None)
-    }
-
     /// Answers whether the kernel finds the address of a variable among its symbols (kernel: `check_pseudo_btf_id`). A variable that BTF
     /// lacks has no address to look up. Without symbols and configuration, the kernel counts as one that lists its variables.
-    pub fn variable_address(&self, name: &[u8]) -> Answer {
-        let Answer::Present(in_btf) = self.variable(name) else {
-            let text = format!("no variable {}", Name::new(name).shortened());
+    pub fn variable_address(&self, name: &SymbolName) -> Answer {
+        let Answer::Present(in_btf) = self.declaration(&name.variable, None) else {
+            let text = format!("no variable {}", name.variable.shortened());
             return Answer::from_btf(true, text);
         };
         if self.inputs.kallsyms.as_deref().is_some_and(|text| !text.is_empty()) {
@@ -82,27 +115,24 @@ impl<'k> KernelFacts<'k> {
     }
 
     /// Answers whether the kernel or a module registers a struct for struct_ops maps, such as `tcp_congestion_ops`.
-    pub fn struct_ops(&self, name: &[u8]) -> Answer {
-        self.answer_name(&struct_ops_value_name(name), Kind::Struct, None)
+    pub fn struct_ops(&self, name: &StructOpsName) -> Answer {
+        self.declaration(&name.value, None)
     }
 
     /// Returns the structs of a struct_ops map: that of its value, such as `bpf_struct_ops_tcp_congestion_ops`, and that of the
     /// programs, `tcp_congestion_ops`, if the same BTF or vmlinux has it.
-    pub(crate) fn struct_ops_structs(&self, name: &[u8]) -> Option<(Type<'k>, Option<Type<'k>>)> {
-        let (types, value) = self.find_name(&struct_ops_value_name(name), Kind::Struct)?;
-        let find_in = |types: &KernelTypes<'k>| types.find(self.query, name, Kind::Struct);
-        Some((value, find_in(&self.vmlinux).or_else(|| find_in(types))))
+    pub(crate) fn struct_ops_structs(&self, name: &StructOpsName) -> Option<(Type<'k>, Option<Type<'k>>)> {
+        let (types, value) = self.find_name(&name.value)?;
+        Some((value, self.vmlinux.find(&name.programs).or_else(|| types.find(&name.programs))))
     }
 
     /// Answers whether the kernel or a module has a kfunc.
     ///
     /// If the kernel's BTF tags kfuncs (6.10 and pahole 1.26), a function without the tag is none. Otherwise a function is the kfunc if
     /// the name is that of a known kfunc. A kfunc may still be closed to a program type.
-    pub fn kfunc(&self, name: &[u8]) -> Answer {
-        let Some((types, function)) = self.find_name(name, Kind::Func) else {
-            return self.answer_name(name, Kind::Func, None);
-        };
-        let shown = Name::new(name).shortened();
+    pub fn kfunc(&self, name: &KernelName) -> Answer {
+        let Some((types, function)) = self.find_name(name) else { return self.declaration(name, None) };
+        let shown = name.shortened();
         if types.kfuncs().binary_search(&function.id()).is_ok() {
             return tagged_kfunc(Name::new(name));
         }
@@ -127,8 +157,10 @@ impl<'k> KernelFacts<'k> {
         let mut kfuncs: Vec<_> =
             tagged.map(|function| (function.name().to_string(), tagged_kfunc(function.name()))).collect();
         if kfuncs.is_empty() {
-            let known = known_kfuncs().filter(|name| self.query.contains(name.as_bytes(), Kind::Func));
-            let answers = known.map(|name| (name.to_owned(), self.kfunc(name.as_bytes())));
+            let functions = self.vmlinux.query.names().filter(|(id, _)| id.kind == Kind::Func);
+            let known = functions.filter(|(_, name)| is_known_kfunc(name));
+            let known = known.map(|(id, name)| KernelName { name: name.into(), id });
+            let answers = known.map(|name| (Name::new(&name).to_string(), self.kfunc(&name)));
             kfuncs = answers.filter(|(_, answer)| answer.is_present()).collect();
         }
         kfuncs.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -139,21 +171,18 @@ impl<'k> KernelFacts<'k> {
     /// Answers whether the kernel or a module has a symbol, as externs without a type need it.
     ///
     /// A function or a variable in BTF is evidence for the symbol. A missing one is no evidence against it.
-    pub fn symbol(&self, name: &[u8]) -> Answer {
-        let shown = Name::new(name).shortened();
-        if !self.query.symbols.contains(name) {
-            return Answer::Unknown(format!("the query of the facts lacks symbol {shown}"));
-        }
+    pub fn symbol(&self, name: &SymbolName) -> Answer {
+        let shown = name.function.shortened();
         let Some(text) = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty()) else {
-            let mut kinds = [Kind::Func, Kind::Var].into_iter();
-            let in_btf = kinds.find(|kind| self.find_name(name, *kind).is_some());
-            let in_btf = in_btf.map(|kind| format!("{kind} {shown}"));
+            let mut declarations = [&name.function, &name.variable].into_iter();
+            let in_btf = declarations.find(|declaration| self.find_name(declaration).is_some());
+            let in_btf = in_btf.map(|found| format!("{} {shown}", found.id.kind));
             return match in_btf.or_else(|| self.lists_variable(name)) {
                 Some(text) => Answer::from_btf(true, text),
                 None => Answer::Unknown("give the kernel's symbols (--kallsyms)".into()),
             };
         };
-        let found = self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name).copied();
+        let found = self.find_symbol(text, name);
         let origin = self.inputs.origins.kallsyms.as_ref();
         let evidence = |text| Evidence {
             source: EvidenceSource::Kallsyms,
@@ -170,9 +199,8 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns whether nothing tells how many symbols have this name: BTF lists a name once, and many symbols may have it. `name` is one of
-    /// the query.
-    pub(crate) fn may_be_ambiguous(&self, name: &[u8]) -> bool {
+    /// Returns whether nothing tells how many symbols have this name: BTF lists a name once, and many symbols may have it.
+    pub(crate) fn may_be_ambiguous(&self, name: &SymbolName) -> bool {
         let has_symbols = self.inputs.kallsyms.as_deref().is_some_and(|text| !text.is_empty());
         !has_symbols && self.lists_variable(name).is_none()
     }
@@ -188,10 +216,10 @@ impl<'k> KernelFacts<'k> {
         *self.hides_addresses.get_or_init(|| is_running && text.lines().all(is_hidden))
     }
 
-    /// Returns the addresses of two symbols of this name, if several have it. `name` is one of the query.
-    pub(crate) fn ambiguous_symbol(&self, name: &[u8]) -> Option<[&'k str; 2]> {
+    /// Returns the addresses of two symbols of this name, if several have it.
+    pub(crate) fn ambiguous_symbol(&self, name: &SymbolName) -> Option<[&'k str; 2]> {
         let text = self.inputs.kallsyms.as_deref().filter(|text| !text.is_empty())?;
-        let symbol = self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name)?;
+        let symbol = self.find_symbol(text, name)?;
         Some([symbol.address, symbol.other_address?])
     }
 
@@ -217,10 +245,10 @@ impl<'k> KernelFacts<'k> {
     /// Answers whether the kernel or a module has a tracepoint for programs that are attached after the load, by its typedef `btf_trace_*`.
     ///
     /// The attachment itself needs no types. So types without any tracepoint, and modules without types, leave the question open.
-    pub fn tracepoint(&self, typedef: &[u8]) -> Answer {
-        let answer = self.typedef(typedef, None);
+    pub fn tracepoint(&self, name: &TracepointName) -> Answer {
+        let answer = self.declaration(&name.typedef, None);
         let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
-        if !self.typedef(EVERY_KERNELS_TRACEPOINT.as_bytes(), None).is_present() {
+        if !self.declaration(&name.every_kernels, None).is_present() {
             return Answer::Unknown("the kernel's types list no tracepoints".into());
         }
         if !self.module_btf().is_present() && self.find_any(&LOADS_MODULES).is_some() {
@@ -233,13 +261,13 @@ impl<'k> KernelFacts<'k> {
     ///
     /// Symbols of the linked kernel alone do not show what modules have. Some kernels that are compiled by Clang with LTO list functions
     /// with a suffix that kprobes leave out (kernel: `cleanup_symbol_name`).
-    pub fn probed_function(&self, name: &[u8]) -> Answer {
+    pub fn probed_function(&self, name: &SymbolName) -> Answer {
         let answer = self.symbol(name);
         let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
         if self.inputs.symbol_scope == SymbolScope::Linked {
             return Answer::Unknown(format!("{text} in the kernel itself, but a module may have it"));
         }
-        let with_suffix = format!(" {}.llvm.", Name::new(name));
+        let with_suffix = format!(" {}.llvm.", Name::new(name.as_bytes()));
         if self.inputs.kallsyms.as_deref().is_some_and(|symbols| symbols.contains(&with_suffix)) {
             return Answer::Unknown(format!("{text}, but one with the suffix .llvm"));
         }
@@ -265,99 +293,57 @@ impl<'k> KernelFacts<'k> {
 
     /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH` selects
     /// `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
-    fn lists_variable(&self, name: &[u8]) -> Option<String> {
-        let variable = EVERY_KERNEL.iter().find(|variable| variable.as_bytes() == name)?;
+    fn lists_variable(&self, name: &SymbolName) -> Option<String> {
+        let variable = EVERY_KERNEL.iter().find(|variable| variable.as_bytes() == name.as_bytes())?;
         let function = self.find_any(&[LIVEPATCH])?;
         Some(format!(
             "every kernel has the variable {variable}, and FUNC {function} implies CONFIG_KALLSYMS_ALL"
         ))
     }
 
-    /// Returns the first type of a name and kind: vmlinux first, then the given modules.
-    pub(crate) fn find_type(&self, name: &[u8], kind: Kind) -> Option<Type<'k>> {
-        self.find_name(name, kind).map(|(_, ty)| ty)
+    /// Returns whether the kernel was searched for a name. A table of requirements may get more names later.
+    pub(crate) fn has_searched(&self, name: &KernelName) -> bool {
+        name.id.position < self.vmlinux.query.types.len()
     }
 
-    /// Returns the first type of a name and kind that libbpf finds for an attach target, in a module if the target names one (libbpf:
+    /// Returns the first type of a name: vmlinux first, then the given modules.
+    pub(crate) fn find_type(&self, name: &KernelName) -> Option<Type<'k>> {
+        self.find_name(name).map(|(_, ty)| ty)
+    }
+
+    /// Returns the first type of a name that libbpf finds for an attach target, in a module if the target names one (libbpf:
     /// `find_kernel_btf_id`).
-    pub(crate) fn find_type_in(&self, name: &[u8], kind: Kind, module: Option<&str>) -> Option<Type<'k>> {
+    pub(crate) fn find_type_in(&self, name: &KernelName, module: Option<&str>) -> Option<Type<'k>> {
         match module {
-            None => self.find_type(name, kind),
-            Some("vmlinux") => self.vmlinux.find(self.query, name, kind),
-            Some(module) => self
-                .modules()
-                .filter(|types| types.name == module)
-                .find_map(|types| types.find(self.query, name, kind)),
+            None => self.find_type(name),
+            Some("vmlinux") => self.vmlinux.find(name),
+            Some(module) => {
+                self.modules().filter(|types| types.name == module).find_map(|types| types.find(name))
+            }
         }
     }
 
     /// Returns the first VAR or FUNC of a name, and the name of the kernel or module that has it.
-    pub(crate) fn extern_type(&self, name: &[u8], kind: Kind) -> Option<(&'k str, Type<'k>)> {
-        self.find_name(name, kind).map(|(types, ty)| (types.name, ty))
+    pub(crate) fn extern_type(&self, name: &KernelName) -> Option<(&'k str, Type<'k>)> {
+        self.find_name(name).map(|(types, ty)| (types.name, ty))
     }
 
-    /// Returns the first type of a name and kind: vmlinux first, then the modules.
-    fn find_name(&self, name: &[u8], kind: Kind) -> Option<(&KernelTypes<'k>, Type<'k>)> {
+    /// Returns the first type of a name: vmlinux first, then the modules.
+    fn find_name(&self, name: &KernelName) -> Option<(&KernelTypes<'k>, Type<'k>)> {
         let mut all = core::iter::once(&self.vmlinux).chain(self.modules());
-        all.find_map(|types| Some((types, types.find(self.query, name, kind)?)))
+        all.find_map(|types| Some((types, types.find(name)?)))
     }
 
     /// Returns the given modules. Their types are searched once.
     fn modules(&self) -> impl Iterator<Item = &KernelTypes<'k>> {
         // An iterator that ends in vmlinux does not search the modules.
         core::iter::once_with(|| {
-            let new =
-                || self.given_modules.iter().map(|module| KernelTypes::new(module, self.query)).collect();
+            let new = || {
+                self.given_modules.iter().map(|module| KernelTypes::new(module, self.vmlinux.query)).collect()
+            };
             self.modules.get_or_init(new)
         })
         .flatten()
-    }
-
-    fn answer_name(&self, name: &[u8], kind: Kind, module: Option<&str>) -> Answer {
-        let shown = Name::new(name).shortened();
-        if !self.query.contains(name, kind) {
-            return Answer::Unknown(format!("the query of the facts lacks {kind} {shown}"));
-        }
-        let named = match kind {
-            Kind::Struct => format!("struct {shown}"),
-            Kind::Typedef => format!("typedef {shown}"),
-            _ => format!("{kind} {shown}"),
-        };
-        let find_in = |types: &KernelTypes<'k>| types.find(self.query, name, kind).is_some();
-        match module {
-            Some("vmlinux") if find_in(&self.vmlinux) => return Answer::from_btf(true, named),
-            Some("vmlinux") if self.describes_bpf_functions() => {
-                return Answer::from_btf(false, format!("no {named} in vmlinux"));
-            }
-            Some("vmlinux") => {}
-            Some(module) => return self.answer_in_module(&named, module, find_in),
-            None => {
-                if let Some((types, _)) = self.find_name(name, kind) {
-                    let is_vmlinux = core::ptr::eq(types, &raw const self.vmlinux);
-                    let of_module = || format!("{named} of module {}", shortened(types.name));
-                    return Answer::from_btf(true, if is_vmlinux { named } else { of_module() });
-                }
-            }
-        }
-        if !self.describes_bpf_functions() {
-            return Answer::Unknown(format!("the kernel's BTF is incomplete and has no {named}"));
-        }
-        let modules = match self.given_modules {
-            [] => String::new(),
-            [module] => format!(" and module {}", shortened(&module.name)),
-            modules => format!(" and {} modules", modules.len()),
-        };
-        let absence = format!("no {named} in vmlinux{modules}");
-        // Only vmlinux has hooks of LSM.
-        let is_hook = kind == Kind::Func && name.starts_with(b"bpf_lsm_");
-        let may_have_others =
-            self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
-        if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
-            return Answer::Unknown(format!(
-                "{absence}, but another module may have it: give its BTF (--module)"
-            ));
-        }
-        Answer::from_btf(false, absence)
     }
 
     fn answer_in_module(
@@ -386,15 +372,20 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns the symbols of the query that the kernel has.
-    fn index_symbols(&self, text: &'k str) -> HashMap<&'k [u8], KernelSymbol<'k>> {
-        let mut index = HashMap::new();
+    /// Returns a symbol of the query among the symbols of the kernel, `text`.
+    fn find_symbol(&self, text: &'k str, name: &SymbolName) -> Option<KernelSymbol<'k>> {
+        self.kallsyms.get_or_init(|| self.index_symbols(text)).get(name.position).copied().flatten()
+    }
+
+    /// Returns the symbols of the query that the kernel has, by position.
+    fn index_symbols(&self, text: &'k str) -> Vec<Option<KernelSymbol<'k>>> {
+        let mut index = vec![None::<KernelSymbol<'k>>; self.vmlinux.query.symbols.len()];
         for (name, symbol) in text.lines().filter_map(parse_symbol) {
-            if self.query.symbols.contains(name.as_bytes()) {
-                let known = index.entry(name.as_bytes()).or_insert(symbol);
-                if known.address != symbol.address {
-                    known.other_address = known.other_address.or(Some(symbol.address));
-                }
+            let position = self.vmlinux.query.symbols.get(name.as_bytes());
+            let Some(known) = position.and_then(|position| index.get_mut(*position)) else { continue };
+            let known = known.get_or_insert(symbol);
+            if known.address != symbol.address {
+                known.other_address = known.other_address.or(Some(symbol.address));
             }
         }
         index

@@ -1,6 +1,10 @@
 //! The kernels that were observed, and the marks by which another kernel is found to be as new.
 
-use super::{KernelVersion, mark::Mark};
+use super::{
+    KernelVersion,
+    fixed_names::{Enum, Func, Struct},
+    mark::Mark,
+};
 
 /// A kernel that was observed, and the parts of BTF by which another kernel is found to be as new, or newer.
 pub(super) struct ObservedKernel {
@@ -15,30 +19,25 @@ pub(super) struct ObservedKernel {
 pub(super) const OBSERVED_KERNELS: [ObservedKernel; 4] = [
     ObservedKernel {
         release: KernelVersion::release(5, 10),
-        since: &[Mark::Enumerator("bpf_func_id", "BPF_FUNC_per_cpu_ptr")],
-        later: Mark::Enumerator("bpf_func_id", "BPF_FUNC_task_storage_get"), // 5.11
+        since: &[Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_per_cpu_ptr")],
+        later: Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_task_storage_get"), // 5.11
     },
     ObservedKernel {
         release: KernelVersion::release(6, 1),
-        since: &[Mark::Enumerator("bpf_func_id", "BPF_FUNC_user_ringbuf_drain")],
-        later: Mark::Enumerator("bpf_func_id", "BPF_FUNC_cgrp_storage_get"), // 6.2
+        since: &[Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_user_ringbuf_drain")],
+        later: Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_cgrp_storage_get"), // 6.2
     },
     ObservedKernel {
         release: KernelVersion::release(6, 12),
         since: &[
-            Mark::Member("bpf_insn_aux_data", "fastcall_pattern"),
-            Mark::Function("bpf_copy_from_user_str"),
+            Mark::Member(Struct::bpf_insn_aux_data, "fastcall_pattern"),
+            Mark::Function(Func::bpf_copy_from_user_str),
         ],
-        later: Mark::Enumerator("bpf_attach_type", "BPF_TRACE_UPROBE_SESSION"), // 6.13
+        later: Mark::Enumerator(Enum::bpf_attach_type, "BPF_TRACE_UPROBE_SESSION"), // 6.13
     },
     ObservedKernel {
         release: KernelVersion::release(7, 2),
-        since: &[Mark::Enumerator("bpf_attach_type", "BPF_TRACE_FSESSION_MULTI")],
-        later: Mark::Member("bpf_verifier_env", "diag"), // 7.3
+        since: &[Mark::Enumerator(Enum::bpf_attach_type, "BPF_TRACE_FSESSION_MULTI")],
+        later: Mark::Member(Struct::bpf_verifier_env, "diag"), // 7.3
     },
 ];
-
-/// Returns the marks of the observed kernels.
-pub(super) fn observed_marks() -> impl Iterator<Item = Mark> {
-    OBSERVED_KERNELS.iter().flat_map(|kernel| kernel.since.iter().copied().chain([kernel.later]))
-}

@@ -1,6 +1,9 @@
 //! What programs and maps of some kinds need besides their types.
 
-use super::mark::{Change, Mark};
+use super::{
+    fixed_names::{Enum, Struct},
+    mark::{Change, Mark},
+};
 
 /// A property of programs or maps that the kernel checks at load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,29 +38,20 @@ impl ProgramFeature {
 
     pub(super) const fn change(self) -> Change {
         match self {
-            Self::XdpFrags => Change::new(5, 18, &[Mark::Member("bpf_prog_aux", "xdp_has_frags")]),
+            Self::XdpFrags => Change::new(5, 18, &[Mark::Member(Struct::bpf_prog_aux, "xdp_has_frags")]),
             Self::StructOpsLink => {
-                Change::new(6, 4, &[Mark::Enumerator("bpf_prog_type", "BPF_PROG_TYPE_NETFILTER")])
+                Change::new(6, 4, &[Mark::Enumerator(Enum::bpf_prog_type, "BPF_PROG_TYPE_NETFILTER")])
             }
-            Self::MapToken => Change::new(6, 9, &[Mark::Enumerator("bpf_cmd", "BPF_TOKEN_CREATE")]),
-            Self::RingbufOverwrite => Change::new(6, 19, &[Mark::Member("bpf_ringbuf", "overwrite_pos")]),
+            Self::MapToken => Change::new(6, 9, &[Mark::Enumerator(Enum::bpf_cmd, "BPF_TOKEN_CREATE")]),
+            Self::RingbufOverwrite => {
+                Change::new(6, 19, &[Mark::Member(Struct::bpf_ringbuf, "overwrite_pos")])
+            }
             Self::SleepableUprobe => {
-                Change::new(6, 0, &[Mark::Enumerator("bpf_attach_type", "BPF_LSM_CGROUP")])
+                Change::new(6, 0, &[Mark::Enumerator(Enum::bpf_attach_type, "BPF_LSM_CGROUP")])
             }
-            Self::SleepableStructOps => Change::new(6, 3, &[Mark::Member("net_device", "xdp_metadata_ops")]),
+            Self::SleepableStructOps => {
+                Change::new(6, 3, &[Mark::Member(Struct::net_device, "xdp_metadata_ops")])
+            }
         }
     }
-}
-
-/// Returns the marks of all features.
-pub(super) fn all_marks() -> impl Iterator<Item = Mark> {
-    let features = [
-        ProgramFeature::XdpFrags,
-        ProgramFeature::StructOpsLink,
-        ProgramFeature::MapToken,
-        ProgramFeature::RingbufOverwrite,
-        ProgramFeature::SleepableUprobe,
-        ProgramFeature::SleepableStructOps,
-    ];
-    features.into_iter().flat_map(|feature| feature.change().marks.iter().copied())
 }

@@ -1,102 +1,123 @@
 //! The names that objects ask a kernel for.
 
+use super::{
+    fixed_names::FIXED_NAMES,
+    kernel_name::{KernelName, NameId},
+};
 use core_relo::btf::{Kind, TypeQuery};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The names that all objects ask for, prepared once for many kernels. One pass over a kernel's BTF finds all of them.
 ///
-/// [`KernelFacts`](super::KernelFacts) answer for no other names.
+/// [`KernelFacts`](super::KernelFacts) take names from the query that they are collected with, so that they have looked up each of them.
 #[derive(Clone, Debug)]
 pub struct NameQuery {
     pub(super) types: TypeQuery,
-    pub(super) symbols: HashSet<Box<[u8]>>,
+    /// The positions of the symbols.
+    pub(super) symbols: HashMap<Box<[u8]>, usize>,
+    /// The functions behind bpf(2): see `SYSCALLS`.
+    pub(super) syscalls: [SymbolName; 6],
     /// The number of names that every kernel is asked for. The names of objects follow.
-    pub(super) fixed_count: usize,
-    /// The positions of names that objects are compared with, but do not need.
-    pub(super) compared: HashSet<usize>,
+    fixed_count: usize,
+    /// The names that objects are compared with, but do not need.
+    compared: HashSet<NameId>,
 }
 
-/// The enums whose enumerators are facts, in the order of `Enumerations`.
-pub(super) const ENUMS: [&str; 6] =
-    ["bpf_func_id", "bpf_map_type", "bpf_prog_type", "bpf_attach_type", "bpf_cmd", "bpf_link_type"];
+/// A function or variable among the symbols of a kernel, in a [`NameQuery`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SymbolName {
+    pub(super) function: KernelName,
+    pub(super) variable: KernelName,
+    /// The position among the symbols of the query.
+    pub(super) position: usize,
+}
 
-/// The struct with a member for each compiled program type (since 5.5).
-pub(super) const CONTEXTS: &str = "bpf_ctx_convert";
+/// A tracepoint in a [`NameQuery`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TracepointName {
+    name: Box<[u8]>,
+    pub(super) typedef: KernelName,
+    /// The typedef of a tracepoint that every kernel has. Types list tracepoints from Linux 5.5 on, if the compiler keeps the typedefs.
+    pub(super) every_kernels: KernelName,
+}
 
-/// The struct of a module's BTF in the kernel (`CONFIG_DEBUG_INFO_BTF_MODULES`).
-pub(super) const MODULE_BTF_STRUCT: &str = "btf_module";
+/// The structs of a struct_ops map in a [`NameQuery`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StructOpsName {
+    /// The struct of the map's value, such as `bpf_struct_ops_tcp_congestion_ops`.
+    pub(super) value: KernelName,
+    /// The struct of the programs, such as `tcp_congestion_ops`.
+    pub(crate) programs: KernelName,
+}
 
-/// A function of `CONFIG_LIVEPATCH`.
-pub(super) const LIVEPATCH: &str = "klp_enable_patch";
+/// The functions behind bpf(2) on architectures with system call wrappers, as libbpf names them (`probe_kern_syscall_wrapper`); then the
+/// function on PowerPC, and the function that it contains if it is a wrapper.
+const SYSCALLS: [&str; 6] =
+    ["__x64_sys_bpf", "__arm64_sys_bpf", "__s390x_sys_bpf", "__riscv_sys_bpf", "sys_bpf", "__se_sys_bpf"];
 
-/// Functions of kernels that load modules.
-pub(super) const LOADS_MODULES: [&str; 2] = ["find_module", "do_init_module"];
-
-/// The typedef of a tracepoint that every kernel has. Types list tracepoints from Linux 5.5 on, if the compiler keeps the typedefs.
-pub(super) const EVERY_KERNELS_TRACEPOINT: &str = "btf_trace_sched_switch";
-
-/// Returns the name of the struct of a struct_ops map's value, such as `bpf_struct_ops_tcp_congestion_ops`.
-pub(crate) fn struct_ops_value_name(name: &[u8]) -> Vec<u8> {
-    [b"bpf_struct_ops_", name].concat()
+impl Default for NameQuery {
+    /// Creates the query of the names that every kernel is asked for.
+    fn default() -> Self {
+        let (mut types, mut symbols) = (TypeQuery::new(), HashMap::new());
+        for (name, kind) in FIXED_NAMES {
+            types.insert(name.as_bytes(), *kind);
+        }
+        let syscalls = SYSCALLS.map(|name| SymbolName::insert(&mut types, &mut symbols, name.as_bytes()));
+        let fixed_count = types.len();
+        Self { types, symbols, syscalls, fixed_count, compared: HashSet::new() }
+    }
 }
 
 impl NameQuery {
-    /// Adds a function: an attach target, `bpf_lsm_*`, `bpf_iter_*`.
-    pub fn function(&mut self, name: &[u8]) {
-        self.types.insert(name, Kind::Func);
+    /// Adds a declaration that objects need: a function, such as a kfunc, an attach target, `bpf_lsm_*` or `bpf_iter_*`; a typedef, such as
+    /// `btf_trace_*`; a struct, such as `trace_event_raw_*`; or a variable with a type.
+    pub fn declaration(&mut self, name: &[u8], kind: Kind) -> KernelName {
+        let needed = KernelName::insert(&mut self.types, name, kind);
+        self.compared.remove(&needed.id);
+        needed
     }
 
-    /// Adds a kfunc.
-    pub fn kfunc(&mut self, name: &[u8]) {
-        self.function(name);
-    }
-
-    /// Adds a typedef, such as `btf_trace_*`.
-    pub fn typedef(&mut self, name: &[u8]) {
-        self.types.insert(name, Kind::Typedef);
-    }
-
-    /// Adds a tracepoint by its typedef, `btf_trace_*`.
-    pub fn tracepoint(&mut self, typedef: &[u8]) {
-        self.typedef(EVERY_KERNELS_TRACEPOINT.as_bytes());
-        self.typedef(typedef);
-    }
-
-    /// Adds a struct, such as `trace_event_raw_*`.
-    pub fn structure(&mut self, name: &[u8]) {
-        self.types.insert(name, Kind::Struct);
-    }
-
-    /// Adds a variable with a type.
-    pub fn variable(&mut self, name: &[u8]) {
-        self.types.insert(name, Kind::Var);
+    /// Adds a tracepoint, such as `sched_switch`.
+    pub fn tracepoint(&mut self, name: &str) -> TracepointName {
+        let mut typedef =
+            |name: &str| self.declaration(format!("btf_trace_{name}").as_bytes(), Kind::Typedef);
+        let every_kernels = typedef("sched_switch");
+        TracepointName { name: name.as_bytes().into(), typedef: typedef(name), every_kernels }
     }
 
     /// Adds the structs of a struct_ops map, such as `tcp_congestion_ops`.
-    pub fn struct_ops(&mut self, name: &[u8]) {
-        self.structure(&struct_ops_value_name(name));
-        self.structure(name);
+    pub fn struct_ops(&mut self, name: &[u8]) -> StructOpsName {
+        let value = self.declaration(&value_name(name), Kind::Struct);
+        StructOpsName { value, programs: self.declaration(name, Kind::Struct) }
     }
 
     /// Adds a kernel symbol without a type.
-    pub fn symbol(&mut self, name: &[u8]) {
-        self.function(name);
-        self.variable(name);
-        self.symbols.insert(name.into());
+    pub fn symbol(&mut self, name: &[u8]) -> SymbolName {
+        let symbol = SymbolName::insert(&mut self.types, &mut self.symbols, name);
+        self.compared.remove(&symbol.function.id);
+        self.compared.remove(&symbol.variable.id);
+        symbol
     }
 
-    /// Adds a declaration that objects are compared with. Call this after all names that objects need were added.
-    pub(crate) fn compared(&mut self, name: &[u8], kind: Kind) {
+    /// Adds a declaration that objects are compared with, whether or not they need it.
+    pub(crate) fn compared(&mut self, name: &[u8], kind: Kind) -> KernelName {
         let count = self.types.len();
-        let position = self.types.insert(name, kind);
+        let compared = KernelName::insert(&mut self.types, name, kind);
         if self.types.len() > count {
-            self.compared.insert(position);
+            self.compared.insert(compared.id);
         }
+        compared
+    }
+
+    /// Adds the structs of a struct_ops map, which an object need not need: the map may be optional.
+    pub(crate) fn compared_struct_ops(&mut self, name: &[u8]) -> StructOpsName {
+        let value = self.compared(&value_name(name), Kind::Struct);
+        StructOpsName { value, programs: self.compared(name, Kind::Struct) }
     }
 
     /// Returns the names of the declarations that objects need, with their kinds.
     pub fn needed_declarations(&self) -> impl Iterator<Item = (&[u8], Kind)> {
-        self.object_names()
+        self.needed_names().map(|(id, name)| (name, id.kind))
     }
 
     /// Returns the names of all declarations that verdicts read, with their kinds: those that objects need, those that objects are
@@ -105,18 +126,54 @@ impl NameQuery {
         self.types.pairs()
     }
 
-    /// Returns the names that objects need.
-    pub(super) fn object_names(&self) -> impl Iterator<Item = (&[u8], Kind)> {
-        let names = self.types.pairs().enumerate().skip(self.fixed_count);
-        names.filter(|(position, _)| !self.compared.contains(position)).map(|(_, name)| name)
+    /// Returns the names and their places.
+    pub(super) fn names(&self) -> impl Iterator<Item = (NameId, &[u8])> {
+        let names = self.types.pairs().enumerate();
+        names.map(|(position, (name, kind))| (NameId { position, kind }, name))
     }
 
-    /// Returns whether the query has a name.
-    pub(super) fn contains(&self, name: &[u8], kind: Kind) -> bool {
-        self.types.position(name, kind).is_some()
+    /// Returns the names that objects need and their places.
+    pub(super) fn needed_names(&self) -> impl Iterator<Item = (NameId, &[u8])> {
+        self.names().skip(self.fixed_count).filter(|(id, _)| !self.compared.contains(id))
     }
 
-    pub(super) fn enumeration(&mut self, name: &[u8]) {
-        self.types.insert(name, Kind::Enum);
+    /// Returns whether objects look up functions.
+    pub(super) fn has_functions(&self) -> bool {
+        self.names().skip(self.fixed_count).any(|(id, _)| id.kind == Kind::Func)
     }
+}
+
+impl TracepointName {
+    /// Returns the name of the tracepoint, such as `sched_switch`.
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.name
+    }
+}
+
+impl StructOpsName {
+    /// Returns the name of the struct of the programs, such as `tcp_congestion_ops`.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.programs
+    }
+}
+
+impl SymbolName {
+    /// Returns the name.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.function
+    }
+
+    fn insert(types: &mut TypeQuery, symbols: &mut HashMap<Box<[u8]>, usize>, name: &[u8]) -> Self {
+        let next = symbols.len();
+        Self {
+            function: KernelName::insert(types, name, Kind::Func),
+            variable: KernelName::insert(types, name, Kind::Var),
+            position: *symbols.entry(name.into()).or_insert(next),
+        }
+    }
+}
+
+/// Returns the name of the struct of a struct_ops map's value.
+fn value_name(name: &[u8]) -> Vec<u8> {
+    [b"bpf_struct_ops_", name].concat()
 }

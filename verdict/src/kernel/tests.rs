@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use core_relo::insn::Helper;
 use core_relo::{
     Endian, Target, TypeId,
-    btf::{Btf, Builder},
+    btf::{Btf, Builder, Kind},
 };
 use core_relo_object::object::AttachType;
 
@@ -66,14 +66,27 @@ fn parse(b: &Builder) -> Arc<Btf<'static>> {
 fn with_facts(target: &Target<'_>, inputs: &KernelInputs, test: impl Fn(&KernelFacts<'_>)) {
     let mut query = NameQuery::default();
     for name in ["fget", "in_module", "absent", "tagged", "bpf_ct_release", "bpf_lsm_file_open"] {
-        query.function(name.as_bytes());
+        query.declaration(name.as_bytes(), Kind::Func);
     }
-    query.typedef(b"btf_trace_sched_switch");
+    query.declaration(b"btf_trace_sched_switch", Kind::Typedef);
     for name in ["jiffies", "fget", "xfs_read", "helper", "weak"] {
         query.symbol(name.as_bytes());
     }
     query.struct_ops(b"tcp_congestion_ops");
     test(&KernelFacts::new(target, &query, inputs));
+}
+
+/// Returns the name of a function that the query of the facts has.
+fn kernel_name(facts: &KernelFacts<'_>, name: &[u8]) -> KernelName {
+    facts.vmlinux.query.clone().declaration(name, Kind::Func)
+}
+
+fn function(facts: &KernelFacts<'_>, name: &[u8], module: Option<&str>) -> Answer {
+    facts.declaration(&kernel_name(facts, name), module)
+}
+
+fn symbol(facts: &KernelFacts<'_>, name: &[u8]) -> Answer {
+    facts.symbol(&facts.vmlinux.query.clone().symbol(name))
 }
 
 fn text(answer: &Answer) -> (&'static str, &str) {
@@ -228,11 +241,12 @@ fn the_jit_compilers_of_some_architectures_lack_arenas_and_exceptions() {
     let answers = |architecture| {
         let target = recent_kernel(&["bpf_trampoline_get"], Some(architecture));
         let (mut query, inputs) = (NameQuery::default(), KernelInputs::default());
-        query.kfunc(b"bpf_throw");
+        let name = query.declaration(b"bpf_throw", Kind::Func);
         let facts = KernelFacts::new(&target, &query, &inputs);
+        let exists = &facts.kfunc(&name);
         let throw = answer_kfunc_call(
             &facts,
-            KfuncCall { name: b"bpf_throw", program_type: None, attach_type: None },
+            KfuncCall { name: &name, exists, program_type: None, attach_type: None },
         );
         (text(&facts.map_type(33)).0.to_owned(), text(&throw).0.to_owned())
     };
@@ -297,8 +311,8 @@ fn without_functions_the_configuration_answers() {
             ("unknown", "it depends on CONFIG_PERF_EVENTS: give the kernel's configuration (--kconfig)")
         );
         assert_eq!(text(&facts.program_type(6)).0, "unknown");
-        assert_eq!(text(&facts.function(b"fget", None)).0, "unknown");
-        assert_eq!(text(&facts.function(b"fget", Some("vmlinux"))).0, "unknown");
+        assert_eq!(text(&function(facts, b"fget", None)).0, "unknown");
+        assert_eq!(text(&function(facts, b"fget", Some("vmlinux"))).0, "unknown");
         assert_eq!(text(&facts.trampolines()).0, "unknown");
     });
     for (config, expected) in [("CONFIG_PERF_EVENTS=y\n", "present"), ("# CONFIG_NET is not set\n", "absent")]
@@ -320,41 +334,51 @@ fn functions_of_modules_need_the_modules() {
     let complete = KernelInputs::default();
 
     with_facts(&alone, &complete, |facts| {
-        assert_eq!(text(&facts.function(b"fget", None)), ("present", "FUNC fget"));
-        assert_eq!(text(&facts.function(b"absent", None)), ("absent", "no FUNC absent in vmlinux"));
-        assert_eq!(text(&facts.function(b"fget", Some("vmlinux"))).0, "present");
-        assert_eq!(text(&facts.function(b"absent", Some("vmlinux"))).0, "absent");
+        assert_eq!(text(&function(facts, b"fget", None)), ("present", "FUNC fget"));
+        assert_eq!(text(&function(facts, b"absent", None)), ("absent", "no FUNC absent in vmlinux"));
+        assert_eq!(text(&function(facts, b"fget", Some("vmlinux"))).0, "present");
+        assert_eq!(text(&function(facts, b"absent", Some("vmlinux"))).0, "absent");
         // The kernel does not read the BTF of modules.
-        assert_eq!(text(&facts.function(b"in_module", Some("xfs"))).0, "absent");
+        assert_eq!(text(&function(facts, b"in_module", Some("xfs"))).0, "absent");
     });
     with_facts(&with_module, &complete, |facts| {
-        assert_eq!(text(&facts.function(b"in_module", None)), ("present", "FUNC in_module of module xfs"));
-        assert_eq!(text(&facts.function(b"in_module", Some("xfs"))).0, "present");
+        assert_eq!(text(&function(facts, b"in_module", None)), ("present", "FUNC in_module of module xfs"));
+        assert_eq!(text(&function(facts, b"in_module", Some("xfs"))).0, "present");
         let expected = ("absent", "no FUNC absent of module xfs");
-        assert_eq!(text(&facts.function(b"absent", Some("xfs"))), expected);
+        assert_eq!(text(&function(facts, b"absent", Some("xfs"))), expected);
         assert_eq!(
-            text(&facts.function(b"fget", Some("btrfs"))),
+            text(&function(facts, b"fget", Some("btrfs"))),
             ("unknown", "give the BTF of module btrfs (--module)")
         );
-        assert_eq!(text(&facts.function(b"in_module", Some("vmlinux"))).0, "absent");
+        assert_eq!(text(&function(facts, b"in_module", Some("vmlinux"))).0, "absent");
         assert_eq!(
-            text(&facts.function(b"absent", None)),
+            text(&function(facts, b"absent", None)),
             ("absent", "no FUNC absent in vmlinux and module xfs")
         );
     });
     with_facts(&with_module, &partial, |facts| {
-        assert_eq!(text(&facts.function(b"absent", None)).0, "unknown");
-        assert_eq!(text(&facts.function(b"in_module", None)).0, "present");
-        assert_eq!(text(&facts.typedef(b"btf_trace_sched_switch", None)).0, "unknown");
-        assert_eq!(text(&facts.function(b"bpf_lsm_file_open", None)).0, "absent");
-        assert_eq!(text(&facts.struct_ops(b"tcp_congestion_ops")).0, "unknown");
+        assert_eq!(text(&function(facts, b"absent", None)).0, "unknown");
+        assert_eq!(text(&function(facts, b"in_module", None)).0, "present");
+        assert_eq!(
+            text(&facts.declaration(
+                &facts.vmlinux.query.clone().declaration(b"btf_trace_sched_switch", Kind::Typedef),
+                None
+            ))
+            .0,
+            "unknown"
+        );
+        assert_eq!(text(&function(facts, b"bpf_lsm_file_open", None)).0, "absent");
+        assert_eq!(
+            text(&facts.struct_ops(&facts.vmlinux.query.clone().struct_ops(b"tcp_congestion_ops"))).0,
+            "unknown"
+        );
     });
     with_facts(&with_module.clone().with_excluded_modules(3), &complete, |facts| {
-        assert_eq!(text(&facts.function(b"absent", None)).0, "unknown");
+        assert_eq!(text(&function(facts, b"absent", None)).0, "unknown");
     });
     let mut query = NameQuery::default();
     for name in ["fget", "in_module"] {
-        query.function(name.as_bytes());
+        query.declaration(name.as_bytes(), Kind::Func);
     }
     let vmlinux = VmlinuxNames::new(&alone, &query);
     assert_eq!(vmlinux.names_for_modules().map(|name| name.to_string()).collect::<Vec<_>>(), ["in_module"]);
@@ -366,20 +390,29 @@ fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
     let inputs = KernelInputs::default();
     with_facts(&target, &inputs, |facts| {
         let question = "the kernel's BTF does not tell whether FUNC fget is a kfunc";
-        assert_eq!(text(&facts.kfunc(b"fget")), ("unknown", question));
-        assert_eq!(text(&facts.kfunc(b"absent")).0, "absent");
+        assert_eq!(text(&facts.kfunc(&kernel_name(facts, b"fget"))), ("unknown", question));
+        assert_eq!(text(&facts.kfunc(&kernel_name(facts, b"absent"))).0, "absent");
     });
     let mut b = builder();
     add_function(&mut b, "bpf_ct_release");
     with_facts(&Target::new("vmlinux", parse(&b)), &inputs, |facts| {
-        assert_eq!(text(&facts.kfunc(b"bpf_ct_release")), ("present", "FUNC bpf_ct_release"));
+        assert_eq!(
+            text(&facts.kfunc(&kernel_name(facts, b"bpf_ct_release"))),
+            ("present", "FUNC bpf_ct_release")
+        );
     });
     let mut b = builder();
     let tagged = add_function(&mut b, "tagged");
     b.decl_tag("bpf_kfunc", tagged, -1, false);
     with_facts(&Target::new("vmlinux", parse(&b)), &inputs, |facts| {
-        assert_eq!(text(&facts.kfunc(b"tagged")), ("present", "FUNC tagged has the tag bpf_kfunc"));
-        assert_eq!(text(&facts.kfunc(b"fget")), ("absent", "FUNC fget is no kfunc: it has no tag bpf_kfunc"));
+        assert_eq!(
+            text(&facts.kfunc(&kernel_name(facts, b"tagged"))),
+            ("present", "FUNC tagged has the tag bpf_kfunc")
+        );
+        assert_eq!(
+            text(&facts.kfunc(&kernel_name(facts, b"fget"))),
+            ("absent", "FUNC fget is no kfunc: it has no tag bpf_kfunc")
+        );
     });
 }
 
@@ -387,21 +420,21 @@ fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
 fn symbols_are_those_of_kallsyms() {
     let target = Target::new("vmlinux", parse(&builder()));
     with_facts(&target, &KernelInputs::default(), |facts| {
-        assert_eq!(text(&facts.symbol(b"fget")), ("present", "FUNC fget"));
-        assert_eq!(text(&facts.symbol(b"jiffies")).0, "unknown");
+        assert_eq!(text(&symbol(facts, b"fget")), ("present", "FUNC fget"));
+        assert_eq!(text(&symbol(facts, b"jiffies")).0, "unknown");
     });
     let empty =
         KernelInputs { kallsyms: Some("".into()), kconfig: Some("".into()), ..KernelInputs::default() };
     with_facts(&target, &empty, |facts| {
-        assert_eq!(text(&facts.symbol(b"jiffies")).0, "unknown");
+        assert_eq!(text(&symbol(facts, b"jiffies")).0, "unknown");
         assert!(matches!(facts.kconfig("CONFIG_HZ"), KconfigAnswer::Unknown(_)));
     });
     let kallsyms = "ffffffff81000000 D jiffies\nbroken\nffffffffc0000000 t xfs_read\t[xfs]\n";
     let inputs = KernelInputs { kallsyms: Some(kallsyms.into()), ..KernelInputs::default() };
     with_facts(&target, &inputs, |facts| {
-        assert_eq!(text(&facts.symbol(b"jiffies")), ("present", "symbol jiffies"));
-        assert_eq!(text(&facts.symbol(b"xfs_read")), ("present", "symbol xfs_read of module xfs"));
-        assert_eq!(text(&facts.symbol(b"fget")).0, "absent");
+        assert_eq!(text(&symbol(facts, b"jiffies")), ("present", "symbol jiffies"));
+        assert_eq!(text(&symbol(facts, b"xfs_read")), ("present", "symbol xfs_read of module xfs"));
+        assert_eq!(text(&symbol(facts, b"fget")).0, "absent");
     });
 }
 
@@ -422,10 +455,10 @@ fn variables_of_the_linked_kernel_need_a_configuration_that_shows_them() {
         (Some("# CONFIG_KALLSYMS_ALL is not set\n"), "absent"),
     ] {
         with_facts(&target, &with_config(kconfig), |facts| {
-            assert_eq!(text(&facts.symbol(b"jiffies")).0, expected);
-            assert_eq!(text(&facts.symbol(b"helper")), ("present", "symbol helper (System.map-6.1)"));
-            assert_eq!(text(&facts.symbol(b"weak")).0, "present");
-            assert_eq!(text(&facts.symbol(b"fget")), ("absent", "no symbol fget (System.map-6.1)"));
+            assert_eq!(text(&symbol(facts, b"jiffies")).0, expected);
+            assert_eq!(text(&symbol(facts, b"helper")), ("present", "symbol helper (System.map-6.1)"));
+            assert_eq!(text(&symbol(facts, b"weak")).0, "present");
+            assert_eq!(text(&symbol(facts, b"fget")), ("absent", "no symbol fget (System.map-6.1)"));
         });
     }
 }

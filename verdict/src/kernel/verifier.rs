@@ -5,6 +5,7 @@ use super::{
     answer::{Answer, Evidence, EvidenceSource},
     changes::{InsnFeature, LAZY_VERIFICATION, SLEEPABLE_PROGRAMS},
     facts::KernelFacts,
+    fixed_names::Enum,
     mark::{Mark, MarkPresence},
 };
 
@@ -39,8 +40,8 @@ impl KernelFacts<'_> {
 
     /// Answers whether a kernel without the other instructions of the set `v4` has long jumps. Updates of 6.1 brought them.
     fn long_jump(&self, absent: Evidence) -> Answer {
-        const SINCE_6_1: Mark = Mark::Enumerator("bpf_func_id", "BPF_FUNC_user_ringbuf_drain");
-        const SINCE_6_2: Mark = Mark::Enumerator("bpf_func_id", "BPF_FUNC_cgrp_storage_get");
+        const SINCE_6_1: Mark = Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_user_ringbuf_drain");
+        const SINCE_6_2: Mark = Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_cgrp_storage_get");
         /// An update of 6.1 that has them.
         const UPDATE: KernelVersion = KernelVersion { major: 6, minor: 1, patch: 176 };
         let is_6_1 = self.find_mark(SINCE_6_1) == MarkPresence::Found

@@ -65,8 +65,8 @@ impl<'c> ProgramComparison<'c> {
         program: &'c ProgramNeeds,
     ) -> Self {
         let has_reads = !program.reads.is_empty();
-        let kernel_type = program.hook.kernel_type().filter(|_| has_reads);
-        let ty = kernel_type.and_then(|(name, kind)| facts.find_type(name.as_bytes(), kind));
+        let declaration = program.declaration.as_ref().filter(|_| has_reads);
+        let ty = declaration.and_then(|declaration| facts.find_type(declaration));
         let is_event = matches!(program.hook, Hook::Event(_));
         // What a struct_ops program reads is a reason of the verdict.
         let is_compared = !matches!(program.hook, Hook::Event(_) | Hook::StructOpsMember { .. });

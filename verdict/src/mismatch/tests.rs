@@ -32,7 +32,7 @@ fn warnings(object: TestObject, types: impl FnOnce(&mut Builder)) -> Vec<(Mismat
     types(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let inputs = KernelInputs::default();
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
+    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
     let verdict = judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap();
     let warning = |w: super::Mismatch| (w.kind, [w.text, w.local, w.target]);
     verdict.warnings.into_iter().map(warning).collect()

@@ -6,6 +6,7 @@ use super::{
     target_kind::TargetKind,
 };
 use crate::kernel::ProgramFeature;
+use core_relo::btf::Kind;
 use core_relo_object::{
     load_plan::AttachTarget,
     object::{AttachType, Program, ProgramType, SecDef, module_of_prefix},
@@ -97,7 +98,10 @@ impl AttachNeed {
                 Some(AttachType::TraceIter) => TargetKind::Iterator,
                 _ => TargetKind::Function,
             };
-            needs.push(table.add(Need::AttachTarget { kind, module, name: name.into() }));
+            let is_tracepoint = kind == TargetKind::Tracepoint;
+            let type_kind = if is_tracepoint { Kind::Typedef } else { Kind::Func };
+            let declaration = table.names.declaration(kind.kernel_name(name).as_bytes(), type_kind);
+            needs.push(table.add(Need::AttachTarget { kind, module, name: name.into(), declaration }));
             if matches!(def.attach_type, Some(AttachType::LsmMac)) || kind == TargetKind::Function {
                 needs.push(table.add(Need::Trampolines));
             }

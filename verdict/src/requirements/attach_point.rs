@@ -1,6 +1,7 @@
 //! The place that a program is attached to after the load.
 
 use super::{hook::Hook, need::Need};
+use crate::kernel::NameQuery;
 use core_relo::btf::Kind;
 use core_relo_object::object::{SectionTarget, module_of_prefix};
 
@@ -138,19 +139,19 @@ impl AttachPoint {
     }
 
     /// Returns the requirement that attaches the program, if the kernel's types or symbols can tell whether it is met.
-    pub(super) fn need(&self) -> Option<Need> {
+    pub(super) fn need(&self, names: &mut NameQuery) -> Option<Need> {
         use AttachPointKind as K;
         match self.kind {
-            K::RawTracepoint => Some(Need::Tracepoint(self.name.as_str().into())),
+            K::RawTracepoint => Some(Need::Tracepoint(names.tracepoint(&self.name))),
             K::TraceEvent => {
                 let (category, name) = self.name.split_once('/')?;
-                (!WITHOUT_TRACEPOINTS.contains(&category)).then(|| Need::Tracepoint(name.into()))
+                (!WITHOUT_TRACEPOINTS.contains(&category)).then(|| Need::Tracepoint(names.tracepoint(name)))
             }
             K::Function | K::FunctionReturn => {
                 let function = self.name.split_once('+').map_or(&*self.name, |(function, _offset)| function);
                 // core-relo takes an address in place of a name, which no symbol has. A module may be loaded later.
                 let is_known = !function.starts_with("0x") && !function.contains(':');
-                is_known.then(|| Need::ProbedFunction(function.into()))
+                is_known.then(|| Need::ProbedFunction(names.symbol(function.as_bytes())))
             }
             _ => None,
         }

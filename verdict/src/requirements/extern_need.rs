@@ -1,7 +1,7 @@
 //! The externs of an object.
 
 use super::need::{Need, NeedId, NeedTable};
-use core_relo::Name;
+use core_relo::{Name, btf::Kind};
 use core_relo_object::{
     link::{ExternBinding, ExternEntry},
     load_plan::SymbolAddress,
@@ -22,12 +22,12 @@ pub struct ExternNeed {
 impl ExternNeed {
     pub(super) fn new(entry: &ExternEntry<'_>, table: &mut NeedTable) -> Self {
         // As in libbpf, only functions have flavours.
-        let function = || Name::new(entry.name).essential().as_bytes().into();
+        let function = Name::new(entry.name).essential().as_bytes();
         let need = match entry.binding {
             ExternBinding::Config(_) => Need::Kconfig(String::from_utf8_lossy(entry.name).into()),
-            ExternBinding::Variable(_) => Need::Variable(entry.name.into()),
-            ExternBinding::Function(_) => Need::Kfunc(function()),
-            _ => Need::Symbol(entry.name.into()),
+            ExternBinding::Variable(_) => Need::Variable(table.names.declaration(entry.name, Kind::Var)),
+            ExternBinding::Function(_) => Need::Kfunc(table.names.declaration(function, Kind::Func)),
+            _ => Need::Symbol(table.names.symbol(entry.name)),
         };
         Self { id: table.add(need), is_weak: entry.is_weak, chosen: None }
     }

@@ -1,5 +1,6 @@
 //! The license of an object. The kernel keeps some functions for programs with a license that is compatible with the GPL.
 
+use crate::kernel::KernelName;
 use core_relo::insn::Helper;
 use core_relo_object::object::ProgramType;
 
@@ -10,7 +11,7 @@ pub enum LicenseUse {
     /// The call of a helper, by number.
     Helper(Helper),
     /// The call of a kfunc, by name.
-    Kfunc(Box<[u8]>),
+    Kfunc(KernelName),
     /// Any program of a type.
     ProgramType(ProgramType),
 }

@@ -77,7 +77,10 @@ impl MapNeed {
                 if let DataKind::StructOps { link: true, .. } = map.section.kind {
                     needs.push(table.add(Need::Feature(ProgramFeature::StructOpsLink)));
                 }
-                needs.extend(struct_ops.map(|name| table.add(Need::StructOps(name.into()))));
+                needs.extend(struct_ops.map(|name| {
+                    let name = table.names.struct_ops(name);
+                    table.add(Need::StructOps(name))
+                }));
                 (needs, Vec::new())
             }
             _ => {

@@ -2,11 +2,10 @@
 
 use super::{license::LicenseUse, target_kind::TargetKind};
 use crate::kernel::{
-    ContextArgument, FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, MapUse, ProgramFeature,
-    SleepableCode, ValueField, VmlinuxNames, struct_ops_value_name,
+    ContextArgument, FieldCallee, FieldPlace, FunctionRule, InsnFeature, InsnRule, KernelName, MapUse,
+    NameQuery, ProgramFeature, SleepableCode, StructOpsName, SymbolName, TracepointName, ValueField,
+    VmlinuxNames,
 };
-use alloc::collections::BTreeSet;
-use core_relo::btf::Kind;
 use core_relo::insn::Helper;
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use hashbrown::HashMap;
@@ -27,22 +26,22 @@ pub enum Need {
         sleepable: SleepableCode,
     },
     /// A kernel function that is declared as an extern, by name.
-    Kfunc(Box<[u8]>),
+    Kfunc(KernelName),
     /// A kernel function that programs of a type call.
     KfuncCall {
         /// The name.
-        name: Box<[u8]>,
+        name: KernelName,
         /// The type of the program; `None` if user space sets the type.
         program_type: Option<ProgramType>,
         /// The expected attach type of the program; `None` if the type has none.
         attach_type: Option<AttachType>,
     },
     /// The address of a kernel symbol without a type, by name.
-    Symbol(Box<[u8]>),
+    Symbol(SymbolName),
     /// A kernel variable with a type, by name.
-    Variable(Box<[u8]>),
+    Variable(KernelName),
     /// The address of a kernel variable with a type, by name. The kernel looks up the address among its symbols.
-    VariableAddress(Box<[u8]>),
+    VariableAddress(SymbolName),
     /// A map type, by number (`enum bpf_map_type`).
     MapType(u32),
     /// A program type.
@@ -57,11 +56,13 @@ pub enum Need {
         module: Option<Box<str>>,
         /// The name without a prefix such as `bpf_lsm_`.
         name: Box<str>,
+        /// The declaration in the kernel's BTF.
+        declaration: KernelName,
     },
     /// A tracepoint that programs are attached to as a trace event or raw tracepoint. The load does not look it up.
-    Tracepoint(Box<str>),
+    Tracepoint(TracepointName),
     /// A function that programs are attached to by a kprobe, among the kernel's symbols. The load does not look it up.
-    ProbedFunction(Box<str>),
+    ProbedFunction(SymbolName),
     /// A loaded module with BTF, some of whose functions the program traces.
     Module(Box<str>),
     /// A property of the program or map.
@@ -73,7 +74,7 @@ pub enum Need {
     /// A function in the kernel's error injection list: for fmod_ret programs, and for fentry and fexit programs that may sleep.
     ErrorInjection(Box<str>),
     /// A kind of struct_ops, by the name of its struct.
-    StructOps(Box<[u8]>),
+    StructOps(StructOpsName),
     /// A GPL-compatible license. Only an object with another license has this requirement.
     License(LicenseUse),
     /// A use of a map that some kernels refuse.
@@ -128,18 +129,19 @@ impl Need {
         match self {
             Self::Helper { helper, .. } => helper_text(*helper),
             Self::Kfunc(kfunc) | Self::KfuncCall { name: kfunc, .. } => format!("kfunc {}", name(kfunc)),
-            Self::Symbol(symbol) => format!("kernel symbol {}", name(symbol)),
+            Self::Symbol(symbol) => format!("kernel symbol {}", name(symbol.as_bytes())),
             Self::Variable(variable) => format!("kernel variable {}", name(variable)),
-            Self::VariableAddress(variable) => format!("the address of kernel variable {}", name(variable)),
+            Self::VariableAddress(variable) => {
+                format!("the address of kernel variable {}", name(variable.as_bytes()))
+            }
             Self::MapType(number) => match MapType::from_number(*number) {
                 Some(known) => format!("map type {known}"),
                 None => format!("map type {number}"),
             },
             Self::ProgramType(program_type) => format!("program type {program_type}"),
             Self::AttachType(attach_type) => format!("attach type {attach_type}"),
-            Self::AttachTarget { kind, module, name: target } => {
-                let full = name(kind.kernel_name(target).as_bytes());
-                let target = format!("{} `{full}`", kind.noun());
+            Self::AttachTarget { kind, module, declaration, .. } => {
+                let target = format!("{} `{}`", kind.noun(), name(declaration));
                 match module.as_deref() {
                     None => target,
                     Some("vmlinux") => format!("{target} in vmlinux"),
@@ -157,7 +159,7 @@ impl Need {
             Self::ErrorInjection(function) => {
                 format!("function `{}` in the error injection list", name(function.as_bytes()))
             }
-            Self::StructOps(table) => format!("struct_ops {}", name(table)),
+            Self::StructOps(table) => format!("struct_ops {}", name(table.as_bytes())),
             Self::License(LicenseUse::Helper(helper)) => {
                 format!("GPL-compatible license for {}", helper_text(*helper))
             }
@@ -242,8 +244,8 @@ pub struct NeedId(usize);
 pub struct NeedTable {
     needs: Vec<Need>,
     ids: HashMap<Need, NeedId>,
-    /// The kernel's declarations that objects are compared with, whether or not they need them.
-    compared: BTreeSet<(u8, Box<[u8]>)>,
+    /// The names that the requirements and comparisons look up in a kernel.
+    pub(super) names: NameQuery,
     /// Whether a map exceeds a limit that the kernel's configuration tells.
     pub(super) has_configured_limit: bool,
 }
@@ -260,20 +262,9 @@ impl NeedTable {
         id
     }
 
-    /// Adds a declaration of the kernel that an object is compared with.
-    pub(super) fn add_compared(&mut self, name: &str, kind: Kind) {
-        self.compared.insert((kind.raw(), name.as_bytes().into()));
-    }
-
-    /// Adds the structs of a struct_ops map, which an object need not need: the map may be optional.
-    pub(super) fn add_compared_struct_ops(&mut self, name: &str) {
-        self.add_compared(name, Kind::Struct);
-        self.compared.insert((Kind::Struct.raw(), struct_ops_value_name(name.as_bytes()).into()));
-    }
-
-    /// Returns the declarations of the kernel that objects are compared with.
-    pub(crate) fn compared(&self) -> impl Iterator<Item = (&[u8], Kind)> {
-        self.compared.iter().map(|(kind, name)| (&**name, Kind::from_raw(*kind)))
+    /// Returns the names to look up in a kernel's BTF, prepared for any number of kernels.
+    pub const fn names(&self) -> &NameQuery {
+        &self.names
     }
 
     /// Adds a requirement, if there is one.
@@ -318,7 +309,7 @@ impl NeedTable {
     /// the kernel has it.
     pub fn probes_untyped_function(&self, vmlinux: &VmlinuxNames<'_>) -> bool {
         self.needs.iter().any(|need| match need {
-            Need::ProbedFunction(name) => !vmlinux.has_function(name.as_bytes()),
+            Need::ProbedFunction(name) => !vmlinux.has_function(name),
             _ => false,
         })
     }

@@ -20,18 +20,14 @@ use super::{
 };
 use crate::{
     SourceLine,
-    kernel::{FieldFunction, InsnFeature, SleepableCode, kfunc_memory},
+    kernel::{FieldFunction, InsnFeature, KernelName, SleepableCode, StructOpsName, kfunc_memory},
     linked_code::{function_addresses, usize_of},
     reads::{
         ContextAccess, FrameAccess, MapAccess, Read, Returns, Traced, TracedObject, VariableAccess, trace,
     },
     source_line::source_line,
 };
-use core_relo::{
-    Name,
-    btf::{Btf, Kind},
-    insn::Insn,
-};
+use core_relo::{Name, btf::Btf, insn::Insn};
 use core_relo_object::{
     ExternIndex, MapIndex, ProgramIndex,
     link::{ExternBinding, FunctionCopy, LinkError, LinkedProgram, RefTarget},
@@ -69,6 +65,10 @@ pub struct ProgramNeeds {
     pub records: Vec<(u32, usize)>,
     /// The declaration of the kernel that the context comes from.
     pub hook: Hook,
+    /// The name of the declaration in a kernel, if the program is compared with it.
+    pub(crate) declaration: Option<KernelName>,
+    /// The structs of the map, if the program is compared with a member of struct_ops.
+    pub(crate) struct_ops: Option<StructOpsName>,
     /// What the program reads of its context, and of fields.
     pub reads: Vec<Read>,
     /// The context, as far as the kernel decides on an access by its place.
@@ -148,9 +148,11 @@ impl ProgramNeeds {
             code,
             sites: Vec::new(),
             records: Vec::new(),
-            attaches_by: table.add_optional(attach_point.as_ref().and_then(AttachPoint::need)),
+            attaches_by: attaches_by(attach_point.as_ref(), table),
             attach_point,
             hook,
+            declaration: None,
+            struct_ops: None,
             reads: Vec::new(),
             context: sec_def.and_then(ContextKind::new),
             context_accesses: Vec::new(),
@@ -242,7 +244,7 @@ impl ProgramNeeds {
         if is_changed {
             self.section = Some((*section).into());
             self.attach_point = attach_point(program, &self.hook);
-            self.attaches_by = table.add_optional(self.attach_point.as_ref().and_then(AttachPoint::need));
+            self.attaches_by = attaches_by(self.attach_point.as_ref(), table);
             self.context = self.sec_def.and_then(ContextKind::new);
             self.collect_uses(parts, table);
         }
@@ -265,7 +267,7 @@ impl ProgramNeeds {
     /// Forgets the member of a struct_ops map that the program is loaded for.
     pub(super) fn forget_struct_ops_member(&mut self) {
         if let Hook::StructOpsMember { .. } = self.hook {
-            self.hook = Hook::None;
+            (self.hook, self.declaration, self.struct_ops) = (Hook::None, None, None);
         }
     }
 
@@ -292,18 +294,19 @@ impl ProgramNeeds {
     }
 
     /// Adds the declaration that the context comes from to those that are compared.
-    fn compare_hook(&self, table: &mut NeedTable) {
-        match &self.hook {
+    fn compare_hook(&mut self, table: &mut NeedTable) {
+        self.struct_ops = match &self.hook {
             // The members of programs that share a map are compared, whatever the programs read.
-            Hook::StructOpsMember { table: name, .. } => table.add_compared_struct_ops(name),
-            // The results of LSM hooks are compared with what programs return.
-            Hook::Function { name, .. } => table.add_compared(name, Kind::Func),
-            hook => {
-                if let Some((name, kind)) = hook.kernel_type().filter(|_| self.compares_hook()) {
-                    table.add_compared(name, kind);
-                }
+            Hook::StructOpsMember { table: name, .. } => {
+                Some(table.names.compared_struct_ops(name.as_bytes()))
             }
-        }
+            _ => None,
+        };
+        // The results of LSM hooks are compared with what programs return.
+        let is_compared =
+            matches!(self.hook, Hook::Function { .. } | Hook::StructOpsMember { .. }) || self.compares_hook();
+        let declaration = self.hook.kernel_type().filter(|_| is_compared);
+        self.declaration = declaration.map(|(name, kind)| table.names.compared(name.as_bytes(), kind));
     }
 
     /// Returns whether the program has reads or accesses that the declaration of the hook decides on.
@@ -354,6 +357,12 @@ impl ProgramNeeds {
 /// Returns the place that a loader attaches a program to after the load, if its section's name implies one.
 fn attach_point(program: &Program<'_>, hook: &Hook) -> Option<AttachPoint> {
     AttachPoint::new(core::str::from_utf8(program.section_name()).ok()?, hook)
+}
+
+/// Returns the requirement that attaches a program to its place.
+fn attaches_by(point: Option<&AttachPoint>, table: &mut NeedTable) -> Option<NeedId> {
+    let need = point?.need(&mut table.names);
+    table.add_optional(need)
 }
 
 /// Returns the requirements of a program's instructions.
@@ -439,7 +448,11 @@ fn needs_of_reference(
                 // The address of a missing weak extern is 0, which is no error. A call of the extern is one.
                 (Some(Need::Variable(name)), false) => {
                     let feature = instruction(InsnFeature::KernelVariableAddress);
-                    [feature.filter(|_| !needed.is_weak), Some(Need::VariableAddress(name.clone()))]
+                    let name = name.clone();
+                    [
+                        feature.filter(|_| !needed.is_weak),
+                        Some(Need::VariableAddress(table.names.symbol(&name))),
+                    ]
                 }
                 (Some(Need::Kfunc(name)), true) => {
                     let program_type = def.map(|def| def.program_type);

@@ -27,11 +27,11 @@ use crate::{
 use answer::Support;
 use catalog::{Entry, entries};
 use clap::ValueEnum as _;
-use core_relo::Target;
+use core_relo::{Name, Target, btf::Kind};
 use core_relo_kernels::{Kernel, KernelSelection, KernelSource, WantedFacts, running_release};
 use core_relo_loader::{features::Prober, object::ProgramType};
 use core_relo_verdict::fleet::JudgedKernel as _;
-use core_relo_verdict::kernel::{KernelFacts, KernelInputs, NameQuery, known_kfuncs};
+use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelName, NameQuery, known_kfuncs};
 use model::{AnsweredFeature, KernelFeatures, Method};
 pub(crate) use names::feature_names;
 use names::{NameFilter, check_words, find_program_type, nearest, unknown_name};
@@ -137,6 +137,8 @@ struct FeatureQuery {
     names: Option<Vec<NameFilter>>,
     caller: Option<ProgramType>,
     query: NameQuery,
+    /// The names that may be those of kfuncs.
+    kfuncs: Vec<KernelName>,
 }
 
 impl FeatureQuery {
@@ -152,14 +154,19 @@ impl FeatureQuery {
             let is_named = names.as_ref().is_none_or(|names| names.iter().any(|name| name.matches(entry)));
             is_named && sections.contains(&entry.section)
         });
-        let mut wanted_features = Self { entries, sections, names, caller, query: NameQuery::default() };
-        if wanted_features.lists_kfuncs() {
-            known_kfuncs().for_each(|name| wanted_features.query.kfunc(name.as_bytes()));
+        let mut query = NameQuery::default();
+        let wanted = Self { entries, sections, names, caller, query: query.clone(), kfuncs: Vec::new() };
+        if wanted.lists_kfuncs() {
+            for name in known_kfuncs() {
+                query.declaration(name.as_bytes(), Kind::Func);
+            }
         }
-        for name in wanted_features.names.iter().flatten().filter(|name| name.is_name()) {
-            wanted_features.query.kfunc(name.given.as_bytes());
-        }
-        Ok(wanted_features)
+        let names = wanted.names.iter().flatten();
+        let kfuncs = names.filter(|name| name.is_name() && !wanted.has_entry(name));
+        let mut kfuncs: Vec<_> =
+            kfuncs.map(|name| query.declaration(name.given.as_bytes(), Kind::Func)).collect();
+        kfuncs.dedup();
+        Ok(Self { query, kfuncs, ..wanted })
     }
 
     fn answer_for_kernel(
@@ -203,10 +210,7 @@ impl FeatureQuery {
             let answer = source.kfunc(name, exists);
             AnsweredFeature { entry: Entry::kfunc(name), answer }
         };
-        let mut names: Vec<_> = self.names.iter().flatten().filter(|name| name.is_name()).collect();
-        names.retain(|name| !self.has_entry(name));
-        names.dedup_by(|a, b| a.given == b.given);
-        let named = names.iter().map(|name| answer(&name.given, facts.kfunc(name.given.as_bytes())));
+        let named = self.kfuncs.iter().map(|name| answer(&Name::new(name).to_string(), facts.kfunc(name)));
         let mut answers: Vec<_> = named.collect();
         if self.lists_kfuncs() {
             let is_wanted = |name: &str| match &self.names {

@@ -46,10 +46,8 @@ impl<'k> AnswerSource<'k> {
             Subject::Kernel(feature) => self.offers(*feature).into(),
             Subject::Trampolines => self.evidence(KernelFacts::trampolines).into(),
             Subject::KprobeEvents => self.evidence(KernelFacts::kprobe_events).into(),
-            Subject::Kfunc => match self.facts {
-                Some(facts) => self.kfunc(&entry.name, facts.kfunc(entry.name.as_bytes())),
-                None => no_btf().into(),
-            },
+            // The BTF of a kernel tells its kfuncs: see `FeatureQuery`.
+            Subject::Kfunc => no_btf().into(),
             Subject::Option => match self.facts {
                 Some(facts) => facts.kconfig(&entry.name).into(),
                 None => Answer::Unknown("the kernel's configuration is not known".into()).into(),
@@ -136,7 +134,8 @@ impl<'k> AnswerSource<'k> {
             return exists.into();
         }
         let calls = self.calls(&|ty| {
-            let call = KfuncCall { name: name.as_bytes(), program_type: Some(ty), attach_type: None };
+            let exists = &exists;
+            let call = KfuncCall { name: name.as_bytes(), exists, program_type: Some(ty), attach_type: None };
             self.probe_or(|prober| prober.kfunc(ty, call.name), |facts| answer_kfunc_call(facts, call))
         });
         match self.caller {

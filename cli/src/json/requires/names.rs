@@ -11,11 +11,11 @@ pub(super) fn need_name(need: &Need) -> String {
             Some(name) => format!("bpf_{name}"),
             None => format!("unknown({})", helper.0),
         },
-        Need::Kfunc(bytes)
-        | Need::KfuncCall { name: bytes, .. }
-        | Need::Symbol(bytes)
-        | Need::Variable(bytes)
-        | Need::StructOps(bytes) => name(bytes),
+        Need::Kfunc(declaration)
+        | Need::KfuncCall { name: declaration, .. }
+        | Need::Variable(declaration) => name(declaration),
+        Need::Symbol(symbol) => name(symbol.as_bytes()),
+        Need::StructOps(structs) => name(structs.as_bytes()),
         Need::Kconfig(option) => name(option.as_bytes()),
         _ => need.text(),
     }

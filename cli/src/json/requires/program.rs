@@ -81,10 +81,10 @@ impl<'a> ProgramFacts<'a> {
 
     fn attach_target(&self, attach: &AttachNeed) -> Option<AttachTargetJson> {
         attach.needs().iter().find_map(|id| match self.table.get(*id)? {
-            Need::AttachTarget { kind, module, name } => Some(AttachTargetJson {
+            Need::AttachTarget { kind, module, declaration, .. } => Some(AttachTargetJson {
                 kind: kind.noun(),
                 module: module.as_deref().map(|module| describe::name(module.as_bytes())),
-                name: describe::name(kind.kernel_name(name).as_bytes()),
+                name: describe::name(declaration),
             }),
             _ => None,
         })

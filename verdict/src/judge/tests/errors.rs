@@ -1,6 +1,7 @@
 //! Requirements, plans and answers that do not belong together.
 
 use super::*;
+use crate::kernel::NameQuery;
 
 /// Returns an object with one relocation record, in a program that calls a helper.
 fn with_record() -> Vec<u8> {
@@ -21,7 +22,7 @@ fn answers_of_another_table_and_plans_of_another_object_are_errors() {
     add_kernel(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let (names, inputs) = (table.names(), KernelInputs::default());
-    let facts = || KernelFacts::new(&target, &names, &inputs);
+    let facts = || KernelFacts::new(&target, names, &inputs);
     let (answers, no_answers) = (KernelAnswers::new(&table, facts()), KernelAnswers::new(&empty, facts()));
     let (plan, other_plan) = (Plan::new(&relocs, &target), Plan::new(&other_relocs, &target));
 
@@ -34,4 +35,25 @@ fn answers_of_another_table_and_plans_of_another_object_are_errors() {
     assert_eq!(unknown.verdict, Verdict::Unknown);
     let text = &unknown.programs[0].reasons[0].text;
     assert!(text.starts_with("internal error: the kernel's answers lack requirement"), "{text}");
+}
+
+/// The answers have every requirement of the object, but the kernel was not searched for the event that the program reads.
+#[test]
+fn names_that_a_table_got_after_the_search_are_errors() {
+    // `r0 = *(u64 *)(r1 + 8)`
+    let bytes = program("tp/sched/sched_switch", &[insn(0x79, 0, 1, 8, 0), exit()]).bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let relocs = object.relocs_or_none().unwrap();
+    let mut table = NeedTable::default();
+    let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
+    assert!(needs.programs[0].declaration.is_some());
+    let mut b = Builder::new(Endian::native());
+    add_kernel(&mut b);
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+    let (fixed, inputs) = (NameQuery::default(), KernelInputs::default());
+    let plan = Plan::new(&relocs, &target);
+    for (names, expected) in [(table.names(), None), (&fixed, Some(JudgeError::OtherNames))] {
+        let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+        assert_eq!(judge(&needs, &plan, &answers).err(), expected);
+    }
 }

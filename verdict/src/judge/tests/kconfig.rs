@@ -223,7 +223,7 @@ fn fixes_without_a_configuration(name: &str, overrides: &str) -> Vec<Option<Stri
         kconfig_overrides: Some(overrides.into()),
         ..KernelInputs::default()
     };
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
+    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
     let plan = Plan::new(&relocs, &target);
     let verdict = judge(&needs, &plan, &answers).unwrap();
     let reason = &verdict.programs[0].reasons[0];

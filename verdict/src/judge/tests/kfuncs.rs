@@ -71,7 +71,7 @@ fn judge_calls(
     add_kernel_with(&mut b, kfunc);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let inputs = KernelInputs { version: Some(KernelVersion::release(7, 2)), ..KernelInputs::default() };
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, &inputs));
+    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
     let plan = Plan::new(&relocs, &target);
     let verdict = judge(&needs, &plan, &answers).unwrap();
     let program = &verdict.programs[0];

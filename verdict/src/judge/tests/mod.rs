@@ -154,7 +154,7 @@ fn judge_for(
     let mut b = Builder::new(Endian::native());
     types(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, &names, inputs));
+    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, inputs));
     let plan = Plan::new(&relocs, &target);
     match settings {
         Some(settings) => answers.judge_load(&object, &relocs, &plan, settings).unwrap(),
