@@ -1,13 +1,13 @@
 //! Objects that are compiled for another architecture than the kernel's. Their accesses to saved registers do not resolve.
 
 use super::model::{Reason, ReasonKind, Verdict};
-use crate::kernel::{Evidence, EvidenceSource};
+use crate::kernel::{Evidence, EvidenceSource, KernelFacts};
 use core_relo::{
     ByteSize,
     btf::{Btf, field_path},
     plan::PlannedReloc,
 };
-use core_relo_object::target::{find_architecture, find_architecture_with};
+use core_relo_object::target::find_architecture_with;
 
 /// The structs of saved registers.
 const STRUCTS: [&str; 2] = ["pt_regs", "user_pt_regs"];
@@ -27,14 +27,14 @@ const X86_REGISTERS: [&str; 20] = [
 
 /// Returns the reason of a relocation that does not resolve because the object reads the registers of another architecture. `access` is the
 /// access as C names it. Returns `None` for other relocations.
-pub(super) fn reason(planned: &PlannedReloc<'_>, access: &str) -> Option<Reason> {
+pub(super) fn reason(planned: &PlannedReloc<'_>, access: &str, facts: &KernelFacts<'_>) -> Option<Reason> {
     let path = access.strip_prefix("struct ").unwrap_or(access);
     let (root, member) = path.split_once('.')?;
     if !STRUCTS.contains(&root) {
         return None;
     }
     let types = &planned.target().vmlinux().btf;
-    let kernel = find_architecture(types)?;
+    let kernel = facts.architecture(types)?;
     let object = object_architecture(planned.btf(), types.pointer_size(), member)?;
     if object == kernel {
         return None;

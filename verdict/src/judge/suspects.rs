@@ -10,7 +10,7 @@ use super::{
     returns::ReturnRule,
 };
 use crate::{
-    kernel::{Answer, Evidence, EvidenceSource},
+    kernel::{Answer, Evidence, EvidenceSource, KernelFacts},
     reach::{ContextOffset, Reach, Reachability, Undecided},
     requirements::{Need, ProgramNeeds, Site, helper_text},
 };
@@ -74,13 +74,14 @@ impl ObjectContext<'_, '_> {
         let mut suspects = Vec::new();
         for (insn, record) in &program.records {
             let Some(planned) = self.plan.get(program.index, *record) else { continue };
+            let reason = || relocation_reason(&planned, *record, &self.answers.facts);
             match planned.decision() {
                 Ok(Decision::Poison { .. }) => {
-                    suspects.push(Suspect::new(*insn, relocation_reason(&planned, *record)));
+                    suspects.push(Suspect::new(*insn, reason()));
                 }
                 // libbpf refuses the program, reachable or not.
                 Err(_) => {
-                    reasons.push(self.with_source_line(relocation_reason(&planned, *record), linked, *insn));
+                    reasons.push(self.with_source_line(reason(), linked, *insn));
                 }
                 Ok(_) => {}
             }
@@ -246,12 +247,12 @@ impl ObjectContext<'_, '_> {
 
 /// Returns the reason of a relocation that does not resolve. The text is the same for all kernels that lack the same, so that reports
 /// on many kernels show the reason once.
-fn relocation_reason(planned: &PlannedReloc<'_>, record: usize) -> Reason {
+fn relocation_reason(planned: &PlannedReloc<'_>, record: usize, facts: &KernelFacts<'_>) -> Reason {
     let access = match planned.local_spec() {
         Some(spec) => text(spec.access_text(planned.btf())),
         None => format!("type [{}]", planned.record().relo.root),
     };
-    if let Some(reason) = architecture::reason(planned, &access) {
+    if let Some(reason) = architecture::reason(planned, &access, facts) {
         return reason;
     }
     let evidence = Evidence { source: EvidenceSource::Btf, text: reason(planned) };

@@ -18,8 +18,9 @@ use super::{
 };
 use core_relo::{
     Target, TargetBtf,
-    btf::{Kind, Type},
+    btf::{Btf, Kind, Type},
 };
+use core_relo_object::target::find_architecture;
 use std::{collections::HashMap, sync::OnceLock};
 
 /// What a kernel offers. Every answer has its evidence.
@@ -48,6 +49,7 @@ pub struct KernelFacts<'k> {
     pub(super) instruction_sets: OnceLock<Vec<Answer>>,
     /// The age among the observed kernels.
     pub(super) age: OnceLock<KernelAge>,
+    architecture: OnceLock<Option<&'static str>>,
     /// Whether the kernel hides the addresses of its symbols.
     pub(super) hides_addresses: OnceLock<bool>,
     /// The newest release of which the kernel's BTF has a mark.
@@ -86,6 +88,7 @@ impl<'k> KernelFacts<'k> {
             contexts: vmlinux.find(Struct::bpf_ctx_convert),
             instruction_sets: OnceLock::new(),
             age: OnceLock::new(),
+            architecture: OnceLock::new(),
             hides_addresses: OnceLock::new(),
             marked_release: OnceLock::new(),
             kconfig: OnceLock::new(),
@@ -93,6 +96,15 @@ impl<'k> KernelFacts<'k> {
             kallsyms: OnceLock::new(),
             vmlinux,
         }
+    }
+
+    /// Returns the architecture of the types that an object is relocated against, as `uname -m` prints it. They may be other types than the
+    /// kernel's, whose architecture is searched once.
+    pub(crate) fn architecture(&self, types: &Btf<'_>) -> Option<&'static str> {
+        if !core::ptr::addr_eq(types, self.vmlinux.btf) {
+            return find_architecture(types);
+        }
+        *self.architecture.get_or_init(|| find_architecture(types))
     }
 
     /// Answers whether the kernel has an expected attach type.
