@@ -29,6 +29,7 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `load` | yes | the load of the variants that work on the kernel, and its report. Without it, the crate has the module [`variants`] alone, which makes no system call |
+//! | `serde` | no | the start-up report as JSON: `serde::Serialize` |
 
 #![forbid(unsafe_code)]
 

@@ -28,7 +28,6 @@ mod plan_error;
 mod policy;
 mod process;
 mod progress;
-mod refusal_json;
 mod report;
 mod settings;
 mod signing;

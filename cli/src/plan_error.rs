@@ -6,6 +6,9 @@ use core_relo_loader::{
 };
 use core_relo_verdict::judge::symbol_choice;
 
+/// The word for a load that cannot be planned because facts about the kernel cannot be read.
+pub(crate) const LACKS_FACTS: &str = "facts";
+
 /// Externs that a plan refuses for the same reason.
 pub(crate) struct RefusedExterns<'r> {
     names: Vec<&'r str>,

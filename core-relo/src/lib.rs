@@ -46,8 +46,8 @@
 //!
 //! # Features
 //!
-//! All features are on by default: `minimise`, and those of [`btf`] of the same names, `c-header`, `text` and `transform`. The loader
-//! needs none of them.
+//! On by default: `minimise`, and those of [`btf`] of the same names, `c-header`, `text` and `transform`. The loader needs none of them.
+//! With `serde`, [`explain::Explanation`] and [`plan::Summary`] implement `serde::Serialize`.
 //!
 //! # What it does not do
 //!

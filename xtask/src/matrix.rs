@@ -40,7 +40,7 @@ const PUBLIC_DEPENDENCIES: [&str; 1] = ["serde"];
 /// The packages with features, and their features.
 const FEATURES: [(&str, &[&str]); 8] = [
     ("core-relo-btf", &["c-header", "kernel-check", "text", "transform"]),
-    ("core-relo", &["c-header", "text", "transform", "minimise"]),
+    ("core-relo", &["c-header", "text", "transform", "minimise", "serde"]),
     ("core-relo-object", &["btf-archive", "loader-program", "static-link", "test-support"]),
     ("core-relo-verdict", &["serde", "test-support"]),
     (
@@ -50,13 +50,14 @@ const FEATURES: [(&str, &[&str]); 8] = [
             "kconfig-gz",
             "loader-program",
             "netlink",
+            "serde",
             "standard-streams",
             "static-link",
             "stripped-binaries",
             "usdt",
         ],
     ),
-    ("core-relo-adaptive", &["load"]),
+    ("core-relo-adaptive", &["load", "serde"]),
     ("core-relo-build", &["btf-archive"]),
     ("core-relo-cli", &["completions", "man", "jit-disassembly", "sign"]),
 ];
@@ -293,7 +294,7 @@ fn public_dependencies() -> Outcome {
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
     }
     // All features but `test-support`, which is no public API.
-    let features = "core-relo-loader/loader-program,core-relo-loader/static-link,core-relo-verdict/serde";
+    let features = "core-relo-loader/loader-program,core-relo-loader/static-link,core-relo-adaptive/serde";
     check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }

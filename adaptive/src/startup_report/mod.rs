@@ -1,6 +1,5 @@
 //! The start-up report: what is loaded on this kernel, and why.
 
-mod json;
 mod not_loaded;
 mod rejection;
 mod text;
@@ -12,16 +11,18 @@ use core_relo_loader::{attach::Link, load_plan::TargetKernel, privileges::Capabi
 use core_relo_verdict::judge::{KernelFeature, Verdict};
 use std::path::Path;
 
-/// What an adaptive load chose on a kernel, and why. `Display` prints the report, [`to_json`](Self::to_json) returns it as JSON.
+/// What an adaptive load chose on a kernel, and why. `Display` prints the report. With the feature `serde`, it serializes, to JSON for
+/// example.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StartupReport {
     /// The object's name.
     pub object: String,
-    /// The kernel.
-    pub kernel: KernelIdentity,
     /// Whether the object was planned, loaded or attached.
     pub outcome: Outcome,
+    /// The kernel.
+    pub kernel: KernelIdentity,
     /// The groups of alternatives, in the table's order.
     pub groups: Vec<GroupReport>,
     /// The programs that belong to no group.
@@ -47,6 +48,7 @@ pub struct StartupReport {
 
 /// The kernel that a report is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[expect(clippy::exhaustive_structs, reason = "callers describe kernels")]
 pub struct KernelIdentity {
     /// The release, as `uname -r` prints it, or the name of the file.
@@ -73,11 +75,13 @@ pub enum Outcome {
 
 /// A group of alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GroupReport {
     /// The name.
     pub name: String,
     /// Whether the load goes on without any alternative.
+    #[cfg_attr(feature = "serde", serde(rename = "optional"))]
     pub is_optional: bool,
     /// The chosen alternative, by index.
     pub chosen: Option<usize>,
@@ -87,6 +91,7 @@ pub struct GroupReport {
 
 /// An alternative of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct AlternativeReport {
     /// The programs.
@@ -117,11 +122,13 @@ pub enum Status {
 
 /// A program that belongs to no group.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ProgramReport {
     /// The name.
     pub name: String,
     /// Whether the load goes on without the program.
+    #[cfg_attr(feature = "serde", serde(rename = "optional"))]
     pub is_optional: bool,
     /// The state of the program.
     pub status: Status,
@@ -136,6 +143,7 @@ pub struct ProgramReport {
 
 /// A map that is not created.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct MapReport {
     /// The name.
@@ -146,6 +154,7 @@ pub struct MapReport {
 
 /// A constant that the load sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ConstantReport {
     /// The variable.
@@ -160,28 +169,37 @@ pub struct ConstantReport {
 
 /// An attached program.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LinkReport {
     /// The attachment, such as `kprobe/do_exit`.
     pub label: String,
     /// Whether the attachment is a kernel link, which can be pinned. Older kernels attach in other ways.
+    #[cfg_attr(feature = "serde", serde(rename = "kernel_link"))]
     pub is_kernel_link: bool,
 }
 
 /// A capability that the loaded programs need.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CapabilityReport {
     /// The capability.
+    #[cfg_attr(feature = "serde", serde(rename = "name"))]
     pub capability: Capability,
     /// The number of programs that need the capability.
+    #[cfg_attr(feature = "serde", serde(rename = "programs"))]
     pub program_count: usize,
     /// Whether this process has the capability where it counts. `None` for another kernel than the running one, or if `/proc` does not
     /// tell.
+    #[cfg_attr(feature = "serde", serde(rename = "held"))]
     pub is_held: Option<bool>,
     /// Whether the process is in a user namespace, where the capability counts only with a BPF token.
     pub needs_token: bool,
 }
+
+#[cfg(feature = "serde")]
+core_relo_verdict::serialize_as_word!(Outcome, RejectionStage, Status);
 
 impl LinkReport {
     /// Describes a link.

@@ -5,6 +5,7 @@ use core_relo_verdict::judge::{Reason, Verdict};
 
 /// The reason why a program or map is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Rejection {
     /// The program or map.
@@ -16,6 +17,7 @@ pub struct Rejection {
     /// The last line of the verifier's log, if the kernel refused the program.
     pub log_line: Option<String>,
     /// Whether the kernel only lacks the place that the program's section names.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) is_place: bool,
 }
 

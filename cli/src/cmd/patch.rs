@@ -17,7 +17,10 @@ use crate::{
     policy::{Config, ProjectLoad},
     text::{line::Line, style},
 };
-use core_relo::{Plan, plan::PlannedReloc};
+use core_relo::{
+    Plan,
+    plan::{PlannedReloc, Summary},
+};
 use core_relo_kernels::{Kernel, KernelSelection};
 use core_relo_loader::{
     load_plan::Settings,
@@ -34,11 +37,8 @@ struct PatchLine<'a> {
     target: &'a str,
     /// `null` if nothing was written.
     output: Option<String>,
-    kept: usize,
-    patched: usize,
-    poisoned: usize,
-    failed: usize,
-    skipped: usize,
+    #[serde(flatten)]
+    summary: Summary,
     relocations: Vec<Unresolved>,
 }
 
@@ -127,11 +127,7 @@ fn report(
             object: &file.name,
             target: &kernel.name,
             output: is_written.then(|| escape_path(&args.output)),
-            kept: summary.kept,
-            patched: summary.patched,
-            poisoned: summary.poisoned,
-            failed: summary.failed,
-            skipped: summary.skipped,
+            summary,
             relocations: unresolved().map(|planned| Unresolved::new(&planned)).collect(),
         };
         return console.out.json(&line);

@@ -8,12 +8,9 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     input::{object::ObjectFile, object_paths},
-    json::{
-        record::SourceLine,
-        requires::{
-            AccessJson, AttachPointJson, AttachTargetJson, ExternJson, ExternUseJson, HelperJson,
-            InstructionSetJson, MapJson, MapSizesJson, ProgramJson, RequirementsJson, UseJson,
-        },
+    json::requires::{
+        AccessJson, AttachPointJson, AttachTargetJson, ExternJson, ExternUseJson, HelperJson,
+        InstructionSetJson, MapJson, MapSizesJson, ProgramJson, RequirementsJson, UseJson,
     },
     policy::{Config, ProjectLoad},
     settings::UserSettings,
@@ -26,7 +23,7 @@ use crate::{
     },
 };
 use core_relo_loader::load_plan::Settings;
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::{SourceLine, loaders::Loader};
 use std::{io, path::PathBuf};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> CommandResult {

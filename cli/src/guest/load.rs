@@ -1,10 +1,7 @@
 //! Loads of objects in a guest, and the outcome of each program.
 
-use crate::{
-    budget::stats::ProgramStats,
-    refusal_json::{LACKS_FACTS, VerifierReportJson},
-};
-use core_relo_loader::object::Program;
+use crate::{budget::stats::ProgramStats, plan_error::LACKS_FACTS};
+use core_relo_loader::{load::VerifierReport, object::Program};
 use core_relo_verdict::SourceLine;
 use core_relo_vm::{Guest, KernelImage, VmError, guest::GuestEnd};
 use serde::{Deserialize, Serialize};
@@ -101,7 +98,7 @@ pub(crate) struct Refusal {
     lacks: Option<String>,
     /// Older builds of the guest's executable do not print the key.
     #[serde(default)]
-    report: Option<VerifierReportJson>,
+    report: Option<VerifierReport>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
 }

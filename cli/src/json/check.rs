@@ -6,8 +6,8 @@ use crate::{
     json::{
         error::ErrorJson,
         reality::RealityJson,
-        record::{RecordKeys, SourceLine},
-        verdict::{ProgramJson, ReasonJson, VerdictAllowedJson, WarningJson},
+        record::{RecordKeys, source_line},
+        verdict::{AllowedVerdict, ProgramJson},
     },
     policy::Acceptance,
 };
@@ -16,7 +16,12 @@ use core_relo::{
     plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
 use core_relo_adaptive::StartupReport;
-use core_relo_verdict::judge::ObjectVerdict;
+use core_relo_verdict::{
+    SourceLine,
+    judge::{ObjectVerdict, Reason},
+    loaders::Loader,
+    mismatch::Mismatch,
+};
 use serde::{Serialize, Serializer};
 use std::{
     iter,
@@ -24,30 +29,27 @@ use std::{
 };
 
 /// The result of checking an object on a kernel, or the error for an object or a kernel that could not be read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct CheckLine<'a> {
     object: Option<&'a str>,
     target: Option<&'a str>,
-    kept: usize,
-    patched: usize,
-    poisoned: usize,
-    failed: usize,
-    skipped: usize,
+    #[serde(flatten)]
+    summary: Summary,
     verdict: &'static str,
     relocations: &'a [Unresolved],
     error: Option<ErrorJson<'a>>,
     target_id: Option<&'a str>,
     programs: Vec<ProgramJson<'a>>,
-    allowed: Option<VerdictAllowedJson<'a>>,
+    allowed: Option<AllowedVerdict<'a>>,
     kernel_warnings: &'a [String],
-    warnings: Vec<WarningJson<'a>>,
-    reasons: Vec<ReasonJson<'a>>,
+    warnings: &'a [Mismatch],
+    reasons: &'a [Reason],
     /// The start-up report of an object with variants.
-    adaptive: Option<serde_json::Value>,
+    adaptive: Option<StartupReport>,
     /// The real load of several programs together, with `--boot`.
     object_reality: Option<RealityJson<'a>>,
     /// The loader whose rules decide.
-    loader: Option<&'static str>,
+    loader: Option<Loader>,
 }
 
 /// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
@@ -71,16 +73,25 @@ impl<'a> CheckLine<'a> {
         let programs = verdict.programs.iter().zip(realities);
         let programs =
             programs.map(|(program, reality)| ProgramJson::new(program).with_reality(reality)).collect();
-        let line = Self::new(Some(object), Some(target), summary, verdict.verdict.word(), relocations, None);
-        let warnings = verdict.warnings.iter().map(WarningJson::new).collect();
-        let reasons = verdict.reasons.iter().map(ReasonJson::new).collect();
-        Self { programs, warnings, reasons, loader: Some(verdict.loader.word()), ..line }
+        Self {
+            object: Some(object),
+            target: Some(target.target),
+            summary,
+            verdict: verdict.verdict.word(),
+            relocations,
+            target_id: target.target_id,
+            programs,
+            warnings: &verdict.warnings,
+            reasons: &verdict.reasons,
+            loader: Some(verdict.loader),
+            ..Self::default()
+        }
     }
 
     /// Adds the accepted reasons.
     pub(crate) fn with_acceptance(mut self, acceptance: Option<&'a Acceptance>) -> Self {
         let Some(acceptance) = acceptance else { return self };
-        self.allowed = acceptance.entry().map(|entry| VerdictAllowedJson::new(acceptance.verdict, entry));
+        self.allowed = acceptance.entry().map(|entry| AllowedVerdict::new(acceptance.verdict, entry));
         for (number, program) in self.programs.iter_mut().enumerate() {
             if let Some(accepted) = acceptance.program(number) {
                 program.accept(accepted);
@@ -96,17 +107,12 @@ impl<'a> CheckLine<'a> {
 
     /// Adds the variants that an adaptive load chooses. `kernel` is the kernel's name: a cached report has that of another link to the
     /// same file.
-    pub(crate) fn with_startup_report(
-        mut self,
-        report: Option<&StartupReport>,
-        kernel: &str,
-    ) -> Result<Self, serde_json::Error> {
-        if let Some(report) = report {
-            let mut report = report.clone();
+    pub(crate) fn with_startup_report(self, report: Option<&StartupReport>, kernel: &str) -> Self {
+        let mut adaptive = report.cloned();
+        if let Some(report) = &mut adaptive {
             report.kernel.btf_source = Some(kernel.to_owned());
-            self.adaptive = Some(serde_json::from_str(&report.to_json())?);
         }
-        Ok(self)
+        Self { adaptive, ..self }
     }
 
     /// Adds the warnings about the facts of the kernel.
@@ -120,45 +126,19 @@ impl<'a> CheckLine<'a> {
         target: Option<TargetKeys<'a>>,
         bad: &'a BadInput,
     ) -> Self {
-        Self::new(object, target, Summary::default(), "bad_input", &[], Some(ErrorJson::new(bad)))
+        Self {
+            object,
+            target: target.map(|target| target.target),
+            verdict: "bad_input",
+            error: Some(ErrorJson::new(bad)),
+            target_id: target.and_then(|target| target.target_id),
+            ..Self::default()
+        }
     }
 
     /// Adds the programs of an object that was loaded without a verdict.
     pub(crate) fn with_programs(self, programs: Vec<ProgramJson<'a>>) -> Self {
         Self { programs, ..self }
-    }
-
-    fn new(
-        object: Option<&'a str>,
-        target: Option<TargetKeys<'a>>,
-        summary: Summary,
-        verdict: &'static str,
-        relocations: &'a [Unresolved],
-        error: Option<ErrorJson<'a>>,
-    ) -> Self {
-        let Summary { kept, patched, poisoned, failed, skipped, .. } = summary;
-        let (target, target_id) = target.map_or((None, None), |t| (Some(t.target), t.target_id));
-        Self {
-            object,
-            target,
-            kept,
-            patched,
-            poisoned,
-            failed,
-            skipped,
-            verdict,
-            relocations,
-            error,
-            target_id,
-            programs: Vec::new(),
-            allowed: None,
-            kernel_warnings: &[],
-            warnings: Vec::new(),
-            reasons: Vec::new(),
-            adaptive: None,
-            object_reality: None,
-            loader: None,
-        }
     }
 }
 
@@ -236,7 +216,7 @@ impl RecordFacts {
         Self {
             keys: RecordKeys::new(planned),
             access,
-            source: SourceLine::new(planned),
+            source: planned.source_line().map(source_line),
             no_candidates: OnceLock::new(),
         }
     }
@@ -244,8 +224,7 @@ impl RecordFacts {
     /// Returns the source position, as `exec.bpf.c:41` or `near exec.bpf.c:41`, or the position in the object.
     pub(crate) fn position(&self) -> String {
         match &self.source {
-            Some(source) if source.is_near => format!("near {}:{}", source.file, source.line),
-            Some(source) => format!("{}:{}", source.file, source.line),
+            Some(source) => source.position(),
             None => format!("{} relocation {}", self.keys.section, self.keys.relocation),
         }
     }

@@ -3,8 +3,7 @@
 use crate::{
     budget::stats::ProgramStats,
     json::{verdict::ProgramJson as ProgramVerdictJson, verifier_log::LogExcerpt},
-    plan_error::{lacks_only_facts, load_message},
-    refusal_json::{LACKS_FACTS, VerifierReportJson},
+    plan_error::{LACKS_FACTS, lacks_only_facts, load_message},
     text::hex,
 };
 use core_relo_adaptive::StartupReport;
@@ -12,7 +11,7 @@ use core_relo_loader::{
     Errno, MapIndex, ProgramIndex,
     attach::{AttachError, Link},
     inventory::{MapInfo, ProgramInfo},
-    load::{LoadError, Loaded, LoadedProgram, Poison},
+    load::{LoadError, Loaded, LoadedProgram, Poison, VerifierReport},
     load_plan::{FixupTarget, LoadPlan, LoadPlanError, MapPlan, ProgramPlan, Repair, SlotPlan},
 };
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
@@ -23,7 +22,7 @@ use std::{
 };
 
 /// The result of loading an object or, with `--each`, one of its programs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct LoadOutcome<'l> {
     object: &'l str,
     program: Option<&'l str>,
@@ -40,15 +39,15 @@ pub(crate) struct LoadOutcome<'l> {
     /// The reason why the object is loaded without BTF.
     btf_refusal: Option<&'l str>,
     /// The verdict of a dry run: `loads`, `refused`, `needs_input` or `unknown`.
-    verdict: Option<&'static str>,
+    verdict: Option<Verdict>,
     verdicts: Vec<ProgramVerdictJson<'l>>,
     /// The verifier's statistics, with `--each --stats`.
     stats: Option<ProgramStats>,
     /// The start-up report, with `--adaptive`.
-    adaptive: Option<serde_json::Value>,
+    adaptive: Option<StartupReport>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct LoadErrorJson {
     /// `plan`, `map`, `program`, `pin`, `attach`, `variants`.
     stage: &'static str,
@@ -62,7 +61,7 @@ struct LoadErrorJson {
     /// kernel function (`kfunc`). Or what the plan of the load lacks: facts about the kernel that cannot be read (`facts`).
     lacks: Option<&'static str>,
     /// The verifier's explanation, on Linux 7.3 and later.
-    report: Option<VerifierReportJson>,
+    report: Option<VerifierReport>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
     map: Option<String>,
@@ -76,14 +75,7 @@ impl LoadErrorJson {
             text,
             errno: errno.map(|errno| errno.0),
             errno_name: errno.and_then(Errno::name),
-            program: None,
-            insn: None,
-            source: None,
-            lacks: None,
-            report: None,
-            verifier_log: None,
-            verifier_log_lines: None,
-            map: None,
+            ..Self::default()
         }
     }
 }
@@ -201,25 +193,7 @@ struct LinkJson<'l> {
 }
 
 fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
-    let (maps, programs, skipped, links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let not_attached = Vec::new();
-    LoadOutcome {
-        object,
-        program: None,
-        status,
-        error: None,
-        maps,
-        programs,
-        skipped,
-        links,
-        not_attached,
-        repairs: Vec::new(),
-        btf_refusal: None,
-        verdict: None,
-        verdicts: Vec::new(),
-        stats: None,
-        adaptive: None,
-    }
+    LoadOutcome { object, status, ..LoadOutcome::default() }
 }
 
 /// Creates the outcome of a dry run.
@@ -262,23 +236,21 @@ impl<'l> LoadOutcome<'l> {
 
     /// Adds the verdict of a dry run.
     pub(crate) fn with_verdict(mut self, verdict: Option<&'l ObjectVerdict>) -> Self {
-        self.verdict = verdict.map(|verdict| verdict.verdict.word());
+        self.verdict = verdict.map(|verdict| verdict.verdict);
         self.verdicts = verdict.iter().flat_map(|v| v.programs.iter().map(ProgramVerdictJson::new)).collect();
         self
     }
-}
 
-impl LoadOutcome<'_> {
     /// Adds the start-up report of an adaptive load.
-    pub(crate) fn with_report(mut self, report: &StartupReport) -> Result<Self, serde_json::Error> {
-        self.verdict = report.verdict.map(Verdict::word);
+    pub(crate) fn with_report(mut self, report: &StartupReport) -> Self {
+        self.verdict = report.verdict;
         for SkippedJson { name, why } in &mut self.skipped {
             if let Some(chosen) = report.why_not_loaded(name) {
                 *why = chosen.into();
             }
         }
-        self.adaptive = Some(serde_json::from_str(&report.to_json())?);
-        Ok(self)
+        self.adaptive = Some(report.clone());
+        self
     }
 }
 
@@ -353,7 +325,7 @@ pub(crate) fn refused<'l>(
             error.program = Some(refused.program.clone());
             error.insn = refused.insn;
             error.source.clone_from(&refused.source);
-            error.report = refused.report.as_ref().map(VerifierReportJson::new);
+            error.report = refused.report.clone();
             error.lacks = refused.poison.as_ref().map(|m| match m {
                 Poison::CoreRelo { .. } => "core_relo",
                 Poison::Map(_) => "map",

@@ -1,11 +1,12 @@
 //! The lines of `plan` and `explain`: one for each relocation.
 
-use super::record::{RecordKeys, SourceLine};
+use super::record::{RecordKeys, source_line};
 use crate::describe;
 use core_relo::{
-    explain::{self, Explainer, TriedCandidate, reason},
+    explain::{self, Explainer, Explanation, TriedCandidate, reason},
     plan::PlannedReloc,
 };
+use core_relo_verdict::SourceLine;
 use serde::Serialize;
 
 /// The local access of a relocation.
@@ -23,15 +24,6 @@ struct TargetAccess {
     spec: String,
 }
 
-#[derive(Debug, Serialize)]
-struct Candidate {
-    btf: String,
-    type_id: u32,
-    spec: String,
-    verdict: String,
-    matched: bool,
-}
-
 /// A relocation of a plan.
 #[derive(Debug, Serialize)]
 pub(crate) struct PlannedRelocationJson<'a> {
@@ -46,7 +38,7 @@ pub(crate) struct PlannedRelocationJson<'a> {
     before: Option<String>,
     after: Option<String>,
     source: Option<SourceLine>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<TriedCandidate>,
     reason: String,
     target_spec: Option<TargetAccess>,
     warning: Option<String>,
@@ -60,7 +52,7 @@ impl<'a> PlannedRelocationJson<'a> {
         planned: &PlannedReloc<'p>,
         explainer: &mut Explainer<'p>,
     ) -> Self {
-        let (candidates, candidates_left_out) = candidates(planned, explainer.tried(planned));
+        let candidates = explainer.tried(planned);
         let endian = planned.btf().endian();
         let spec = planned.local_spec().map(|spec| explain::text(spec.text(planned.btf())));
         Self {
@@ -73,7 +65,8 @@ impl<'a> PlannedRelocationJson<'a> {
             target_value: planned.target_value(),
             before: planned.before().map(|slot| slot.hex(endian).to_string()),
             after: planned.after().map(|slot| slot.hex(endian).to_string()),
-            source: SourceLine::new(planned),
+            source: planned.source_line().map(source_line),
+            candidates_left_out: left_out(planned, &candidates),
             candidates,
             reason: reason(planned),
             target_spec: planned.target_spec().map(|(source, spec)| TargetAccess {
@@ -82,7 +75,6 @@ impl<'a> PlannedRelocationJson<'a> {
                 spec: explain::text(spec.text(&source.btf)),
             }),
             warning: describe::warning(planned),
-            candidates_left_out,
         }
     }
 }
@@ -96,12 +88,8 @@ pub(crate) struct ExplainedRelocationJson<'a> {
     record: RecordKeys,
     outcome: &'static str,
     source: Option<SourceLine>,
-    access: String,
-    local: String,
-    reason: String,
-    tried: Vec<Candidate>,
-    near: Vec<String>,
-    help: Vec<String>,
+    #[serde(flatten)]
+    explanation: Explanation,
     warning: Option<String>,
     tried_left_out: usize,
 }
@@ -114,34 +102,20 @@ impl<'a> ExplainedRelocationJson<'a> {
         explainer: &mut Explainer<'p>,
     ) -> Self {
         let explanation = explainer.explain(planned);
-        let (tried, tried_left_out) = candidates(planned, explanation.tried);
         Self {
             object,
             target: kernel,
             record: RecordKeys::new(planned),
             outcome: describe::outcome(&planned.decision()),
-            source: SourceLine::new(planned),
-            access: explanation.access,
-            local: explanation.local,
-            reason: explanation.reason,
-            tried,
-            near: explanation.near,
-            help: explanation.help,
+            source: planned.source_line().map(source_line),
             warning: describe::warning(planned),
-            tried_left_out,
+            tried_left_out: left_out(planned, &explanation.tried),
+            explanation,
         }
     }
 }
 
-/// Returns the listed candidates, and the number of those that are not listed.
-fn candidates(planned: &PlannedReloc<'_>, tried: Vec<TriedCandidate>) -> (Vec<Candidate>, usize) {
-    let left_out = planned.candidate_count().saturating_sub(tried.len());
-    let candidate = |tried: TriedCandidate| Candidate {
-        spec: tried.spec.unwrap_or_else(|| format!("[{}] {}", tried.type_id, tried.what)),
-        btf: tried.btf,
-        type_id: tried.type_id.0,
-        verdict: tried.verdict,
-        matched: tried.matched,
-    };
-    (tried.into_iter().map(candidate).collect(), left_out)
+/// Returns the number of candidates that are not listed.
+fn left_out(planned: &PlannedReloc<'_>, tried: &[TriedCandidate]) -> usize {
+    planned.candidate_count().saturating_sub(tried.len())
 }

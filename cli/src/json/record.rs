@@ -2,6 +2,7 @@
 
 use crate::describe;
 use core_relo::plan::PlannedReloc;
+use core_relo_verdict::SourceLine;
 use serde::Serialize;
 
 /// The place and the kind of a relocation record.
@@ -27,32 +28,8 @@ impl RecordKeys {
     }
 }
 
-/// A source line.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SourceLine {
-    pub(crate) file: String,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
-    pub(crate) text: String,
-    pub(crate) is_near: bool,
-}
-
-impl SourceLine {
-    pub(crate) fn new(planned: &PlannedReloc<'_>) -> Option<Self> {
-        planned.source_line().map(Self::from)
-    }
-}
-
-impl From<core_relo::SourceLine<'_>> for SourceLine {
-    fn from(line: core_relo::SourceLine<'_>) -> Self {
-        let (file, text) = (line.file.shortened().to_string(), line.text.shortened().to_string());
-        Self { file, line: line.line, column: line.column, text, is_near: line.is_near }
-    }
-}
-
-impl From<core_relo_verdict::SourceLine> for SourceLine {
-    fn from(line: core_relo_verdict::SourceLine) -> Self {
-        let core_relo_verdict::SourceLine { file, line, column, text, is_near } = line;
-        Self { file, line, column, text, is_near }
-    }
+/// Converts a source line to one that owns its text, which is safe to print.
+pub(crate) fn source_line(line: core_relo::SourceLine<'_>) -> SourceLine {
+    let (file, text) = (line.file.shortened().to_string(), line.text.shortened().to_string());
+    SourceLine { file, line: line.line, column: line.column, text, is_near: line.is_near }
 }

@@ -20,9 +20,12 @@ use alloc::{
 };
 use core::fmt;
 use core::ops::Range;
+#[cfg(feature = "serde")]
+use serde::ser::SerializeStruct as _;
 
 /// The explanation of the decision about a relocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Explanation {
     /// The access in C notation: `struct task_struct.__state`.
@@ -36,6 +39,7 @@ pub struct Explanation {
     /// Similar names in the target, the nearest first. If [`limits::NEAR_STEPS`] are used up, a note that the search was omitted.
     pub near: Vec<String>,
     /// Members of the target's type that a flavour can declare in place of the missing access, the nearest first.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub alternatives: Vec<AlternativeMember>,
     /// Suggestions for fixing the program.
     pub help: Vec<String>,
@@ -57,6 +61,23 @@ pub struct TriedCandidate {
     pub verdict: String,
     /// Whether the candidate matches.
     pub matched: bool,
+}
+
+/// Serializes a candidate that does not match with its id and [`what`](Self::what) in place of [`spec`](Self::spec).
+#[cfg(feature = "serde")]
+impl serde::Serialize for TriedCandidate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut keys = serializer.serialize_struct("TriedCandidate", 5)?;
+        keys.serialize_field("btf", &self.btf)?;
+        keys.serialize_field("type_id", &self.type_id.0)?;
+        match &self.spec {
+            Some(spec) => keys.serialize_field("spec", spec)?,
+            None => keys.serialize_field("spec", &format_args!("[{}] {}", self.type_id, self.what))?,
+        }
+        keys.serialize_field("verdict", &self.verdict)?;
+        keys.serialize_field("matched", &self.matched)?;
+        keys.end()
+    }
 }
 
 /// Returns [`Explanation::reason`] alone, without a search for similar names.

@@ -15,6 +15,13 @@ pub enum Capability {
     NetAdmin,
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Capability {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 impl Capability {
     /// Returns the name: `CAP_BPF`.
     pub const fn name(self) -> &'static str {

@@ -125,7 +125,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
     (
         "cli",
         &[
-            "byte_count describe error format long_double plan_error refusal_json stable_hash type_name words",
+            "byte_count describe error format long_double plan_error stable_hash type_name words",
             "process text",
             "input kernel_objects",
             "attach_point glob output signing",

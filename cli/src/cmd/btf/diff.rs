@@ -8,7 +8,6 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     input::object::ObjectFile,
-    json::btf_diff::ChangeJson,
     text::{
         line::Line,
         printer::Printer,
@@ -34,9 +33,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDiffArgs) -> CommandResul
         console.raise_exit(ExitStatus::Incompatible);
     }
     match args.format {
-        Format::Json => {
-            Ok(changes.iter().try_for_each(|change| console.out.json(&ChangeJson::new(change)))?)
-        }
+        Format::Json => Ok(changes.iter().try_for_each(|change| console.out.json(change))?),
         Format::Text => Ok(write_changes(&changes, &mut console.out)?),
     }
 }

@@ -127,7 +127,7 @@ impl KernelOutput {
                         let line = line.with_acceptance(acceptance.as_ref());
                         let line =
                             line.with_default_load(loads.as_ref().and_then(ObjectLoads::default_load_json));
-                        let line = line.with_startup_report(adaptive.as_deref(), name)?;
+                        let line = line.with_startup_report(adaptive.as_deref(), name);
                         output.lines.push(&line.with_kernel_warnings(&report.warnings))?;
                     }
                     if options.text {

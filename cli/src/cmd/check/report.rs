@@ -78,7 +78,7 @@ impl ObjectReport {
     fn memory_bytes(&self) -> usize {
         let content = match self {
             Self::Planned { unresolved, reasons, notes, verdict, adaptive, .. } => {
-                let report_bytes = adaptive.as_ref().map_or(0, |report| report.to_json().len());
+                let report_bytes = adaptive.as_ref().map_or(0, |report| report.to_string().len());
                 let relocation_bytes = |u: &Unresolved| size_of::<Unresolved>() + u.reason.len();
                 let relocations: usize = unresolved.iter().map(relocation_bytes).sum();
                 let programs: usize = verdict.programs.iter().map(program_bytes).sum();

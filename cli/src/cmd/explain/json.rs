@@ -5,11 +5,12 @@ use super::{
     availability::Neighbours,
     explained::{ExplainedObject, ExplainedReason},
 };
-use crate::{
-    json::verdict::{ReasonJson, SourceJson, WarningJson},
-    text::printer::Printer,
+use crate::text::printer::Printer;
+use core_relo_verdict::{
+    advice::Fix,
+    judge::{Reason, Verdict},
+    mismatch::Mismatch,
 };
-use core_relo_verdict::{advice::Fix, judge::Reason};
 use serde::Serialize;
 use std::io;
 
@@ -20,31 +21,21 @@ struct ExplainedProgramJson<'a> {
     target: &'a str,
     program: Option<&'a str>,
     autoload: bool,
-    verdict: &'static str,
+    verdict: Verdict,
     reasons: Vec<ExplainedReasonJson<'a>>,
-    guarded: Vec<ReasonJson<'a>>,
+    guarded: &'a [Reason],
     later: Vec<ExplainedReasonJson<'a>>,
-    warnings: Vec<WarningJson<'a>>,
+    warnings: Vec<&'a Mismatch>,
 }
 
 /// A reason with its fixes.
 #[derive(Debug, Serialize)]
 struct ExplainedReasonJson<'a> {
     #[serde(flatten)]
-    reason: ReasonJson<'a>,
+    reason: &'a Reason,
     first_kernel: Option<&'a str>,
     last_kernel: Option<&'a str>,
-    fixes: Vec<FixJson<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct FixJson<'a> {
-    language: &'static str,
-    code: Option<&'a str>,
-    text: &'a str,
-    applies_to: &'static str,
-    declaration: Option<&'a str>,
-    source: Option<SourceJson<'a>>,
+    fixes: &'a [Fix],
 }
 
 /// Prints the lines of an object on a kernel.
@@ -60,7 +51,7 @@ pub(super) fn write<'a>(
     };
     let warnings_of = |program: &str| {
         let warnings = explained.verdict.warnings.iter();
-        warnings.filter(|warning| warning.program == program).map(WarningJson::new).collect()
+        warnings.filter(|warning| warning.program == program).collect()
     };
     let by_program = explained.by_program.iter().zip(&explained.later_by_program);
     for (program, (reasons, later)) in explained.verdict.programs.iter().zip(by_program) {
@@ -69,9 +60,9 @@ pub(super) fn write<'a>(
             target: kernel,
             program: Some(&program.name),
             autoload: program.autoload,
-            verdict: program.verdict.word(),
+            verdict: program.verdict,
             reasons: reasons_json(reasons),
-            guarded: program.guarded.iter().map(ReasonJson::new).collect(),
+            guarded: &program.guarded,
             later: reasons_json(later),
             warnings: warnings_of(&program.name),
         })?;
@@ -84,11 +75,11 @@ pub(super) fn write<'a>(
             target: kernel,
             program: None,
             autoload: true,
-            verdict: explained.verdict.verdict.word(),
+            verdict: explained.verdict.verdict,
             reasons: reasons.map(|reason| reason_json(reason, neighbours(&reason.reason))).collect(),
             later: Vec::new(),
             warnings: Vec::new(),
-            guarded: Vec::new(),
+            guarded: &[],
         })?;
     }
     out.json_lines(&explained.relocations)
@@ -96,22 +87,9 @@ pub(super) fn write<'a>(
 
 fn reason_json<'a>(explained: &'a ExplainedReason, neighbours: Neighbours<'a>) -> ExplainedReasonJson<'a> {
     ExplainedReasonJson {
-        reason: ReasonJson::new(&explained.reason),
+        reason: &explained.reason,
         first_kernel: neighbours.first,
         last_kernel: neighbours.last,
-        fixes: explained.fixes.iter().map(FixJson::new).collect(),
-    }
-}
-
-impl<'a> FixJson<'a> {
-    fn new(fix: &'a Fix) -> Self {
-        Self {
-            language: fix.language.word(),
-            code: fix.code.as_deref(),
-            text: &fix.text,
-            applies_to: fix.applies_to.word(),
-            declaration: fix.declaration.as_deref(),
-            source: fix.source.as_ref().map(SourceJson::new),
-        }
+        fixes: &explained.fixes,
     }
 }

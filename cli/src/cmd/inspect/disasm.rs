@@ -7,7 +7,7 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     input::object::ObjectFile,
-    json::record::SourceLine,
+    json::record::source_line,
     text::{
         graph::{self, GraphBlock, GraphFunction},
         line::Line,
@@ -26,6 +26,7 @@ use core_relo_loader::{
     object::Object,
 };
 
+use core_relo_verdict::SourceLine;
 use serde::Serialize;
 use std::io;
 
@@ -288,7 +289,7 @@ impl InstructionLine {
             jump: instruction.jump.and_then(JumpLine::new),
             reference: instruction.reference.map(|reference| ReferenceLine::new(&reference)),
             relocations: instruction.relocations.iter().map(|r| RelocationLine::new(r, btf)).collect(),
-            source: instruction.source.map(SourceLine::from),
+            source: instruction.source.map(source_line),
         }
     }
 }

@@ -183,7 +183,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
             let outcome = json::exhausted(&self.file.name, error);
-            return self.console.out.json(&self.with_report(outcome)?);
+            return self.console.out.json(&self.with_report(outcome));
         }
         let line = Line::new().styled(ERROR, "refused").text(format_args!("  {}: {error}", self.file.name));
         self.console.out.line(line)?;
@@ -193,7 +193,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     fn report_adaptive_plan(&mut self, plan: &LoadPlan, report: &StartupReport) -> io::Result<()> {
         if self.console.format == Format::Json {
             let outcome = json::planned(&self.file.name, plan, None).with_report(report);
-            return self.console.out.json(&outcome.map_err(io::Error::other)?);
+            return self.console.out.json(&outcome);
         }
         self.console
             .out
@@ -202,13 +202,10 @@ impl ObjectLoader<'_, '_, '_, '_> {
     }
 
     /// Adds the start-up report to an outcome, if there is one.
-    pub(super) fn with_report<'l>(
-        &self,
-        outcome: json::LoadOutcome<'l>,
-    ) -> io::Result<json::LoadOutcome<'l>> {
+    pub(super) fn with_report<'l>(&self, outcome: json::LoadOutcome<'l>) -> json::LoadOutcome<'l> {
         match &self.report {
-            Some(report) => outcome.with_report(report).map_err(io::Error::other),
-            None => Ok(outcome),
+            Some(report) => outcome.with_report(report),
+            None => outcome,
         }
     }
 

@@ -255,7 +255,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             let stats = refused_stats(e).filter(|_| self.args.stats.needs_stats());
             let line = json::refused(&self.file.name, program, e, wants_log, stats);
             let line = if lacks_facts { line.into_not_planned() } else { line };
-            let line = self.with_report(line.with_verdict(verdict))?;
+            let line = self.with_report(line.with_verdict(verdict));
             return self.console.out.json(&line);
         }
         let mut name = match lacks_facts {
@@ -316,7 +316,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if self.console.format == Format::Json {
             let unattached = self.unattached(&object.loaded);
             let line = json::loaded(&self.file.name, &object.loaded, &object.links, &unattached);
-            let line = self.with_report(line.with_repairs(plan))?;
+            let line = self.with_report(line.with_repairs(plan));
             self.console.out.json(&line)?;
         } else {
             self.print_loaded(plan, object)?;
@@ -349,7 +349,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     pub(super) fn report_attach_failure(&mut self, stage: &'static str, e: &AttachError) -> io::Result<()> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {
-            let line = self.with_report(json::attach_failed(&self.file.name, stage, e))?;
+            let line = self.with_report(json::attach_failed(&self.file.name, stage, e));
             self.console.out.json(&line)?;
         } else {
             let line = Line::new().styled(ERROR, "refused");

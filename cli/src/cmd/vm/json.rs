@@ -5,8 +5,9 @@ use crate::{
     cmd::check::booted::{BootedLoad, LoadVerdict},
     error::escape_path,
     guest::load::{ProgramReality, Reality, Refusal},
-    json::{reality::RealityJson, verdict::ReasonJson},
+    json::reality::RealityJson,
 };
+use core_relo_verdict::judge::{Reason, Verdict};
 use core_relo_vm::GuestOutput;
 use serde::Serialize;
 use std::path::Path;
@@ -23,8 +24,8 @@ pub(crate) struct ProgramOutcome<'l> {
     /// The reason why the outcome is unknown.
     reason: Option<&'l str>,
     error: Option<&'l Refusal>,
-    verdict: Option<&'static str>,
-    reasons: Vec<ReasonJson<'l>>,
+    verdict: Option<Verdict>,
+    reasons: Vec<&'l Reason>,
     /// Whether the outcome is that of the verdict; `None` if one of them is unknown.
     agrees: Option<bool>,
     stats: Option<ProgramStats>,
@@ -45,7 +46,6 @@ impl<'l> ProgramOutcome<'l> {
             Reality::Refused(refusal) => (None, Some(&**refusal)),
             Reality::Unknown(reason) => (Some(reason.as_str()), None),
         };
-        let reasons = load.verdict.into_iter().flat_map(LoadVerdict::reasons);
         Self {
             object: load.object,
             kernel: escape_path(kernel),
@@ -54,8 +54,8 @@ impl<'l> ProgramOutcome<'l> {
             reality: load.reality.word(),
             reason,
             error,
-            verdict: load.verdict.map(|verdict| verdict.verdict().word()),
-            reasons: reasons.map(ReasonJson::new).collect(),
+            verdict: load.verdict.map(|verdict| verdict.verdict()),
+            reasons: load.verdict.into_iter().flat_map(LoadVerdict::reasons).collect(),
             agrees: load.agreement().is_agreed(),
             stats: program.stats,
             object_reality: default_load.map(|load| load.reality_json(Some(release))),

@@ -1,6 +1,6 @@
 //! The keys of the line of `requires`.
 
-use crate::json::record::SourceLine;
+use core_relo_verdict::SourceLine;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use super::{
     },
     names::{extern_kind, need_name},
 };
-use crate::{describe, json::record::SourceLine};
+use crate::{describe, json::record::source_line};
 use core::hash::Hash;
 use core_relo::{InsnIndex, Relocs, btf::Kind, explain, ext::RelocKind, spec::Spec};
 use core_relo_loader::{
@@ -15,6 +15,7 @@ use core_relo_loader::{
     link::{LinkedProgram, RefTarget},
 };
 use core_relo_verdict::{
+    SourceLine,
     kernel::{InsnFeature, KernelVersion, helper_program_types},
     reads::ReadKind,
     requirements::{
@@ -240,7 +241,7 @@ impl<'a> ProgramFacts<'a> {
                     source: self
                         .relocs
                         .and_then(|relocs| relocs.source_line(relocs.records().get(*record)?))
-                        .map(SourceLine::from),
+                        .map(source_line),
                 }),
             }
         }
@@ -263,7 +264,7 @@ impl<'a> ProgramFacts<'a> {
     }
 
     fn source(&self, program: &ProgramNeeds, insn: u32) -> Option<SourceLine> {
-        program.source_line(self.needs.object.btf()?, insn).map(SourceLine::from)
+        program.source_line(self.needs.object.btf()?, insn)
     }
 }
 

@@ -16,6 +16,7 @@ const SHOWN_CHARS: usize = 1000;
 ///
 /// Each text is the kernel's, without its line breaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct VerifierReport {
     /// The rule that the program breaks: `Register Type Safety`.
@@ -25,6 +26,7 @@ pub struct VerifierReport {
     /// The reason, in one or more sentences. May be empty.
     pub reason: String,
     /// The instruction that the verifier refused.
+    #[cfg_attr(feature = "serde", serde(rename = "at"))]
     pub location: Option<ReportStep>,
     /// The steps that led to the refusal, the first one first. May be empty.
     pub path: Vec<ReportStep>,
@@ -34,20 +36,23 @@ pub struct VerifierReport {
 
 /// A step on the path to a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct ReportStep {
-    /// The function. `None` without line information.
-    pub function: Option<String>,
-    /// The source file, with the line number. `None` without line information.
-    pub line: Option<(String, u32)>,
-    /// The text of the source line.
-    pub source: Option<String>,
-    /// The index of the instruction, in the program with its subprograms.
-    pub insn: Option<u32>,
     /// The kind of step: `branch`, `update`, `error`, `acquired` and others. Empty for a note about steps that the kernel left out.
     pub label: String,
     /// What happened in this step.
     pub note: String,
+    /// The index of the instruction, in the program with its subprograms.
+    pub insn: Option<u32>,
+    /// The function. `None` without line information.
+    pub function: Option<String>,
+    /// The source file. `None` without line information.
+    pub file: Option<String>,
+    /// The line in the file. `None` without line information.
+    pub line: Option<u32>,
+    /// The text of the source line.
+    pub source: Option<String>,
 }
 
 /// The parts of a verifier log.
@@ -160,10 +165,10 @@ impl fmt::Display for VerifierReport {
 
 impl fmt::Display for ReportStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.line, self.insn) {
-            (Some((file, line)), _) => write!(f, "{file}:{line}: ")?,
-            (None, Some(insn)) => write!(f, "instruction {insn}: ")?,
-            (None, None) => {}
+        match (&self.file, self.line, self.insn) {
+            (Some(file), Some(line), _) => write!(f, "{file}:{line}: ")?,
+            (_, _, Some(insn)) => write!(f, "instruction {insn}: ")?,
+            (_, _, None) => {}
         }
         f.write_str(&self.note)?;
         match &self.source {
@@ -259,7 +264,12 @@ impl ReportStep {
             Some((file.to_owned(), line.parse().ok()?))
         });
         match line {
-            Some(line) => Self { function: function.map(str::to_owned), line: Some(line), ..Self::default() },
+            Some((file, line)) => Self {
+                function: function.map(str::to_owned),
+                file: Some(file),
+                line: Some(line),
+                ..Self::default()
+            },
             None => Self { note: position.to_owned(), ..Self::default() },
         }
     }
@@ -303,7 +313,7 @@ mod tests {
         );
         assert!(report.suggestion.starts_with("Add a NULL check before the access and dereference"));
         let at = report.location.as_ref().unwrap();
-        assert_eq!((at.insn, at.line.clone()), (Some(10), Some(("diag.bpf.c".to_owned(), 36))));
+        assert_eq!((at.insn, at.file.as_deref(), at.line), (Some(10), Some("diag.bpf.c"), Some(36)));
         assert_eq!(at.source.as_deref(), Some("*count += key;"));
         assert_eq!((&*at.label, at.function.as_deref()), ("error", Some("null_map_value")));
         let steps: Vec<_> = report.path.iter().map(|step| (step.insn, &*step.label)).collect();
