@@ -4,7 +4,7 @@ use core_relo::{
     Endian, Name,
     plan::{Decision, PlannedReloc, RelocError, Summary, Warning},
 };
-use core_relo_verdict::{judge::Verdict, kernel::KernelVersion};
+use core_relo_verdict::{SourceLine, judge::Verdict, kernel::KernelVersion};
 
 /// Returns the word for a planned relocation's decision, in text and in the JSON key `outcome`.
 pub(crate) fn outcome(decision: &Result<Decision, RelocError>) -> &'static str {
@@ -31,13 +31,7 @@ pub(crate) fn program_name(planned: &PlannedReloc<'_>) -> Option<String> {
 /// Returns the source position: `exec.bpf.c:41:17`, `exec.bpf.c:41` without a column, `near exec.bpf.c:41` if the access is only near the
 /// line. `None` without line information.
 pub(crate) fn source_position(planned: &PlannedReloc<'_>) -> Option<String> {
-    let source = planned.source_line()?;
-    let near = if source.is_near { "near " } else { "" };
-    let position = format!("{near}{}:{}", source.file.shortened(), source.line);
-    Some(match source.column {
-        0 => position,
-        column => format!("{position}:{column}"),
-    })
+    Some(SourceLine::from(planned.source_line()?).position_with_column())
 }
 
 /// Returns the position in the object: `tp_btf/sched_process_exec, insn 17, relocation 3`.

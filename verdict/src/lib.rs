@@ -40,6 +40,7 @@
 //! | [`fleet`] | verdicts on many objects and kernels; [`check`] for one of each |
 //! | [`advice`] | what to write so that the verdict changes |
 //! | [`mismatch`] | differences between the declarations of an object and a kernel that no load reports |
+//! | [`listing`] | the requirements of an object in words, for people and other programs |
 //! | [`btf_diff`] | the differences between the BTFs of two kernels |
 //!
 //! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a poisoned or unsupported
@@ -56,6 +57,7 @@ pub mod judge;
 pub mod kernel;
 pub mod limits;
 mod linked_code;
+pub mod listing;
 pub mod loaders;
 pub mod mismatch;
 pub mod reach;

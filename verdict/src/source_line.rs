@@ -34,17 +34,17 @@ impl SourceLine {
             column => format!("{}:{column}", self.position()),
         }
     }
+}
 
-    /// Returns the line as text that is safe to print.
-    pub(crate) fn new(line: core_relo::SourceLine<'_>) -> Self {
+/// Converts a line to text that is safe to print.
+impl From<core_relo::SourceLine<'_>> for SourceLine {
+    fn from(line: core_relo::SourceLine<'_>) -> Self {
         let escaped = |name: Name<'_>| text(name.shortened());
-        // Escapes would hide the white space.
-        let trimmed = Name::new(line.text.as_bytes().trim_ascii());
         Self {
             file: escaped(line.file),
             line: line.line,
             column: line.column,
-            text: escaped(trimmed),
+            text: escaped(line.text),
             is_near: line.is_near,
         }
     }

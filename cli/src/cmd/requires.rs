@@ -8,10 +8,6 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     input::{object::ObjectFile, object_paths},
-    json::requires::{
-        AccessJson, AttachPointJson, AttachTargetJson, ExternJson, ExternUseJson, HelperJson,
-        InstructionSetJson, MapJson, MapSizesJson, ProgramJson, RequirementsJson, UseJson,
-    },
     policy::{Config, ProjectLoad},
     settings::UserSettings,
     text::{
@@ -23,7 +19,15 @@ use crate::{
     },
 };
 use core_relo_loader::load_plan::Settings;
-use core_relo_verdict::{SourceLine, loaders::Loader};
+use core_relo_verdict::{
+    SourceLine,
+    listing::{
+        AccessUse, AttachPointListing, AttachTargetListing, ExternListing, ExternUse, HelperUse,
+        InstructionSetUse, MapListing, MapSizes, ObjectListing, ProgramListing, Use,
+    },
+    loaders::Loader,
+};
+use serde::Serialize;
 use std::{io, path::PathBuf};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> CommandResult {
@@ -51,28 +55,37 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RequiresArgs) -> CommandResu
     Ok(())
 }
 
+/// The requirements of an object. They serialize to the JSON line.
+#[derive(Serialize)]
+struct Requirements {
+    object: String,
+    #[serde(flatten)]
+    listing: ObjectListing,
+}
+
 /// Collects the requirements of an object for a loader, with settings of user space.
 fn collect(
     path: PathBuf,
     loader: Loader,
     user: &UserSettings,
     warnings: &mut Vec<String>,
-) -> Result<RequirementsJson, BadInput> {
+) -> Result<Requirements, BadInput> {
     let file = ObjectFile::read(&path)?;
     let mut settings = Settings::default();
     if !user.is_empty() {
         warnings.extend(user.apply_to_object(&file, &file.parse()?, &mut settings)?);
     }
     let settings = Some(&settings).filter(|_| !user.is_empty());
-    with_needs(loader, &file, settings, |needs, table, relocs| {
-        RequirementsJson::new(&file.name, needs, table, Some(relocs))
-    })
+    let listing = with_needs(loader, &file, settings, |needs, table, relocs| {
+        ObjectListing::new(needs, table, Some(relocs))
+    })?;
+    Ok(Requirements { object: file.name.clone(), listing })
 }
 
 /// Prints the requirements for people.
-fn write(requirements: &RequirementsJson, out: &mut Printer<'_>) -> io::Result<()> {
-    let RequirementsJson { object, license, btf_kinds, maps, externs, programs, loader_reasons, .. } =
-        requirements;
+fn write(requirements: &Requirements, out: &mut Printer<'_>) -> io::Result<()> {
+    let Requirements { object, listing } = requirements;
+    let ObjectListing { license, btf_kinds, maps, externs, programs, loader_reasons, .. } = listing;
     let counts = [count(programs.len(), "program"), count(maps.len(), "map"), count(externs.len(), "extern")];
     out.line(Line::new().styled(BOLD, object).text(format_args!(": {}", counts.join(", "))))?;
     let license = license.as_deref().unwrap_or("none");
@@ -91,11 +104,11 @@ fn write(requirements: &RequirementsJson, out: &mut Printer<'_>) -> io::Result<(
 }
 
 /// Prints a program's requirements.
-fn write_program(program: &ProgramJson, out: &mut Printer<'_>) -> io::Result<()> {
+fn write_program(program: &ProgramListing, out: &mut Printer<'_>) -> io::Result<()> {
     out.line("")?;
     out.line(Line::new().styled(BOLD, "Program ").styled(BOLD, &program.name).text(summary(program)))?;
     let line = |text: String| Line::new().text("  ").text(text);
-    if let Some(AttachTargetJson { kind, module, name }) = &program.attach_target {
+    if let Some(AttachTargetListing { kind, module, name, .. }) = &program.attach_target {
         let module = module.as_ref().map_or_else(String::new, |module| format!(" in module {module}"));
         out.line(line(format!("attaches to the {kind} {name}{module}")))?;
     }
@@ -114,7 +127,7 @@ fn write_program(program: &ProgramJson, out: &mut Printer<'_>) -> io::Result<()>
         let kinds: Vec<_> = program.relocations.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
         out.line(line(format!("CO-RE relocations: {}", kinds.join(", "))))?;
     }
-    let uses = |title, uses: &[UseJson], out: &mut Printer<'_>| {
+    let uses = |title, uses: &[Use], out: &mut Printer<'_>| {
         write_section(out, title, &["NAME", "USES", "FIRST USE"], uses.iter().map(use_row))
     };
     let columns = ["NAME", "USES", "FIRST USE", "PROGRAM TYPES"];
@@ -137,7 +150,7 @@ fn write_program(program: &ProgramJson, out: &mut Printer<'_>) -> io::Result<()>
 }
 
 /// Returns the type and the size of a program.
-fn summary(program: &ProgramJson) -> String {
+fn summary(program: &ProgramListing) -> String {
     let mut parts = Vec::new();
     parts.push(match (program.program_type, program.attach_type) {
         (Some(kind), Some(attach)) => format!("{} / {}", short_type_name(kind), short_type_name(attach)),
@@ -160,7 +173,7 @@ fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-fn map_row(map: &MapJson) -> Vec<Cell> {
+fn map_row(map: &MapListing) -> Vec<Cell> {
     let mut kind = map.map_type.as_deref().map_or_else(|| "unknown".to_owned(), short_type_name);
     if let Some(inner) = &map.inner_map_type {
         kind = format!("{kind} of {}", short_type_name(inner));
@@ -180,14 +193,14 @@ fn map_row(map: &MapJson) -> Vec<Cell> {
 }
 
 /// Returns the sizes and flags of a map: `4 of 8` for a map of maps. Empty if the object does not set them.
-fn sizes(outer: &MapSizesJson, inner: Option<&MapSizesJson>) -> [String; 4] {
+fn sizes(outer: &MapSizes, inner: Option<&MapSizes>) -> [String; 4] {
     let size = |outer: Option<u64>, inner: Option<u64>| match (outer, inner) {
         (Some(outer), Some(inner)) => format!("{outer} of {inner}"),
         (outer, _) => outer.map_or_else(String::new, |outer| outer.to_string()),
     };
     let flags = outer.flags.filter(|flags| *flags != 0);
     let flags = flags.map_or_else(String::new, |flags| format!("{flags:#x}"));
-    let both = |get: fn(&MapSizesJson) -> Option<u64>| size(get(outer), inner.and_then(get));
+    let both = |get: fn(&MapSizes) -> Option<u64>| size(get(outer), inner.and_then(get));
     [
         both(|sizes| sizes.key_size.map(u64::from)),
         both(|sizes| sizes.value_size),
@@ -197,8 +210,8 @@ fn sizes(outer: &MapSizesJson, inner: Option<&MapSizesJson>) -> [String; 4] {
 }
 
 /// Returns the place that a loader attaches a program to after the load, and how a kernel's BTF shows it.
-fn attach_point(point: &AttachPointJson) -> String {
-    let AttachPointJson { kind, name, binary, declarations } = point;
+fn attach_point(point: &AttachPointListing) -> String {
+    let AttachPointListing { kind, name, binary, declarations, .. } = point;
     let binary = binary.as_ref().map_or_else(String::new, |binary| format!(" in {binary}"));
     let evidence = match &**declarations {
         [] => String::new(),
@@ -207,7 +220,7 @@ fn attach_point(point: &AttachPointJson) -> String {
     format!("attaches after the load to the {kind} {name}{binary}{evidence}")
 }
 
-fn helper_row(helper: &HelperJson) -> Vec<Cell> {
+fn helper_row(helper: &HelperUse) -> Vec<Cell> {
     /// The number of program types in a row. Helpers that more types may call are of general use.
     const LISTED_TYPES: usize = 3;
     let mut row = use_row(&helper.uses);
@@ -220,13 +233,13 @@ fn helper_row(helper: &HelperJson) -> Vec<Cell> {
     row
 }
 
-fn set_row(set: &InstructionSetJson) -> Vec<Cell> {
+fn set_row(set: &InstructionSetUse) -> Vec<Cell> {
     let mut row = use_row(&set.uses);
     row.push(left_cell(set.since.as_deref().unwrap_or("")));
     row
 }
 
-fn extern_use_row(row: &ExternUseJson) -> Vec<Cell> {
+fn extern_use_row(row: &ExternUse) -> Vec<Cell> {
     let mut cells = use_row(&row.uses);
     let comparisons: Vec<_> = row
         .comparisons
@@ -241,15 +254,15 @@ fn extern_use_row(row: &ExternUseJson) -> Vec<Cell> {
     cells
 }
 
-fn extern_row(row: &ExternJson) -> Vec<Cell> {
+fn extern_row(row: &ExternListing) -> Vec<Cell> {
     vec![left_cell(&row.name), left_cell(row.kind), left_cell(if row.weak { "weak" } else { "" })]
 }
 
-fn use_row(row: &UseJson) -> Vec<Cell> {
+fn use_row(row: &Use) -> Vec<Cell> {
     vec![left_cell(&row.name), right_cell(row.count), left_cell(place(row.insn, row.source.as_ref()))]
 }
 
-fn access_row(row: &AccessJson) -> Vec<Cell> {
+fn access_row(row: &AccessUse) -> Vec<Cell> {
     let place = place(row.insn, row.source.as_ref());
     vec![
         left_cell(&row.access),

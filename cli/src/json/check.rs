@@ -6,7 +6,7 @@ use crate::{
     json::{
         error::ErrorJson,
         reality::RealityJson,
-        record::{RecordKeys, source_line},
+        record::RecordKeys,
         verdict::{AllowedVerdict, ProgramJson},
     },
     policy::Acceptance,
@@ -216,7 +216,7 @@ impl RecordFacts {
         Self {
             keys: RecordKeys::new(planned),
             access,
-            source: planned.source_line().map(source_line),
+            source: planned.source_line().map(SourceLine::from),
             no_candidates: OnceLock::new(),
         }
     }

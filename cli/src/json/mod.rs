@@ -8,7 +8,6 @@ pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod reality;
 pub(crate) mod record;
-pub(crate) mod requires;
 pub(crate) mod test_run;
 pub(crate) mod value;
 pub(crate) mod verdict;

@@ -1,6 +1,6 @@
 //! The lines of `plan` and `explain`: one for each relocation.
 
-use super::record::{RecordKeys, source_line};
+use super::record::RecordKeys;
 use crate::describe;
 use core_relo::{
     explain::{self, Explainer, Explanation, TriedCandidate, reason},
@@ -65,7 +65,7 @@ impl<'a> PlannedRelocationJson<'a> {
             target_value: planned.target_value(),
             before: planned.before().map(|slot| slot.hex(endian).to_string()),
             after: planned.after().map(|slot| slot.hex(endian).to_string()),
-            source: planned.source_line().map(source_line),
+            source: planned.source_line().map(SourceLine::from),
             candidates_left_out: left_out(planned, &candidates),
             candidates,
             reason: reason(planned),
@@ -107,7 +107,7 @@ impl<'a> ExplainedRelocationJson<'a> {
             target: kernel,
             record: RecordKeys::new(planned),
             outcome: describe::outcome(&planned.decision()),
-            source: planned.source_line().map(source_line),
+            source: planned.source_line().map(SourceLine::from),
             warning: describe::warning(planned),
             tried_left_out: left_out(planned, &explanation.tried),
             explanation,

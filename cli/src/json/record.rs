@@ -2,7 +2,6 @@
 
 use crate::describe;
 use core_relo::plan::PlannedReloc;
-use core_relo_verdict::SourceLine;
 use serde::Serialize;
 
 /// The place and the kind of a relocation record.
@@ -26,10 +25,4 @@ impl RecordKeys {
             kind: record.relo.kind.to_string(),
         }
     }
-}
-
-/// Converts a source line to one that owns its text, which is safe to print.
-pub(crate) fn source_line(line: core_relo::SourceLine<'_>) -> SourceLine {
-    let (file, text) = (line.file.shortened().to_string(), line.text.shortened().to_string());
-    SourceLine { file, line: line.line, column: line.column, text, is_near: line.is_near }
 }

@@ -225,7 +225,7 @@ impl Advisor<'_, '_> {
             if self.record_lines.len() >= SEARCHED_ACCESSES {
                 return false;
             }
-            let line = self.plan.get(record).and_then(|planned| planned.source_line()).map(SourceLine::new);
+            let line = self.plan.get(record).and_then(|planned| planned.source_line()).map(SourceLine::from);
             self.record_lines.insert(record, line.map(|line| (line.file, line.line)));
         }
         let line = self.record_lines.get(&record).and_then(Option::as_ref);

@@ -18,7 +18,7 @@ impl ObjectContext<'_, '_> {
             Some(Requirement::Relocation(record)) if self.searched_lines.get() < SEARCHED_ACCESSES => {
                 self.searched_lines.update(|count| count.wrapping_add(1));
                 let planned = self.plan.plan().get(record);
-                planned.and_then(|planned| planned.source_line()).map(SourceLine::new)
+                planned.and_then(|planned| planned.source_line()).map(SourceLine::from)
             }
             _ => self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn)),
         };

@@ -66,7 +66,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
             "requirements test_support",
             "btf_diff mismatch",
             "judge",
-            "advice fleet",
+            "advice fleet listing",
             "serialize",
         ],
     ),

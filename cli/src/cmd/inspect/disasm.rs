@@ -7,7 +7,6 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     input::object::ObjectFile,
-    json::record::source_line,
     text::{
         graph::{self, GraphBlock, GraphFunction},
         line::Line,
@@ -289,7 +288,7 @@ impl InstructionLine {
             jump: instruction.jump.and_then(JumpLine::new),
             reference: instruction.reference.map(|reference| ReferenceLine::new(&reference)),
             relocations: instruction.relocations.iter().map(|r| RelocationLine::new(r, btf)).collect(),
-            source: instruction.source.map(source_line),
+            source: instruction.source.map(SourceLine::from),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The names in requirements.
 
+use crate::requirements::Need;
 use core_relo::{Name, explain};
-use core_relo_verdict::requirements::Need;
 
 /// Returns the name in a requirement.
 pub(super) fn need_name(need: &Need) -> String {
@@ -19,6 +19,11 @@ pub(super) fn need_name(need: &Need) -> String {
         Need::Kconfig(option) => name(option.as_bytes()),
         _ => need.text(),
     }
+}
+
+/// Returns a name from the object as text that is safe to print.
+pub(super) fn escaped(name: &[u8]) -> String {
+    Name::new(name).to_string()
 }
 
 /// Returns the word for the kind of an extern.

@@ -1,39 +1,36 @@
 //! The requirements of an object: its maps and externs.
 
 use super::{
-    model::{ExternJson, MapJson, MapSizesJson, RequirementsJson},
-    names::{extern_kind, need_name},
+    group::group_by_key,
+    model::{ExternListing, MapListing, MapSizes, ObjectListing},
+    names::{escaped, extern_kind, need_name},
     program::ProgramFacts,
 };
-use crate::describe;
+use crate::{
+    judge::loader_reasons,
+    requirements::{ExternNeed, MapInput, MapNeed, Need, NeedTable, ObjectNeeds},
+};
+use alloc::collections::BTreeMap;
 use core_relo::{Relocs, btf::Btf};
-use core_relo_loader::object::{MapDef, MapType, Object};
-use core_relo_verdict::judge::loader_reasons;
-use core_relo_verdict::requirements::{ExternNeed, MapInput, MapNeed, Need, NeedTable, ObjectNeeds};
-use std::collections::BTreeMap;
+use core_relo_object::object::{MapDef, MapType, Object};
 
-impl RequirementsJson {
-    pub(crate) fn new(
-        object: &str,
-        needs: &ObjectNeeds<'_, '_>,
-        table: &NeedTable,
-        relocs: Option<&Relocs<'_>>,
-    ) -> Self {
+impl ObjectListing {
+    /// Lists the requirements. An object without BTF has no `relocs`.
+    pub fn new(needs: &ObjectNeeds<'_, '_>, table: &NeedTable, relocs: Option<&Relocs<'_>>) -> Self {
         let facts = ProgramFacts::new(needs, table, relocs);
         Self {
-            object: object.to_owned(),
-            license: needs.object.license().map(describe::name),
+            license: needs.object.license().map(escaped),
             btf_kinds: btf_kinds(needs.object),
-            maps: needs.maps.iter().map(|map| MapJson::new(map, table)).collect(),
-            externs: needs.externs.iter().filter_map(|needed| ExternJson::new(needed, table)).collect(),
+            maps: needs.maps.iter().map(|map| MapListing::new(map, table)).collect(),
+            externs: needs.externs.iter().filter_map(|needed| ExternListing::new(needed, table)).collect(),
             programs: needs.programs.iter().map(|program| facts.program(program)).collect(),
-            loader: needs.loader.word(),
+            loader: needs.loader,
             loader_reasons: loader_reasons(needs).into_iter().map(|reason| reason.text).collect(),
         }
     }
 }
 
-impl MapJson {
+impl MapListing {
     fn new(map: &MapNeed, table: &NeedTable) -> Self {
         let needs = || map.needs.iter().filter_map(|id| table.get(*id));
         let type_name = |need: &Need| match need {
@@ -49,18 +46,18 @@ impl MapJson {
             map_type: types.next(),
             inner_map_type: types.next(),
             sizes: match (&map.definition, map.data_bytes) {
-                (Some(def), _) => MapSizesJson::new(def),
-                (None, Some(bytes)) => MapSizesJson::one_value(bytes),
-                (None, None) => MapSizesJson::default(),
+                (Some(def), _) => MapSizes::new(def),
+                (None, Some(bytes)) => MapSizes::one_value(bytes),
+                (None, None) => MapSizes::default(),
             },
-            inner_map: map.definition.as_ref().and_then(|def| def.inner.as_deref()).map(MapSizesJson::new),
+            inner_map: map.definition.as_ref().and_then(|def| def.inner.as_deref()).map(MapSizes::new),
             struct_ops: needs().find(|need| matches!(need, Need::StructOps(_))).map(need_name),
             needs_input: map.inputs.iter().map(|input| attribute(*input)).collect(),
         }
     }
 }
 
-impl MapSizesJson {
+impl MapSizes {
     fn new(def: &MapDef) -> Self {
         Self {
             key_size: Some(def.key_size),
@@ -78,11 +75,9 @@ impl MapSizesJson {
 
 /// Returns the number of types of each kind in an object's BTF.
 fn btf_kinds(object: &Object<'_>) -> BTreeMap<&'static str, usize> {
-    let mut kinds = BTreeMap::new();
-    for ty in object.btf().into_iter().flat_map(Btf::types) {
-        *kinds.entry(ty.kind().name()).or_insert(0) += 1;
-    }
-    kinds
+    let types = object.btf().into_iter().flat_map(Btf::types);
+    let kinds = group_by_key(types.map(|ty| (ty.kind().name(), ()))).into_iter();
+    kinds.map(|(kind, types)| (kind, types.len())).collect()
 }
 
 /// Returns the word for an attribute of a map.
@@ -93,7 +88,7 @@ const fn attribute(input: MapInput) -> &'static str {
     }
 }
 
-impl ExternJson {
+impl ExternListing {
     fn new(needed: &ExternNeed, table: &NeedTable) -> Option<Self> {
         let need = table.get(needed.id)?;
         Some(Self { name: need_name(need), kind: extern_kind(need), weak: needed.is_weak })

@@ -1,20 +1,14 @@
 //! The requirements of a program.
 
 use super::{
+    group::group_by_key,
     model::{
-        AccessJson, AttachPointJson, AttachTargetJson, ComparisonJson, ExternUseJson, HelperJson,
-        InstructionSetJson, ProgramJson, UseJson,
+        AccessUse, AttachPointListing, AttachTargetListing, ComparisonUse, ExternUse, HelperUse,
+        InstructionSetUse, ProgramListing, Use,
     },
-    names::{extern_kind, need_name},
+    names::{escaped, extern_kind, need_name},
 };
-use crate::{describe, json::record::source_line};
-use core::hash::Hash;
-use core_relo::{InsnIndex, Relocs, btf::Kind, explain, ext::RelocKind, spec::Spec};
-use core_relo_loader::{
-    ExternIndex,
-    link::{LinkedProgram, RefTarget},
-};
-use core_relo_verdict::{
+use crate::{
     SourceLine,
     kernel::{InsnFeature, KernelVersion, helper_program_types},
     reads::ReadKind,
@@ -23,10 +17,15 @@ use core_relo_verdict::{
         is_existence_check,
     },
 };
-use std::{
-    cell::OnceCell,
-    collections::{BTreeMap, HashMap},
+use alloc::collections::BTreeMap;
+use core::{cell::OnceCell, hash::Hash};
+use core_relo::{InsnIndex, Relocs, btf::Kind, explain, ext::RelocKind, spec::Spec};
+use core_relo_object::{
+    ExternIndex,
+    link::{LinkedProgram, RefTarget},
+    object::AttachType,
 };
+use std::collections::HashMap;
 
 /// The parts that the programs of an object share.
 pub(super) struct ProgramFacts<'a> {
@@ -47,18 +46,18 @@ impl<'a> ProgramFacts<'a> {
         Self { needs, table, relocs, accesses: vec![OnceCell::new(); record_count] }
     }
 
-    pub(super) fn program(&self, program: &ProgramNeeds) -> ProgramJson {
+    pub(super) fn program(&self, program: &ProgramNeeds) -> ProgramListing {
         let def = program.sec_def;
         let code = program.code.as_ref().ok();
         let (relocations, accesses, checks) = self.relocations(program);
-        ProgramJson {
+        ProgramListing {
             name: program.name.clone(),
-            section: describe::name(program.section(self.needs.object)),
+            section: escaped(program.section(self.needs.object)),
             autoload: program.autoload,
             program_type: def.map(|def| def.program_type.name()),
-            attach_type: def.and_then(|def| def.attach_type).map(|attach_type| attach_type.name()),
+            attach_type: def.and_then(|def| def.attach_type).map(AttachType::name),
             attach_target: self.attach_target(&program.attach),
-            attach_point: program.attach_point.as_ref().map(AttachPointJson::new),
+            attach_point: program.attach_point.as_ref().map(AttachPointListing::new),
             needs_input: match program.attach {
                 AttachNeed::Needs(_) => None,
                 AttachNeed::NoProgramType => Some("program_type"),
@@ -80,12 +79,12 @@ impl<'a> ProgramFacts<'a> {
         }
     }
 
-    fn attach_target(&self, attach: &AttachNeed) -> Option<AttachTargetJson> {
+    fn attach_target(&self, attach: &AttachNeed) -> Option<AttachTargetListing> {
         attach.needs().iter().find_map(|id| match self.table.get(*id)? {
-            Need::AttachTarget { kind, module, declaration, .. } => Some(AttachTargetJson {
+            Need::AttachTarget { kind, module, declaration, .. } => Some(AttachTargetListing {
                 kind: kind.noun(),
-                module: module.as_deref().map(|module| describe::name(module.as_bytes())),
-                name: describe::name(declaration),
+                module: module.as_deref().map(|module| escaped(module.as_bytes())),
+                name: escaped(declaration),
             }),
             _ => None,
         })
@@ -97,22 +96,13 @@ impl<'a> ProgramFacts<'a> {
         program: &ProgramNeeds,
         items: impl Iterator<Item = (u32, K)>,
         name: impl Fn(K) -> Option<String>,
-    ) -> Vec<(K, UseJson)> {
-        let (mut uses, mut positions) = (Vec::<(K, UseJson)>::new(), HashMap::new());
-        for (insn, key) in items {
-            let position = *positions.entry(key).or_insert(uses.len());
-            match uses.get_mut(position) {
-                Some((_, known)) => known.count += 1,
-                None => {
-                    let Some(name) = name(key) else {
-                        positions.remove(&key);
-                        continue;
-                    };
-                    uses.push((key, UseJson { name, count: 1, insn, source: self.source(program, insn) }));
-                }
-            }
-        }
-        uses
+    ) -> Vec<(K, Use)> {
+        let groups = group_by_key(items.map(|(insn, key)| (key, insn))).into_iter();
+        let listed = |(key, insns): (K, Vec<u32>)| {
+            let (name, insn) = (name(key)?, *insns.first()?);
+            Some((key, Use { name, count: insns.len(), insn, source: self.source(program, insn) }))
+        };
+        groups.filter_map(listed).collect()
     }
 
     /// Returns the distinct requirements of instructions that `name` returns a name for.
@@ -120,12 +110,12 @@ impl<'a> ProgramFacts<'a> {
         &self,
         program: &ProgramNeeds,
         name: impl Fn(&Need) -> Option<String>,
-    ) -> Vec<(NeedId, UseJson)> {
+    ) -> Vec<(NeedId, Use)> {
         let sites = program.sites.iter().map(|site| (site.insn, site.need));
         self.uses(program, sites, |need| name(self.table.get(need)?))
     }
 
-    fn helpers(&self, program: &ProgramNeeds) -> Vec<HelperJson> {
+    fn helpers(&self, program: &ProgramNeeds) -> Vec<HelperUse> {
         let uses = self.site_uses(program, |need| match need {
             Need::Helper { .. } => Some(need_name(need)),
             _ => None,
@@ -133,12 +123,12 @@ impl<'a> ProgramFacts<'a> {
         let helper = |(need, uses)| {
             let Some(Need::Helper { helper, .. }) = self.table.get(need) else { return None };
             let program_types = helper_program_types(*helper).iter().map(|known| known.name()).collect();
-            Some(HelperJson { uses, program_types })
+            Some(HelperUse { uses, program_types })
         };
         uses.into_iter().filter_map(helper).collect()
     }
 
-    fn kfuncs(&self, program: &ProgramNeeds) -> Vec<UseJson> {
+    fn kfuncs(&self, program: &ProgramNeeds) -> Vec<Use> {
         let uses = self.site_uses(program, |need| match need {
             Need::KfuncCall { .. } => Some(need_name(need)),
             _ => None,
@@ -146,7 +136,7 @@ impl<'a> ProgramFacts<'a> {
         uses.into_iter().map(|(_, uses)| uses).collect()
     }
 
-    fn instruction_sets(&self, program: &ProgramNeeds) -> Vec<InstructionSetJson> {
+    fn instruction_sets(&self, program: &ProgramNeeds) -> Vec<InstructionSetUse> {
         let newer = program.sites.iter().filter_map(|site| match self.table.get(site.need)? {
             Need::Instruction(feature) => Some((site.insn, *feature)),
             _ => None,
@@ -154,25 +144,25 @@ impl<'a> ProgramFacts<'a> {
         let mut all: Vec<_> = newer.chain(program.old_instructions()).collect();
         all.sort_by_key(|(insn, _)| *insn);
         let uses = self.uses(program, all.into_iter(), |feature| Some(feature.name().to_owned()));
-        let set = |(feature, uses): (InsnFeature, UseJson)| InstructionSetJson {
+        let set = |(feature, uses): (InsnFeature, Use)| InstructionSetUse {
             uses,
             since: feature.release().map(|release| release.to_string()),
         };
         uses.into_iter().map(set).collect()
     }
 
-    fn maps(&self, program: &ProgramNeeds) -> Vec<UseJson> {
+    fn maps(&self, program: &ProgramNeeds) -> Vec<Use> {
         let refs = program.code.iter().flat_map(|code| &code.refs);
         let maps = refs.filter_map(|(insn, target)| match target {
             RefTarget::Map(map) | RefTarget::Data { map, .. } => Some((*insn, *map)),
             _ => None,
         });
         let entries = self.needs.linker.maps();
-        let uses = self.uses(program, maps, |map| Some(describe::name(entries.get(map.0)?.name)));
+        let uses = self.uses(program, maps, |map| Some(escaped(entries.get(map.0)?.name)));
         uses.into_iter().map(|(_, uses)| uses).collect()
     }
 
-    fn externs(&self, program: &ProgramNeeds) -> Vec<ExternUseJson> {
+    fn externs(&self, program: &ProgramNeeds) -> Vec<ExternUse> {
         let code = program.code.as_ref().ok();
         let refs = code.into_iter().flat_map(|code| code.refs.iter().map(move |found| (code, found)));
         let externs = refs.filter_map(|(code, (insn, target))| match target {
@@ -186,17 +176,17 @@ impl<'a> ProgramFacts<'a> {
         };
         let uses = self.uses(program, externs, |index| Some(need_name(find(index)?.1)));
         let mut comparisons = self.comparisons(program);
-        let found = |(index, uses): (ExternIndex, UseJson)| {
+        let found = |(index, uses): (ExternIndex, Use)| {
             let (needed, need) = find(index)?;
             // A value without an entry is not compared.
             let comparisons = comparisons.remove(&index).into_iter().flatten().collect();
-            Some(ExternUseJson { uses, kind: extern_kind(need), weak: needed.is_weak, comparisons })
+            Some(ExternUse { uses, kind: extern_kind(need), weak: needed.is_weak, comparisons })
         };
         uses.into_iter().filter_map(found).collect()
     }
 
     /// Returns the comparisons of configuration values with constants, by extern.
-    fn comparisons(&self, program: &ProgramNeeds) -> HashMap<ExternIndex, Vec<ComparisonJson>> {
+    fn comparisons(&self, program: &ProgramNeeds) -> HashMap<ExternIndex, Vec<ComparisonUse>> {
         let mut comparisons = HashMap::<_, Vec<_>>::new();
         for read in &program.reads {
             let ReadKind::KconfigComparison { index, comparison } = read.kind else { continue };
@@ -204,7 +194,7 @@ impl<'a> ProgramFacts<'a> {
             let is_version = entry.is_some_and(|entry| entry.name == b"LINUX_KERNEL_VERSION");
             let value = comparison.constant();
             let version = u32::try_from(value).ok().filter(|_| is_version);
-            comparisons.entry(index).or_default().push(ComparisonJson {
+            comparisons.entry(index).or_default().push(ComparisonUse {
                 operator: comparison.operator(),
                 value,
                 version: version.and_then(KernelVersion::from_code).map(|version| version.to_string()),
@@ -219,31 +209,28 @@ impl<'a> ProgramFacts<'a> {
     fn relocations(
         &self,
         program: &ProgramNeeds,
-    ) -> (BTreeMap<String, usize>, Vec<AccessJson>, Vec<AccessJson>) {
+    ) -> (BTreeMap<String, usize>, Vec<AccessUse>, Vec<AccessUse>) {
         let existence_checks = self.relocs.map(|relocs| ExistenceChecks::collect(program, relocs));
-        let (mut counts, mut positions) = (BTreeMap::new(), HashMap::new());
-        let (mut accesses, mut checks) = (Vec::<AccessJson>::new(), Vec::new());
-        for (insn, record) in &program.records {
-            let Some((kind, access)) = self.access(*record) else { continue };
-            *counts.entry(kind.to_string()).or_insert(0) += 1;
+        let records = program.records.iter().filter_map(|place| Some((self.access(place.1)?, place)));
+        let counts = group_by_key(records.clone().map(|((kind, _), _)| (kind, ()))).into_iter();
+        let counts = counts.map(|(kind, records)| (kind.to_string(), records.len())).collect();
+        let (mut accesses, mut checks) = (Vec::new(), Vec::new());
+        for ((kind, access), places) in group_by_key(records) {
+            let Some((insn, record)) = places.first() else { continue };
             let list = if is_existence_check(kind) { &mut checks } else { &mut accesses };
-            let position = *positions.entry((kind, access)).or_insert(list.len());
-            match list.get_mut(position) {
-                Some(known) => known.count += 1,
-                None => list.push(AccessJson {
-                    kind: kind.to_string(),
-                    access: access.to_owned(),
-                    count: 1,
-                    check: existence_checks
-                        .as_ref()
-                        .and_then(|checks| Some(checks.find(self.spec(*record)?)?.to_string())),
-                    insn: *insn,
-                    source: self
-                        .relocs
-                        .and_then(|relocs| relocs.source_line(relocs.records().get(*record)?))
-                        .map(source_line),
-                }),
-            }
+            list.push(AccessUse {
+                kind: kind.to_string(),
+                access: access.to_owned(),
+                count: places.len(),
+                check: existence_checks
+                    .as_ref()
+                    .and_then(|checks| Some(checks.find(self.spec(*record)?)?.to_string())),
+                insn: *insn,
+                source: self
+                    .relocs
+                    .and_then(|relocs| relocs.source_line(relocs.records().get(*record)?))
+                    .map(SourceLine::from),
+            });
         }
         (counts, accesses, checks)
     }
@@ -273,13 +260,13 @@ fn is_address(code: &LinkedProgram, insn: u32) -> bool {
     code.insns.get(InsnIndex(insn).index()).is_some_and(|insn| insn.is_ld_imm64())
 }
 
-impl AttachPointJson {
+impl AttachPointListing {
     fn new(point: &AttachPoint) -> Self {
         let declaration = |(kind, name): &(Kind, String)| format!("{} {name}", kind.name());
         Self {
             kind: point.kind.noun(),
-            name: describe::name(point.name.as_bytes()),
-            binary: point.binary.as_ref().map(|binary| describe::name(binary.as_bytes())),
+            name: escaped(point.name.as_bytes()),
+            binary: point.binary.as_ref().map(|binary| escaped(binary.as_bytes())),
             declarations: point.declarations.iter().map(declaration).collect(),
         }
     }
