@@ -39,12 +39,13 @@
 //!
 //! # Features
 //!
-//! All features are on by default.
+//! All features but `serde` are on by default.
 //!
 //! | feature | contents |
 //! |---|---|
 //! | `c-header` | C headers |
 //! | `kernel-check` | the kernel's rules |
+//! | `serde` | types as JSON: `serde::Serialize`, with the keys of bpftool |
 //! | `text` | values by their types, printed and parsed; bpftool's raw notation |
 //! | `transform` | import of types into another BTF, deduplication, sorting, conversion to another byte order, distilled bases |
 //!

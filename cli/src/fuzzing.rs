@@ -10,7 +10,7 @@ use crate::{
     error::BadInput,
     format::Format,
     input::kernel_args::KernelArgs,
-    json::{btf_type::TypeJson, value::value_to_json as to_json},
+    json::value::value_to_json as to_json,
     policy::ConfigArgs,
     text::printer::Printer,
 };
@@ -82,7 +82,7 @@ pub fn show_loader_file(path: &Path, is_json: bool) -> io::Result<Result<String,
 
 /// Returns a type as JSON, as `btf dump --format json` prints it.
 pub fn type_to_json(ty: Type<'_>) -> serde_json::Result<String> {
-    serde_json::to_string(&TypeJson::new(ty).map_err(serde_json::Error::io)?)
+    serde_json::to_string(&ty)
 }
 
 /// Returns a value as JSON, as `map dump --format json` prints it, or the error message.

@@ -47,7 +47,7 @@
 //! # Features
 //!
 //! On by default: `minimise`, and those of [`btf`] of the same names, `c-header`, `text` and `transform`. The loader needs none of them.
-//! With `serde`, [`explain::Explanation`] and [`plan::Summary`] implement `serde::Serialize`.
+//! With `serde`, [`explain::Explanation`], [`plan::Summary`] and [`btf::Type`] implement `serde::Serialize`.
 //!
 //! # What it does not do
 //!

@@ -39,7 +39,7 @@ const PUBLIC_DEPENDENCIES: [&str; 1] = ["serde"];
 
 /// The packages with features, and their features.
 const FEATURES: [(&str, &[&str]); 8] = [
-    ("core-relo-btf", &["c-header", "kernel-check", "text", "transform"]),
+    ("core-relo-btf", &["c-header", "kernel-check", "serde", "text", "transform"]),
     ("core-relo", &["c-header", "text", "transform", "minimise", "serde"]),
     ("core-relo-object", &["btf-archive", "loader-program", "static-link", "test-support"]),
     ("core-relo-verdict", &["serde", "test-support"]),

@@ -1,6 +1,8 @@
-//! Types and values as text: bpftool's raw notation, C declarations, and values as C writes them, printed and parsed.
+//! Types and values as text: bpftool's raw notation and JSON, C declarations, and values as C writes them, printed and parsed.
 
 mod c_type;
+#[cfg(feature = "serde")]
+mod json;
 #[cfg(feature = "text")]
 mod raw;
 #[cfg(feature = "text")]

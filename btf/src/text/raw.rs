@@ -33,9 +33,9 @@ impl Display for RawType<'_> {
             Kind::Struct | Kind::Union => members(f, ty),
             Kind::Enum | Kind::Enum64 => enumerators(f, ty),
             Kind::Fwd => write!(f, " fwd_kind={}", if ty.kflag() { "union" } else { "struct" }),
-            Kind::Func => write!(f, " type_id={third} linkage={}", linkage(ty)),
+            Kind::Func => write!(f, " type_id={third} linkage={}", ty.linkage_name()),
             Kind::FuncProto => params(f, ty),
-            Kind::Var => write!(f, " type_id={third}, linkage={}", linkage(ty)),
+            Kind::Var => write!(f, " type_id={third}, linkage={}", ty.linkage_name()),
             Kind::Datasec => variables(f, ty),
             Kind::Float => write!(f, " size={third}"),
             Kind::DeclTag => {
@@ -108,15 +108,6 @@ fn variables(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
         }
     }
     Ok(())
-}
-
-fn linkage(ty: Type<'_>) -> &'static str {
-    match ty.linkage() {
-        Some(0) => "static",
-        Some(1) => "global",
-        Some(2) => "extern",
-        _ => "(unknown)",
-    }
 }
 
 #[cfg(test)]

@@ -173,6 +173,17 @@ impl<'b> Type<'b> {
         }
     }
 
+    /// Returns the name of the linkage in bpftool's raw dump.
+    #[cfg(any(feature = "serde", feature = "text"))]
+    pub(crate) fn linkage_name(self) -> &'static str {
+        match self.linkage() {
+            Some(0) => "static",
+            Some(1) => "global",
+            Some(2) => "extern",
+            _ => "(unknown)",
+        }
+    }
+
     /// Returns the index of the member or parameter that a DECL_TAG marks, or -1 for the declaration itself.
     pub fn component_index(self) -> Option<i32> {
         if self.kind() != Kind::DeclTag {

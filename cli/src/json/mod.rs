@@ -1,6 +1,5 @@
 //! JSON output. docs/json.md documents the keys and their order.
 
-pub(crate) mod btf_type;
 pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod error;

@@ -8,7 +8,6 @@ use crate::{
     args::{btf::BtfDumpArgs, format::BtfDumpFormat},
     console::Console,
     error::{BadInput, CommandResult, escape_path},
-    json::btf_type::TypeJson,
     kernel_objects::select::select,
     text::line::Line,
 };
@@ -39,7 +38,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> CommandResul
                 let text = ty.raw().to_string();
                 text.lines().try_for_each(|line| console.out.line(Line::new().formatted(line)))?;
             }
-            BtfDumpFormat::Json => console.out.json(&TypeJson::new(ty)?)?,
+            BtfDumpFormat::Json => console.out.json(&ty)?,
             BtfDumpFormat::C => {}
         }
     }
