@@ -18,6 +18,11 @@ pub(crate) fn outcome(decision: &Result<Decision, RelocError>) -> &'static str {
     }
 }
 
+/// Returns the kernel's name for a number, if it is known.
+pub(crate) fn known_name(name: Option<&str>, number: impl std::fmt::Display) -> String {
+    name.map_or_else(|| format!("unknown({number})"), str::to_owned)
+}
+
 /// Returns whether a relocation fails or poisons its instruction.
 pub(crate) fn is_unresolved(planned: &PlannedReloc<'_>) -> bool {
     matches!(planned.decision(), Err(_) | Ok(Decision::Poison { .. }))

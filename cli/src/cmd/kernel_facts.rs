@@ -1,18 +1,15 @@
 //! `list` and `show` of the programs, maps, links and BTFs in the running kernel.
 
 use crate::{
+    cmd::rows::Rows,
     console::Console,
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
         error::unreadable,
         select::{Selector, command, select_or_all},
-        text,
     },
-    text::{
-        printer::Printer,
-        table::{AlignedTable, Cell},
-    },
+    text::{printer::Printer, table::Cell},
 };
 use core_relo_loader::{
     Errno,
@@ -39,7 +36,7 @@ pub(super) trait KernelFacts: Serialize + Sized {
     fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, Errno>;
 
     /// Returns the cells of the object's row.
-    fn cells(&self) -> io::Result<Vec<Cell>>;
+    fn cells(&self) -> Vec<Cell>;
 
     /// Prints all facts.
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()>;
@@ -60,15 +57,8 @@ impl HoldersAndTypes {
 /// Prints every object, one per line.
 pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) -> CommandResult {
     let all: Vec<F> = read_all(console, inventory::list(F::KIND)?)?;
-    if format == Format::Json {
-        return Ok(all.iter().try_for_each(|facts| console.out.json(facts))?);
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, F::COLUMNS);
-    for facts in &all {
-        table.row(facts.cells()?);
-    }
-    Ok(text::write_table(&mut console.out, &mut table, all.len(), F::NO_OBJECTS)?)
+    let rows = Rows { columns: F::COLUMNS, rows: &all, placeholder: F::NO_OBJECTS };
+    Ok(rows.write(console, format, F::cells)?)
 }
 
 /// Prints all facts of the selected objects, or of all objects.

@@ -33,6 +33,7 @@ pub(crate) mod plan;
 mod plans;
 pub(crate) mod prog;
 pub(crate) mod requires;
+mod rows;
 pub(crate) mod run;
 pub(crate) mod struct_ops;
 mod test_run;

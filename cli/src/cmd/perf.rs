@@ -2,12 +2,12 @@
 
 use crate::{
     args::attachments::{PerfCommand, PerfListArgs},
+    cmd::rows::Rows,
     console::Console,
     describe,
     error::{BadInput, CommandResult},
-    format::Format,
-    kernel_objects::{error::with_hint, text},
-    text::table::{AlignedTable, left_cell, right_cell},
+    kernel_objects::error::with_hint,
+    text::table::{left_cell, right_cell},
 };
 use core_relo_loader::{
     Errno,
@@ -59,7 +59,7 @@ impl PerfFd {
             fd,
             prog_id: found.prog_id,
             name: None,
-            fd_type: fd_type.map_or_else(|| format!("unknown({})", found.fd_type), |name| (*name).to_owned()),
+            fd_type: describe::known_name(fd_type.copied(), found.fd_type),
             tracepoint: None,
             func: None,
             addr: None,
@@ -136,13 +136,8 @@ fn unreadable_warning(unreadable: &[(u32, io::Error)]) -> Option<String> {
 }
 
 fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io::Result<()> {
-    if args.format == Format::Json {
-        return found.iter().try_for_each(|line| console.out.json(line));
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, COLUMNS);
-    for line in found {
-        table.row([
+    let cells = |line: &PerfFd| {
+        vec![
             right_cell(line.pid),
             left_cell(&line.comm),
             right_cell(line.fd),
@@ -150,9 +145,9 @@ fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io
             left_cell(line.name.as_deref().unwrap_or("")),
             left_cell(&line.fd_type),
             left_cell(line.place()),
-        ]);
-    }
-    text::write_table(&mut console.out, &mut table, found.len(), NOTHING_FOUND)
+        ]
+    };
+    Rows { columns: COLUMNS, rows: found, placeholder: NOTHING_FOUND }.write(console, args.format, cells)
 }
 
 /// Returns the descriptors of a process that have a program, and why some cannot be read. A process that has ended has none.

@@ -1,5 +1,6 @@
 //! The types of links as text, and their attach targets as JSON.
 
+use crate::describe::known_name;
 use core_relo_loader::{
     inventory::{FieldValue, LinkField, LinkTarget},
     object::LinkType,
@@ -8,8 +9,7 @@ use serde::Serializer;
 
 /// Returns the name of a link type.
 pub(crate) fn type_name(number: u32) -> String {
-    LinkType::from_number(number)
-        .map_or_else(|| format!("unknown({number})"), |known| known.name().to_owned())
+    known_name(LinkType::from_number(number).map(LinkType::name), number)
 }
 
 /// Serializes a target as an object with the fields of the kernel's `struct bpf_link_info`.

@@ -6,33 +6,11 @@ use crate::{
         line::Line,
         printer::Printer,
         style::{BOLD, DIM},
-        table::{AlignedTable, left_cell, right_cell},
     },
 };
 use core_relo_loader::inventory::{Process, ProgramSourceLine};
 use serde::{Serialize, Serializer};
 use std::{fmt::Display, io, path::PathBuf};
-
-/// Adds the row of column names. Columns of numbers are aligned right.
-pub(crate) fn header(table: &mut AlignedTable, names: &[&str]) {
-    table.header(names.iter().map(|name| match *name {
-        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => right_cell(name),
-        name => left_cell(name),
-    }));
-}
-
-/// Prints a table, or `placeholder` if it has no rows.
-pub(crate) fn write_table(
-    out: &mut Printer<'_>,
-    table: &mut AlignedTable,
-    row_count: usize,
-    placeholder: &str,
-) -> io::Result<()> {
-    if row_count == 0 {
-        return out.line(placeholder);
-    }
-    table.lines().into_iter().try_for_each(|line| out.line(line))
-}
 
 /// Prints the first line of an object in `show`.
 pub(crate) fn title(out: &mut Printer<'_>, id: u32, kind: &str, name: &str) -> io::Result<()> {

@@ -70,7 +70,7 @@ pub use link_device::OwnInterfaces;
 pub use link_target::{FieldValue, LinkDevice, LinkField, LinkTarget};
 pub use mounts::{Mount, mounts};
 pub use names::{full_program_name, is_kept_name, main_function, object_name};
-pub use object::{KernelObject, list};
+pub use object::{KernelObject, link_infos, list};
 pub use pins::{OpenedPin, open_pin, pin, unpin};
 pub use processes::{Process, are_processes_visible};
 pub use program_names::{ProgramName, ProgramNames};

@@ -1,7 +1,7 @@
 //! [`KernelObject`]: an object by its id, and the list of all objects of a kind.
 
 use super::error::InventoryError;
-use crate::sys::{Errno, ObjectKind};
+use crate::sys::{Errno, LinkInfo, ObjectKind};
 use std::os::fd::OwnedFd;
 
 /// An object of the kernel that is opened only when it is read: a process may not have all objects open at once.
@@ -65,6 +65,23 @@ pub fn list(kind: ObjectKind) -> Result<Vec<KernelObject>, InventoryError> {
         last = id;
     }
     Ok(objects)
+}
+
+/// Returns the properties of all links, in the order of their ids. Kernels before 5.8 have no links to list.
+pub fn link_infos() -> Result<Vec<LinkInfo>, InventoryError> {
+    let kind = ObjectKind::Link;
+    let links = match list(kind) {
+        Err(InventoryError::List { errno: Errno::EINVAL, .. }) => Vec::new(),
+        links => links?,
+    };
+    let mut infos = Vec::new();
+    for link in links {
+        let id = link.id();
+        if let Some(fd) = link.open()? {
+            infos.push(LinkInfo::query(&fd).map_err(|errno| InventoryError::Info { kind, id, errno })?);
+        }
+    }
+    Ok(infos)
 }
 
 #[cfg(test)]

@@ -92,15 +92,15 @@ impl KernelFacts for BtfFacts {
         })
     }
 
-    fn cells(&self) -> io::Result<Vec<Cell>> {
-        Ok(vec![
+    fn cells(&self) -> Vec<Cell> {
+        vec![
             right_cell(self.id),
             left_cell(self.name_text()),
             right_cell(self.bytes),
             left_cell(text::ids_cell(&self.prog_ids)),
             left_cell(text::ids_cell(&self.map_ids)),
             left_cell(text::holders_cell(&self.pids, &[])),
-        ])
+        ]
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {

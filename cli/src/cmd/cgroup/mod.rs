@@ -14,6 +14,7 @@ use crate::{
     },
 };
 use core_relo_loader::inventory::mounts;
+pub(crate) use query::open_directory;
 use query::{CgroupError, CgroupProgram, CgroupQuery};
 use std::{
     fs, io,

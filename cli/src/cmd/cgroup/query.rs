@@ -2,7 +2,7 @@
 
 use crate::{
     error::{BadInput, escape_path},
-    kernel_objects::error::hint,
+    kernel_objects::error::{hint, with_hint},
 };
 use core_relo_loader::{
     Errno,
@@ -12,7 +12,11 @@ use core_relo_loader::{
 };
 use rustix::fs::{self, Mode, OFlags};
 use serde::Serialize;
-use std::{io, os::fd::AsFd as _, path::Path};
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    path::Path,
+};
 
 /// `BPF_F_ALLOW_OVERRIDE`, `BPF_F_ALLOW_MULTI` and `BPF_F_PREORDER`.
 const FLAGS: [(u32, &str); 3] = [(1, "override"), (2, "multi"), (64, "preorder")];
@@ -64,10 +68,7 @@ impl CgroupQuery {
 
     /// Returns the programs of a cgroup, by attach type, in the order in which they run.
     pub(super) fn programs(&mut self, path: &Path) -> Result<Vec<CgroupProgram>, CgroupError> {
-        // Opening a FIFO for reading would wait for its writer.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = fs::open(path, flags, Mode::empty()).map_err(|e| {
-            let e = io::Error::from(e);
+        let dir = open_directory(path).map_err(|e| {
             let bad = BadInput::for_path(path, format_args!("cannot open the cgroup: {e}"));
             if e.kind() == io::ErrorKind::NotFound { CgroupError::Gone(bad) } else { CgroupError::Bad(bad) }
         })?;
@@ -118,6 +119,12 @@ impl CgroupQuery {
     }
 }
 
+/// Opens a directory, as that of a cgroup.
+pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    // Opening a FIFO for reading would wait for its writer.
+    Ok(fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
 /// Returns whether an error means that the kernel does not know an attach type.
 fn is_unknown_type(errno: Errno) -> bool {
     matches!(errno, Errno::EINVAL | Errno::EOPNOTSUPP | Errno::E2BIG)
@@ -131,12 +138,11 @@ fn refusal(path: &Path, e: &dyn std::fmt::Display, errno: Option<Errno>) -> Cgro
                 .help("`mount -t cgroup2` lists where they are"),
         ),
         Some(Errno::ENODEV | Errno::ENOENT) => CgroupError::Gone(bad),
-        _ => CgroupError::Bad(match errno.and_then(|errno| Some((errno, hint(errno)?))) {
-            Some((errno, help)) => {
-                BadInput::for_path(path, format_args!("cannot query its programs: {errno}")).help(help)
-            }
-            None => bad,
-        }),
+        Some(errno) if hint(errno).is_some() => CgroupError::Bad(with_hint(
+            BadInput::for_path(path, format_args!("cannot query its programs: {errno}")),
+            errno,
+        )),
+        _ => CgroupError::Bad(bad),
     }
 }
 

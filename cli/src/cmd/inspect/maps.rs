@@ -1,13 +1,13 @@
 //! The maps of an object, with the C types of keys, values and events.
 
 use crate::{
-    describe::{name, short_type_name},
+    describe::{known_name, name, short_type_name},
     text::table::{Cell, left_cell, right_cell},
 };
 use core_relo::{TypeId, btf::Btf, explain::CType};
 use core_relo_loader::{
     events::{DeclaredEvent, declared_events},
-    object::{Map, MapDef, Object},
+    object::{Map, MapDef, MapType, Object},
 };
 use serde::Serialize;
 
@@ -122,10 +122,7 @@ fn key_value_parts(key: &Option<String>, value: &Option<String>) -> Vec<String> 
 }
 
 fn type_name(def: &MapDef) -> String {
-    match def.known_type() {
-        Some(known) => known.name().to_owned(),
-        None => format!("unknown({})", def.map_type),
-    }
+    known_name(def.known_type().map(MapType::name), def.map_type)
 }
 
 /// Returns a type of the object in C notation.

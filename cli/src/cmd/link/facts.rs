@@ -76,14 +76,14 @@ impl KernelFacts for LinkFacts {
         })
     }
 
-    fn cells(&self) -> io::Result<Vec<Cell>> {
-        Ok(vec![
+    fn cells(&self) -> Vec<Cell> {
+        vec![
             right_cell(self.id),
             left_cell(short_type_name(&self.link_type)),
             left_cell(self.program_text()),
             left_cell(self.target.to_string()),
             left_cell(text::holders_cell(&self.pids, &self.pinned)),
-        ])
+        ]
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {

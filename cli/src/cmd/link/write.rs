@@ -6,7 +6,7 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     kernel_objects::{
-        error::{hint, object_name, unreadable},
+        error::{object_name, unreadable, with_hint},
         link_text::type_name,
         select::{command, parse_selector, select_one},
     },
@@ -107,9 +107,6 @@ fn refusal(info: &LinkInfo, change: &str, e: Errno) -> BadInput {
             "the kernel does not replace the {content} of a {link_type} link by this one: is it of the same type?"
         )),
         Errno::ENOLINK => bad.help("it is detached already"),
-        _ => match hint(e) {
-            Some(help) => bad.help(help),
-            None => bad,
-        },
+        _ => with_hint(bad, e),
     }
 }

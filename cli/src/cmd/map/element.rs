@@ -1,18 +1,16 @@
 //! The elements of a map as text and as JSON. BTF gives the types of keys and values.
 
-use super::facts::{MapElementType, key_type, type_name, value_type};
+use super::facts::{MapElementType, key_type, short_text, type_name, value_type};
 use crate::{
     args::{map_elements::CpuChoice, object_selector::ElementArgs},
     console::Console,
     describe::short_type_name,
     error::BadInput,
     format::Format,
-    json::value::{UnbalancedGroups, value_to_json},
     kernel_objects::{
         error::{object_name, unreadable},
         text,
     },
-    long_double,
     text::{
         hex,
         printer::{LINE_BYTES, Printer},
@@ -258,10 +256,7 @@ impl<'m> MapElements<'m> {
 
     /// Returns the text of bytes with a type, on one line if it is at most `max_len` long.
     fn typed_text(&self, ty: &MapElementType, bytes: &[u8], indent: usize, max_len: usize) -> String {
-        let text = ty.btf.value(ty.id, bytes).long_double(long_double::NATIVE);
-        let text = text.text().types(self.with_types).indent(indent);
-        let line = text.to_string();
-        if line.len() <= max_len { line } else { format!("{text:#}") }
+        short_text(&ty.value(bytes).text().types(self.with_types).indent(indent), max_len)
     }
 
     /// Returns the kind of object whose id is a value of the map.
@@ -285,9 +280,7 @@ fn object_text(kind: ObjectKind, id: u32) -> String {
 
 /// Converts a value; `None` if its type is not known.
 fn to_json(ty: Option<&MapElementType>, bytes: &[u8]) -> io::Result<Option<Value>> {
-    let json =
-        ty.map(|ty| value_to_json(&ty.btf.value(ty.id, bytes).long_double(long_double::NATIVE))).transpose();
-    json.map_err(|e: UnbalancedGroups| io::Error::other(e))
+    ty.map(|ty| ty.json(bytes)).transpose()
 }
 
 /// Returns why the elements of a map type cannot be read, and what to do instead.

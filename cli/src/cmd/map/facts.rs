@@ -2,15 +2,20 @@
 
 use crate::{
     cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
-    describe::short_type_name,
+    describe::{known_name, short_type_name},
     error::BadInput,
+    json::value::value_to_json,
     kernel_objects::text,
+    long_double,
     text::{
         printer::Printer,
         table::{Cell, left_cell, right_cell},
     },
 };
-use core_relo::{TypeId, btf::Btf, explain::CType};
+use core_relo::{
+    TypeId,
+    btf::{Btf, CType, Value, ValueText},
+};
 use core_relo_loader::{
     Errno,
     inventory::{BtfCache, FdInfo, MapInfo, ObjectKind, Process},
@@ -83,8 +88,8 @@ impl KernelFacts for MapFacts {
         })
     }
 
-    fn cells(&self) -> io::Result<Vec<Cell>> {
-        Ok(vec![
+    fn cells(&self) -> Vec<Cell> {
+        vec![
             right_cell(self.id),
             left_cell(&self.name),
             left_cell(short_type_name(&self.map_type)),
@@ -93,7 +98,7 @@ impl KernelFacts for MapFacts {
             right_cell(self.max_entries),
             left_cell(if self.flags == 0 { String::new() } else { format!("{:#x}", self.flags) }),
             left_cell(text::holders_cell(&self.pids, &self.pinned)),
-        ])
+        ]
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
@@ -131,18 +136,36 @@ impl KernelFacts for MapFacts {
 
 fn program_type_name(number: u64) -> String {
     let known = u32::try_from(number).ok().and_then(ProgramType::from_number);
-    known.map_or_else(|| format!("unknown({number})"), |known| known.name().to_owned())
+    known_name(known.map(ProgramType::name), number)
 }
 
 /// Returns the kernel's name of a map type.
 pub(super) fn type_name(number: u32) -> String {
-    MapType::from_number(number).map_or_else(|| format!("unknown({number})"), |known| known.name().to_owned())
+    known_name(MapType::from_number(number).map(MapType::name), number)
 }
 
 /// The type of a map's keys or values, and the BTF that has it.
 pub(crate) struct MapElementType {
     pub(crate) btf: Arc<Btf<'static>>,
     pub(crate) id: TypeId,
+}
+
+impl MapElementType {
+    /// Returns bytes as a value of the type.
+    pub(crate) fn value<'v>(&'v self, bytes: &'v [u8]) -> Value<'v> {
+        self.btf.value(self.id, bytes).long_double(long_double::NATIVE)
+    }
+
+    /// Converts a value to JSON.
+    pub(crate) fn json(&self, bytes: &[u8]) -> io::Result<serde_json::Value> {
+        value_to_json(&self.value(bytes)).map_err(io::Error::other)
+    }
+}
+
+/// Returns the text of a value, on one line if it is at most `max_len` long.
+pub(crate) fn short_text(text: &ValueText<'_>, max_len: usize) -> String {
+    let line = text.to_string();
+    if line.len() <= max_len { line } else { format!("{text:#}") }
 }
 
 /// Returns the type of a map's keys.

@@ -18,7 +18,7 @@ use crate::{args::kernel_objects::MapCommand, console::Console, error::CommandRe
 use core_relo_loader::inventory::ObjectKind;
 use facts::MapFacts;
 
-pub(crate) use facts::{MapElementType, value_type};
+pub(crate) use facts::{MapElementType, short_text, value_type};
 
 pub(crate) fn run(console: &mut Console<'_>, command: &MapCommand) -> CommandResult {
     match command {

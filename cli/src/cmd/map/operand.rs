@@ -5,6 +5,7 @@ use super::{
     words::{ElementPart, parse_part},
 };
 use crate::{
+    cmd::cgroup::open_directory,
     console::{Console, ExitStatus},
     error::BadInput,
     kernel_objects::select::{command, parse_selector, select_one},
@@ -15,7 +16,6 @@ use core_relo::{
     btf::{Kind as BtfKind, Type},
 };
 use core_relo_loader::{inventory::ObjectKind, maps::Flags, object::MapType};
-use rustix::fs::{self, Mode, OFlags};
 use std::{
     io,
     os::fd::{AsRawFd as _, OwnedFd},
@@ -113,12 +113,9 @@ impl MapElements<'_> {
         let [path] = words else {
             return Err(self.bad_input("value: expected the directory of a cgroup", "below /sys/fs/cgroup"));
         };
-        // Opening a FIFO for reading would wait for its writer.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = fs::open(path, flags, Mode::empty()).map_err(|e| {
-            let e = std::io::Error::from(e);
-            BadInput::for_path(Path::new(path), format_args!("cannot open it: {e}"))
-        })?;
+        let path = Path::new(path);
+        let dir = open_directory(path)
+            .map_err(|e| BadInput::for_path(path, format_args!("cannot open it: {e}")))?;
         self.descriptor_operand(dir)
     }
 

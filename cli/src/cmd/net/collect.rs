@@ -1,18 +1,14 @@
 //! Collects the programs of a network namespace.
 
 use super::attachment::{NetAttachment, NetfilterHook};
-use crate::{
-    describe,
-    error::BadInput,
-    kernel_objects::error::{hint, refused, unreadable},
-};
+use crate::{describe, error::BadInput, kernel_objects::error::refused};
 use core_relo_loader::{
     Errno,
     attach::{
         AttachError, NetworkInterface, QueryTarget, network_interfaces, query, query_interface_links,
         tc_programs,
     },
-    inventory::{LinkInfo, ObjectKind, ProgramNames, list},
+    inventory::{ObjectKind, ProgramNames, link_infos},
     object::AttachType,
 };
 use std::{
@@ -84,16 +80,7 @@ fn selected_interfaces(device: Option<&str>) -> Result<Vec<NetworkInterface>, Ba
 
 fn read_links() -> Result<Links, BadInput> {
     let mut links = Links::default();
-    let all = match list(ObjectKind::Link) {
-        Ok(all) => all,
-        // Kernels before 5.8 have no links to list.
-        Err(_) if ObjectKind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) => return Ok(links),
-        Err(error) => return Err(error.into()),
-    };
-    for link in all {
-        let id = link.id();
-        let Some(fd) = link.open()? else { continue };
-        let info = LinkInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Link, id, "its info", e))?;
+    for info in link_infos()? {
         match (info.link_type, info.detail) {
             (XDP_LINK, [ifindex, ..]) => {
                 links.xdp.entry((ifindex, info.prog_id)).or_default().push(info.id);
@@ -213,10 +200,7 @@ fn namespace_programs(links: &Links) -> Result<Vec<NetAttachment>, BadInput> {
 /// Creates the error for a query that the kernel refuses.
 fn query_refusal(e: &AttachError) -> BadInput {
     match e.errno() {
-        Some(errno) if errno == Errno::EPERM => {
-            let bad = refused(ObjectKind::Program, "query the attached", errno);
-            hint(errno).map_or(bad.clone(), |help| bad.help(help))
-        }
+        Some(errno) if errno == Errno::EPERM => refused(ObjectKind::Program, "query the attached", errno),
         _ => BadInput::new("running kernel", e),
     }
 }

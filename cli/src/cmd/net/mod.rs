@@ -5,24 +5,17 @@ mod collect;
 
 use crate::{
     args::attachments::{NetCommand, NetListArgs},
+    cmd::rows::Rows,
     console::Console,
     error::{BadInput, CommandResult},
-    format::Format,
-    kernel_objects::text,
-    text::table::AlignedTable,
 };
-use attachment::COLUMNS;
+use attachment::{COLUMNS, NetAttachment};
 
 pub(crate) fn run(console: &mut Console<'_>, command: &NetCommand) -> CommandResult {
     let NetCommand::List(args) = command;
     let attachments = device(args).and_then(collect::collect)?;
-    if args.format == Format::Json {
-        return Ok(attachments.iter().try_for_each(|attachment| console.out.json(attachment))?);
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, COLUMNS);
-    attachments.iter().for_each(|attachment| table.row(attachment.cells()));
-    Ok(text::write_table(&mut console.out, &mut table, attachments.len(), "no programs are attached")?)
+    let rows = Rows { columns: COLUMNS, rows: &attachments, placeholder: "no programs are attached" };
+    Ok(rows.write(console, args.format, NetAttachment::cells)?)
 }
 
 /// Returns the name of the selected interface: `NAME` or `dev NAME`.

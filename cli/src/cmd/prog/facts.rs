@@ -2,7 +2,7 @@
 
 use crate::{
     cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
-    describe::short_type_name,
+    describe::{known_name, short_type_name},
     error::BadInput,
     kernel_objects::{
         text,
@@ -75,11 +75,11 @@ impl KernelFacts for ProgramFacts {
 
     fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
         let info = ProgramInfo::query(fd)?;
-        let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());
+        let program_type = ProgramType::from_number(info.prog_type).map(ProgramType::name);
         Ok(Self {
             id: info.id,
             name: full_program_name(fd, &info),
-            program_type: program_type.unwrap_or_else(|| format!("unknown({})", info.prog_type)),
+            program_type: known_name(program_type, info.prog_type),
             tag: info.tag.iter().map(|b| format!("{b:02x}")).collect(),
             gpl_compatible: info.is_gpl_compatible(),
             loaded_at: unix_seconds(info.load_time),
@@ -105,8 +105,8 @@ impl KernelFacts for ProgramFacts {
         })
     }
 
-    fn cells(&self) -> io::Result<Vec<Cell>> {
-        Ok(vec![
+    fn cells(&self) -> Vec<Cell> {
+        vec![
             right_cell(self.id),
             left_cell(&self.name),
             left_cell(short_type_name(&self.program_type)),
@@ -114,7 +114,7 @@ impl KernelFacts for ProgramFacts {
             left_cell(text::ids_cell(&self.map_ids)),
             left_cell(self.loaded_at.map_or_else(String::new, format_date)),
             left_cell(text::holders_cell(&self.pids, &self.pinned)),
-        ])
+        ]
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {

@@ -2,18 +2,18 @@
 
 use crate::{
     args::prog_stats::ProgStatsArgs,
+    cmd::rows::Rows,
     console::{Console, ExitStatus},
-    describe::short_type_name,
+    describe::{known_name, short_type_name},
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
         error::hint,
         select::{select_one, selection_from_word},
-        text,
     },
     output::is_stdout_closed,
     process::signals::TerminationSignals,
-    text::table::{AlignedTable, left_cell, right_cell},
+    text::table::{left_cell, right_cell},
 };
 use core_relo_loader::{
     inventory::{self, ObjectKind, ProgramInfo, full_program_name},
@@ -145,8 +145,8 @@ fn program_runs(
         let now = Counters::from(&info);
         let Counters { run_cnt, run_time_ns, recursion_misses } =
             before.get(&info.id).map_or(now, |earlier| now.since(*earlier));
-        let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());
-        let program_type = program_type.unwrap_or_else(|| format!("unknown({})", info.prog_type));
+        let program_type = ProgramType::from_number(info.prog_type).map(ProgramType::name);
+        let program_type = known_name(program_type, info.prog_type);
         ProgramRuns { prog_id: info.id, name, program_type, seconds, run_cnt, run_time_ns, recursion_misses }
     };
     let mut all: Vec<_> = after.into_iter().map(runs).collect();
@@ -156,15 +156,10 @@ fn program_runs(
 }
 
 fn write(console: &mut Console<'_>, format: Format, all: &[ProgramRuns]) -> io::Result<()> {
-    if format == Format::Json {
-        return all.iter().try_for_each(|runs| console.out.json(runs));
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, COLUMNS);
-    for runs in all {
+    let cells = |runs: &ProgramRuns| {
         let (count, nanoseconds) = (to_f64(runs.run_cnt), to_f64(runs.run_time_ns));
         let per_run = if runs.run_cnt == 0 { String::new() } else { format!("{:.0}", nanoseconds / count) };
-        table.row([
+        vec![
             right_cell(runs.prog_id),
             left_cell(&runs.name),
             left_cell(short_type_name(&runs.program_type)),
@@ -173,9 +168,9 @@ fn write(console: &mut Console<'_>, format: Format, all: &[ProgramRuns]) -> io::
             right_cell(per_run),
             right_cell(format_args!("{:.3}", nanoseconds / runs.seconds / 1e7)),
             right_cell(runs.recursion_misses),
-        ]);
-    }
-    text::write_table(&mut console.out, &mut table, all.len(), "no program ran")
+        ]
+    };
+    Rows { columns: COLUMNS, rows: all, placeholder: "no program ran" }.write(console, format, cells)
 }
 
 /// Converts a counter for a quotient, whose last digits do not matter.

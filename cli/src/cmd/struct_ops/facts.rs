@@ -3,7 +3,6 @@
 use crate::{
     cmd::map::{MapElementType, value_type},
     error::BadInput,
-    json::value::value_to_json,
     kernel_objects::{
         error::{object_name, unreadable},
         text,
@@ -11,7 +10,7 @@ use crate::{
 };
 use core_relo_loader::{
     Errno,
-    inventory::{BtfCache, Holders, KernelObject, LinkInfo, MapInfo, ObjectKind, Process, list},
+    inventory::{BtfCache, Holders, KernelObject, MapInfo, ObjectKind, Process, link_infos},
     maps::MapShape,
     object::{LinkType, MapType},
 };
@@ -19,7 +18,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
-    io,
     os::fd::{AsFd, OwnedFd},
 };
 
@@ -61,14 +59,7 @@ impl FactsContext {
 /// Returns the links by the ids of the maps that they register.
 pub(super) fn links_of_maps() -> Result<BTreeMap<u32, Vec<u32>>, BadInput> {
     let mut links: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    if ObjectKind::Link.next_id(0).is_err_and(|e| e == Errno::EINVAL) {
-        // Kernels before 5.8 have no links to list.
-        return Ok(links);
-    }
-    for link in list(ObjectKind::Link)? {
-        let id = link.id();
-        let Some(fd) = link.open()? else { continue };
-        let info = LinkInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Link, id, "its info", e))?;
+    for info in link_infos()? {
         if let (Some(LinkType::StructOps), [map_id, ..]) =
             (LinkType::from_number(info.link_type), info.detail)
         {
@@ -124,7 +115,8 @@ impl StructOpsMap {
         let state = match &ty {
             Some(ty) => {
                 let value = self.value().map_err(|e| unreadable(ObjectKind::Map, id, "its value", e))?;
-                let json = to_json(ty, &value)
+                let json = ty
+                    .json(&value)
                     .map_err(|e| BadInput::new(self.name(), format_args!("its value cannot be read: {e}")))?;
                 state(&json)
             }
@@ -146,11 +138,6 @@ impl StructOpsMap {
 pub(super) fn kernel_struct_name(ty: &MapElementType) -> Option<String> {
     let name = ty.btf.ty(ty.id)?.name().to_string();
     name.strip_prefix(VALUE_PREFIX).map(str::to_owned)
-}
-
-/// Converts a value.
-pub(super) fn to_json(ty: &MapElementType, value: &[u8]) -> io::Result<Value> {
-    value_to_json(&ty.btf.value(ty.id, value)).map_err(io::Error::other)
 }
 
 /// Returns the state in a value: `inuse`. Kernels before 6.9 have it outside of `common`.

@@ -9,6 +9,7 @@ use crate::{
         kernel_services::{StructOpsCommand, StructOpsDumpArgs},
         object_selector::ObjectSelector,
     },
+    cmd::{map::short_text, rows::Rows},
     console::Console,
     error::{BadInput, CommandResult},
     format::Format,
@@ -20,11 +21,11 @@ use crate::{
     text::{
         hex,
         printer::LINE_BYTES,
-        table::{AlignedTable, left_cell, right_cell},
+        table::{left_cell, right_cell},
     },
 };
 use core_relo_loader::inventory::{self, BtfCache, KernelObject, ObjectKind, ObjectSelection, ProgramNames};
-use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name, to_json};
+use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name};
 use programs::{StructOpsProgram, programs};
 use serde::Serialize;
 use serde_json::Value;
@@ -67,22 +68,18 @@ pub(crate) fn run(console: &mut Console<'_>, command: &StructOpsCommand) -> Comm
 
 fn list(console: &mut Console<'_>, format: Format) -> CommandResult {
     let facts = all_facts(inventory::list(ObjectKind::Map)?)?;
-    if format == Format::Json {
-        return Ok(facts.iter().try_for_each(|facts| console.out.json(facts))?);
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, COLUMNS);
-    for facts in &facts {
-        table.row([
+    let cells = |facts: &StructOpsFacts| {
+        vec![
             right_cell(facts.id),
             left_cell(&facts.name),
             left_cell(facts.kernel_struct_ops.as_deref().unwrap_or("?")),
             left_cell(facts.state.as_deref().unwrap_or("?")),
             left_cell(text::ids_cell(&facts.link_ids)),
             left_cell(text::holders_cell(&facts.pids, &facts.pinned)),
-        ]);
-    }
-    Ok(text::write_table(&mut console.out, &mut table, facts.len(), "there are no struct_ops maps")?)
+        ]
+    };
+    let rows = Rows { columns: COLUMNS, rows: &facts, placeholder: "there are no struct_ops maps" };
+    Ok(rows.write(console, format, cells)?)
 }
 
 /// Returns the facts of the struct_ops maps among maps.
@@ -157,7 +154,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> CommandResult {
                 id,
                 name: map.info.name(),
                 kernel_struct_ops: kernel_struct,
-                value: ty.as_ref().map(|ty| to_json(ty, &value)).transpose()?,
+                value: ty.as_ref().map(|ty| ty.json(&value)).transpose()?,
                 programs,
                 value_bytes: hex::digits(&value),
             })?;
@@ -170,11 +167,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> CommandResult {
             &map.info.name(),
         )?;
         let text = match &ty {
-            Some(ty) => {
-                let text = ty.btf.value(ty.id, &value).text().types(args.elements.types);
-                let line = text.to_string();
-                if line.len() <= LINE_BYTES { line } else { format!("{text:#}") }
-            }
+            Some(ty) => short_text(&ty.value(&value).text().types(args.elements.types), LINE_BYTES),
             None => hex::lines(&value),
         };
         console.out.formatted_lines(text.trim_start_matches('\n'))?;

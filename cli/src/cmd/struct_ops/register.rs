@@ -12,7 +12,7 @@ use crate::{
     format::Format,
     input::object::{ObjectFile, object_name},
     kernel_objects::{
-        error::{hint, object_name as kernel_object_name, unreadable as object_unreadable},
+        error::{object_name as kernel_object_name, unreadable as object_unreadable, with_hint},
         select::select_one,
     },
     text::{line::Line, style},
@@ -233,9 +233,6 @@ fn unregister_refusal(map: &StructOpsMap, e: Errno) -> BadInput {
     match e {
         Errno::ENOENT => BadInput::new(map.name(), "is not registered"),
         Errno::EINPROGRESS => BadInput::new(map.name(), "is being unregistered already"),
-        _ => {
-            let bad = BadInput::new(map.name(), format_args!("cannot be unregistered: {e}"));
-            hint(e).map_or(bad.clone(), |help| bad.help(help))
-        }
+        _ => with_hint(BadInput::new(map.name(), format_args!("cannot be unregistered: {e}")), e),
     }
 }
