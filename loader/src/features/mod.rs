@@ -70,7 +70,19 @@ pub fn with_token(token: Arc<OwnedFd>) -> Features {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo::insn::Helper;
+    use core_relo_object::object::KernelFeature;
     use core_relo_test_support::skip;
+
+    #[test]
+    fn a_helper_is_offered_if_programs_of_some_type_may_call_it() {
+        let offers = |number| Prober::new().offers(KernelFeature::Helper(Helper(number)));
+        match offers(1) {
+            Ok(probed) => assert!(probed.is_supported, "{}", probed.evidence),
+            Err(error) => return skip!(Root, "no program can be loaded here: {error}"),
+        }
+        assert!(offers(100_000).is_ok_and(|probed| !probed.is_supported));
+    }
 
     #[test]
     fn the_running_kernel_has_the_features_of_5_10() {
