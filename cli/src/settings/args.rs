@@ -63,29 +63,17 @@ pub(crate) struct SettingsArgs {
 impl SettingsArgs {
     /// Returns all settings.
     pub(crate) fn settings(&self) -> impl Iterator<Item = &Setting> {
-        let Self {
-            set,
-            set_type,
-            attach_target,
-            autoload,
-            max_entries,
-            key_size,
-            value_size,
-            inner_definition,
-            without_map,
-            ksym,
-        } = self;
-        let all = [
-            set,
-            set_type,
-            attach_target,
-            autoload,
-            max_entries,
-            key_size,
-            value_size,
-            inner_definition,
-            without_map,
-            ksym,
+        let all: [&Vec<Setting>; SETTINGS.len()] = [
+            &self.set,
+            &self.set_type,
+            &self.attach_target,
+            &self.autoload,
+            &self.max_entries,
+            &self.key_size,
+            &self.value_size,
+            &self.inner_definition,
+            &self.without_map,
+            &self.ksym,
         ];
         all.into_iter().flatten()
     }
