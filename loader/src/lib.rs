@@ -72,10 +72,13 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `attach-points` | no | attach points as text: `dev:eth0` |
 //! | `btf-archive` | yes | archives of minimal BTF, for running kernels without BTF |
+//! | `events` | no | the module `events`: types of the records of ring buffers and perf event arrays |
+//! | `inspection` | no | the modules `disassembly` and `btf_ids`: the instructions of an object with names, and `.BTF_ids` of kernels |
 //! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
 //! | `loader-program` | no | the module `loader_program`: loader programs (light skeletons), and their execution |
-//! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels; attach points as text |
+//! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
 //! | `serde` | no | the verifier's report as JSON: `serde::Serialize` |
 //! | `usdt` | yes | attaching to USDT probes |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |
@@ -127,15 +130,18 @@ mod token_scope;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+#[cfg(feature = "events")]
+pub use core_relo_object::events;
 pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 #[cfg(feature = "loader-program")]
 pub use core_relo_object::loader_program;
 #[cfg(feature = "static-link")]
 pub use core_relo_object::static_link;
 pub use core_relo_object::{
-    ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, btf_ids, disassembly,
-    events, link, load_plan, object,
+    ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, link, load_plan, object,
 };
+#[cfg(feature = "inspection")]
+pub use core_relo_object::{btf_ids, disassembly};
 pub use globals::GlobalValue;
 pub use hint::Hint;
 pub use loader::Loader;

@@ -10,11 +10,11 @@
 //! | [`memory_nodes`] | the memory nodes of a machine |
 //! | [`map_owner`] | the properties that the programs of a program array have in common, by kernel |
 //! | `loader_program` | loader programs, which load an object from within the kernel (light skeletons), and their files; feature `loader-program` |
-//! | [`events`] | types of the records of ring buffers and perf event arrays |
-//! | [`disassembly`] | instructions with their functions, source lines, relocations and names |
+//! | `events` | types of the records of ring buffers and perf event arrays; feature `events` |
+//! | `disassembly` | instructions with their functions, source lines, relocations and names; feature `inspection` |
 //! | [`globals`] | global variables: names, offsets, types, initial values |
 //! | `static_link` | links several objects into one, like `bpftool gen object`; feature `static-link` |
-//! | [`btf_ids`] | the section `.BTF_ids` of kernels and modules: read, checked, resolved |
+//! | `btf_ids` | the section `.BTF_ids` of kernels and modules: read, checked, resolved; feature `inspection` |
 //! | [`target`] | finds BTF in kernel images; the BTF of a kernel and its modules |
 //! | `archive` | archives of the BTF of many kernels, for kernels without BTF; feature `btf-archive` |
 //! | [`features`] | kernel features |
@@ -37,10 +37,13 @@ extern crate alloc;
 mod arch;
 #[cfg(feature = "btf-archive")]
 pub mod archive;
+#[cfg(feature = "inspection")]
 pub mod btf_ids;
+#[cfg(feature = "inspection")]
 pub mod disassembly;
 mod elf;
 mod errno;
+#[cfg(feature = "events")]
 pub mod events;
 pub mod features;
 pub mod globals;

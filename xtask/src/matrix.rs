@@ -41,12 +41,18 @@ const PUBLIC_DEPENDENCIES: [&str; 1] = ["serde"];
 const FEATURES: [(&str, &[&str]); 8] = [
     ("core-relo-btf", &["c-header", "kernel-check", "serde", "text", "transform"]),
     ("core-relo", &["c-header", "text", "transform", "minimise", "serde"]),
-    ("core-relo-object", &["btf-archive", "loader-program", "static-link", "test-support"]),
+    (
+        "core-relo-object",
+        &["btf-archive", "events", "inspection", "loader-program", "static-link", "test-support"],
+    ),
     ("core-relo-verdict", &["serde", "test-support"]),
     (
         "core-relo-loader",
         &[
+            "attach-points",
             "btf-archive",
+            "events",
+            "inspection",
             "kconfig-gz",
             "loader-program",
             "netlink",
@@ -294,8 +300,16 @@ fn public_dependencies() -> Outcome {
         fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
     }
     // All features but `test-support`, which is no public API.
-    let features = "core-relo-loader/loader-program,core-relo-loader/static-link,core-relo-adaptive/serde";
-    check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
+    let features = [
+        "loader/attach-points",
+        "loader/events",
+        "loader/inspection",
+        "loader/loader-program",
+        "loader/static-link",
+        "adaptive/serde",
+    ];
+    let features = features.map(|feature| format!("core-relo-{feature}")).join(",");
+    check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", &features]);
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }
 

@@ -66,7 +66,7 @@ mod pattern_search;
 mod perf_event;
 mod placement;
 mod pmu;
-#[cfg(feature = "netlink")]
+#[cfg(feature = "attach-points")]
 mod point;
 mod process_files;
 mod process_maps;
@@ -123,7 +123,7 @@ pub use netfilter::NetfilterHook;
 pub use perf_event::{PerfCounter, PerfCounterOptions, PerfEventOptions, open_perf_counter};
 pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
-#[cfg(feature = "netlink")]
+#[cfg(feature = "attach-points")]
 pub use point::{
     AttachPoint, AttachPointError, AttachSite, InterfaceHook, RoutePoint, attach_point_kinds,
     attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds, interface_hook_word,

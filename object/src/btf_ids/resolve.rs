@@ -5,7 +5,7 @@ use crate::{
     elf::{Class, text},
     internal::{InternalError, Invariant as _},
     limits,
-    object::check_no_overlap,
+    object::rewrite::check_no_overlap,
 };
 use alloc::collections::BTreeSet;
 use core_relo::{

@@ -15,7 +15,7 @@ mod null_pointers;
 mod parse;
 mod programs;
 mod relocs;
-mod rewrite;
+pub(crate) mod rewrite;
 mod sec_def;
 mod section_target;
 pub(crate) mod symbols;
@@ -35,7 +35,6 @@ pub use programs::Program;
 pub(crate) use programs::TEXT;
 pub use relocs::{Reloc, RelocType};
 pub use rewrite::CoreRecords;
-pub(crate) use rewrite::check_no_overlap;
 pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use section_target::{
     SectionTarget, SectionTargetError, module_of_prefix, parse_file_offset, split_offset,
@@ -99,6 +98,7 @@ impl<'d> Object<'d> {
     }
 
     /// Returns a section of the ELF file.
+    #[cfg(feature = "inspection")]
     pub(crate) fn elf_section(&self, index: SectionIndex) -> Option<&Section<'d>> {
         self.elf.section_at(index)
     }
