@@ -53,6 +53,7 @@ mod program_names;
 mod select;
 mod selection;
 mod symbols;
+mod unreadable;
 
 pub use crate::sys::{
     BtfInfo, LinkInfo, MachineCode, MapInfo, OBJ_NAME_LEN, ObjectKind, ProgramInfo, ProgramLines, StreamId,

@@ -2,8 +2,8 @@
 
 use super::{
     error::InventoryError,
-    holders::{HoldersByObject, Unreadable},
     mounts::mounts,
+    unreadable::{HoldersByObject, Unreadable},
 };
 use crate::sys::{self, Errno, ObjectKind};
 use std::{

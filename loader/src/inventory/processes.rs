@@ -2,7 +2,7 @@
 
 use super::{
     fdinfo::FdInfo,
-    holders::{HoldersByObject, Unreadable},
+    unreadable::{HoldersByObject, Unreadable},
 };
 use crate::sys::ObjectKind;
 use core_relo::Name;
