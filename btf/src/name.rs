@@ -76,15 +76,13 @@ impl<'a> Name<'a> {
 ///
 /// Reads only every third byte: most names have no flavour, and candidate search calls this function for many names.
 fn has_three_underscores(name: &[u8]) -> bool {
-    let mut at = 2usize;
-    while let Some(byte) = name.get(at) {
-        if *byte == b'_' {
+    for at in (2..name.len()).step_by(3) {
+        if name.get(at) == Some(&b'_') {
             let around = rest_from(name, at.saturating_sub(2));
             if around.windows(3).take(3).any(|three| three == SEPARATOR) {
                 return true;
             }
         }
-        at = at.saturating_add(3);
     }
     false
 }

@@ -75,7 +75,7 @@ struct TextLength(usize);
 
 impl fmt::Write for TextLength {
     fn write_str(&mut self, s: &str) -> fmt::Result {
-        self.0 = self.0.saturating_add(s.len());
+        self.0 = self.0.checked_add(s.len()).ok_or(fmt::Error)?;
         Ok(())
     }
 }

@@ -30,6 +30,7 @@ pub(super) struct Printer<'h, 'b, 'g> {
 }
 
 impl<'h, 'b, 'g> Printer<'h, 'b, 'g> {
+    #[expect(clippy::disallowed_methods, reason = "a limit on work, which grows with the BTF")]
     pub(super) fn new(header: &'h CHeader<'b>, out: &'h mut Formatter<'g>) -> Self {
         let mut bytes = header.btf.as_bytes().len();
         if let Some(base) = header.btf.base() {

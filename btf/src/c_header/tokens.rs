@@ -59,7 +59,7 @@ impl<'t> Words<'t> {
         };
         let skipped = match comment_end {
             // The two characters at the beginning, and up to two at the end.
-            Some(Some(length)) => length.saturating_add(3),
+            Some(Some(length)) => [2, length, 1].into_iter().sum(),
             Some(None) => self.rest.len(),
             None if self.quote.is_some() && first == b'\\' => 2,
             None => 1,

@@ -72,7 +72,7 @@ impl<'t> Typedef<'t> {
         if is_qualifier(word) {
             return;
         }
-        let is_in_parentheses = depth == self.depth.saturating_add(1);
+        let is_in_parentheses = depth.checked_sub(1) == Some(self.depth);
         // The name of a pointer to a function: `(*name)(int)`.
         let is_pointer = is_in_parentheses && last == *b"(*";
         if is_pointer && matches!(self.declarator, Declarator::Group | Declarator::Function) {
@@ -97,7 +97,7 @@ impl<'t> Typedef<'t> {
     pub(super) fn punctuation(&mut self, token: &Punctuation) {
         let Punctuation { c, depth, last, is_definition } = *token;
         // `[[deprecated]]`.
-        if (c, last) == (b'[', b'[') && depth == self.depth.saturating_add(1) {
+        if (c, last) == (b'[', b'[') && depth.checked_sub(1) == Some(self.depth) {
             self.add_opaque();
         }
         if depth != self.depth {
@@ -128,10 +128,10 @@ impl<'t> Typedef<'t> {
             return true;
         }
         let mut words = self.words.iter().filter(|word| !is_qualifier(word) && **word != b"__extension__");
-        let (first, count) = (words.next(), words.clone().count().saturating_add(1));
+        let (first, others) = (words.next(), words.clone().count());
         let is_tag = first.is_some_and(|word| matches!(*word, b"struct" | b"union" | b"enum"));
         let specifiers = if is_tag && !self.is_nameless { 2 } else { 1 };
-        count > specifiers && self.name.is_some_and(|name| basic_word(name).is_none())
+        others >= specifiers && self.name.is_some_and(|name| basic_word(name).is_none())
     }
 
     /// Ends a declarator. Returns its name and type.

@@ -286,8 +286,9 @@ struct TableBuffers {
 impl TableBuffers {
     fn new(max_records: usize) -> Result<Self, BtfError> {
         // One more block lets the pass find the end if the last record fills a block.
-        let blocks = (max_records / BLOCK_RECORDS).saturating_add(1);
-        let records = blocks.saturating_mul(BLOCK_RECORDS);
+        let blocks = (max_records / BLOCK_RECORDS).checked_add(1);
+        let counts = blocks.and_then(|blocks| Some((blocks, blocks.checked_mul(BLOCK_RECORDS)?)));
+        let (blocks, records) = counts.ok_or(BtfError::OutOfMemory { types: max_records })?;
         if records > CHECKED_RECORDS {
             // A failed reservation is an error. A failed `vec!` would end the process.
             let (mut block_offsets, mut low16, mut kinds) =
@@ -367,7 +368,7 @@ mod tests {
     /// Returns the range of the type section, which follows a header of 24 bytes.
     fn type_range(data: &[u8]) -> core::ops::Range<usize> {
         let types = Header::parse(data).unwrap().types_of(data);
-        24..types.len().saturating_add(24)
+        24..types.len().checked_add(24).unwrap()
     }
 
     fn offsets(btf: &Btf<'_>) -> impl Iterator<Item = usize> {

@@ -49,13 +49,10 @@ impl Header {
         let (type_offset, type_len) = (word(8)?, word(12)?);
         let (string_offset, string_len) = (word(16)?, word(20)?);
         let section = |section, offset: u32, len: u32| {
+            let start = to_usize(header_len).checked_add(to_usize(offset));
+            let range = start.and_then(|start| Some(start..start.checked_add(to_usize(len))?));
             let bounds = BtfError::SectionBounds { section, offset, len, available: body.len() };
-            let end = offset.checked_add(len).ok_or(bounds)?;
-            if to_usize(end) > body.len() {
-                return Err(bounds);
-            }
-            let start = to_usize(header_len).saturating_add(to_usize(offset));
-            Ok(start..start.saturating_add(to_usize(len)))
+            range.filter(|range| range.end <= data.len()).ok_or(bounds)
         };
         let types = section("type", type_offset, type_len)?;
         let strings = section("string", string_offset, string_len)?;

@@ -143,12 +143,11 @@ fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item 
     let likely_blocks = core::iter::from_fn(move || {
         let rest = blocks.map(|blocks| rest_from(blocks, next));
         let block = next.checked_add(likely_block(rest, bytes)?)?;
-        next = block.saturating_add(1);
-        Some(block.saturating_mul(BLOCK))
+        next = block.checked_add(1)?;
+        Some(block.checked_mul(BLOCK)?..next.checked_mul(BLOCK)?)
     });
-    let likely_offsets = likely_blocks.flat_map(|start| start..start.saturating_add(BLOCK));
     let rest = block_count.saturating_mul(BLOCK)..strings.len();
-    likely_offsets.chain(rest).filter(move |at| {
+    likely_blocks.flatten().chain(rest).filter(move |at| {
         let rest = rest_from(strings, *at);
         rest.first() == bytes.first()
             && rest.strip_prefix(name).is_some_and(|after| matches!(after, [0, ..] | [b'_', b'_', b'_', ..]))

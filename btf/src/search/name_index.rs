@@ -295,6 +295,7 @@ fn full_name(name: Name<'_>) -> Name<'_> {
 impl Buckets {
     /// Links the entries of each bucket. Returns the buckets, and the number of names that differ from their `key`.
     #[inline(never)]
+    #[expect(clippy::arithmetic_side_effects, reason = "counts the entries of a slice")]
     fn build(entries: &mut [Entry], btf: &Btf<'_>, key: impl Fn(Name<'_>) -> Name<'_>) -> (Self, usize) {
         let (strings, mut shortened) = (btf.strings(), 0_usize);
         let hasher = DefaultHashBuilder::default();
@@ -303,7 +304,7 @@ impl Buckets {
         for (position, entry) in entries.iter_mut().enumerate().rev() {
             let name = strings.checked_name(StrOffset(entry.link));
             let key = key(name).as_bytes();
-            shortened = shortened.saturating_add(usize::from(key.len() != name.as_bytes().len()));
+            shortened += usize::from(key.len() != name.as_bytes().len());
             let bucket = bucket(&hasher, heads.len(), key);
             entry.link = match heads.get_mut(bucket) {
                 Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(position)),

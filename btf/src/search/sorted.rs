@@ -54,18 +54,19 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
             Some(budget) => Some(budget.checked_sub(essential.len())?),
             None => None,
         };
-        let mut end = start;
-        while let Some(rest) = self.after(end, essential).filter(|rest| rest.starts_with(SEPARATOR)) {
+        // The position after the last flavour so far.
+        let mut end = start..;
+        while let Some(rest) = self.after(end.start, essential).filter(|rest| rest.starts_with(SEPARATOR)) {
             if let Some(left) = &mut left {
                 let length = rest.iter().take(*left).position(|byte| *byte == 0)?;
-                *left = left.checked_sub(essential.len().saturating_add(length))?;
+                *left = left.checked_sub(essential.len())?.checked_sub(length)?;
             }
-            end = end.saturating_add(1);
+            end.next();
         }
         // If `essential` is itself a flavour, types of exactly this name have a shorter essential name.
         let is_essential = Name::new(essential).essential().as_bytes() == essential;
         let same = is_essential.then(|| self.named(essential)).into_iter().flatten();
-        let flavoured = (start..end).filter_map(move |position| self.ty(position));
+        let flavoured = (start..end.start).filter_map(move |position| self.ty(position));
         let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
         let same = same.filter_map(move |position| self.ty(position));
         Some(same.filter(move |ty| self.strings.equals(ty.name_offset(), essential)).chain(flavoured))
@@ -151,7 +152,7 @@ impl NameOrder {
         // The last type before the first named type has no name. If the types ascend, those before it have none either.
         let is_sorted = all.are_ascending(evenly_spaced(0..first_named, SAMPLES))
             && all.are_ascending(evenly_spaced(first_named..end, SAMPLES))
-            && runs.into_iter().all(|from| all.are_ascending(from..from.saturating_add(RUN_LENGTH).min(end)));
+            && runs.into_iter().all(|from| all.are_ascending((from..end).take(RUN_LENGTH)));
         is_sorted.then_some(Self { first_named, end })
     }
 }
@@ -190,7 +191,8 @@ fn first_where(mut range: Range<usize>, predicate: impl Fn(usize) -> bool) -> us
         if predicate(middle) {
             range.end = middle;
         } else {
-            range.start = middle.saturating_add(1);
+            range.start = middle;
+            range.next();
         }
     }
     range.start

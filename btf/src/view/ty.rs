@@ -312,7 +312,7 @@ impl<'b> Type<'b> {
     pub fn for_each_reference(self, mut visit: impl FnMut(TypeId)) {
         let Some(layout) = self.kind().layout() else { return };
         let trailer = self.trailer.as_chunks::<4>().0;
-        let record_words = layout.size().trailer_words(self.vlen()).saturating_add(3);
+        let record_words = to_usize(layout.size().record_len(self.vlen()) / 4);
         for index in References::new(self.kind(), record_words).ids() {
             match index.checked_sub(3).map(|index| trailer.get(index)) {
                 None => visit(TypeId(self.third_word)),

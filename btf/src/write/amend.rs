@@ -28,7 +28,8 @@ impl Builder {
             return false;
         }
         let name = self.string_bytes(name);
-        self.set_word(id, to_usize(param).saturating_mul(2).saturating_add(3), name.0)
+        // A parameter has two words, after the three of the type.
+        (3..).step_by(2).nth(to_usize(param)).is_some_and(|word| self.set_word(id, word, name.0))
     }
 }
 

@@ -93,8 +93,9 @@ impl<'b> Importer<'b> {
         }
         let name = self.from.name(at).ok_or(ImportError::Name { at })?;
         let len = to_usize(self.from.string_end());
-        let cost = name.as_bytes().len().saturating_add(1);
-        self.bytes_left = self.bytes_left.checked_sub(cost).ok_or(ImportError::OverlappingNames { len })?;
+        // The NUL costs a byte, too.
+        let left = self.bytes_left.checked_sub(1).and_then(|left| left.checked_sub(name.as_bytes().len()));
+        self.bytes_left = left.ok_or(ImportError::OverlappingNames { len })?;
         let new = to.string_bytes(name.as_bytes());
         self.copied.insert(at, new);
         Ok(new)
@@ -202,9 +203,8 @@ impl Builder {
         if btf.base().is_some() && from != expected {
             return Err(ImportError::OtherBase { expected, found: from });
         }
-        if self.types_len().saturating_add(btf.types_section().len()) > limits::BTF_BYTES {
-            return Err(ImportError::TooLong);
-        }
+        let len = self.types_len().checked_add(btf.types_section().len());
+        len.filter(|len| *len <= limits::BTF_BYTES).ok_or(ImportError::TooLong)?;
         let first = self.next_id();
         let map_id = |old: TypeId| match old.0.checked_sub(from.0) {
             // The type section has fewer records than 32 bits can count.

@@ -84,13 +84,8 @@ fn rank_names(btf: &Btf<'_>) -> Result<HashMap<StrOffset, usize>, ImportError> {
         }
     }
     names.sort_unstable();
-    let (mut rank, mut previous): (usize, &[u8]) = (0, b"");
-    for (name, at) in names {
-        if name != previous {
-            rank = rank.saturating_add(1);
-            previous = name;
-        }
-        ranks.insert(at, rank);
+    for (rank, equal) in (0..).zip(names.chunk_by(|(a, _), (b, _)| a == b)) {
+        ranks.extend(equal.iter().map(|(_, at)| (*at, rank)));
     }
     Ok(ranks)
 }

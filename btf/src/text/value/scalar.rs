@@ -110,6 +110,7 @@ impl<'v> EnumValue<'v> {
     }
 
     /// Returns the length of the name, or of the names of all flags, in bytes.
+    #[expect(clippy::disallowed_methods, reason = "an amount of work: names of flags may share their bytes")]
     pub(super) fn name_bytes(self) -> usize {
         let len = |name: Name<'_>| name.as_bytes().len();
         match (self.name(), self.flags()) {

@@ -81,7 +81,6 @@ impl Display for ValueText<'_> {
         let mut writer = Writer {
             out: if zeroes { stream } else { Output::Buffer(String::new()) },
             text: *self,
-            level: self.indent,
             depth: 0,
             lines,
             any: false,
@@ -126,8 +125,6 @@ struct OpenAggregate {
 struct Writer<'v, 'f, 'g> {
     out: Output<'f, 'g>,
     text: ValueText<'v>,
-    /// The indentations before a line.
-    level: usize,
     /// The number of open aggregates.
     depth: usize,
     lines: bool,
@@ -173,7 +170,7 @@ impl Writer<'_, '_, '_> {
             return Ok(());
         }
         self.out.write_char('\n')?;
-        (0..self.level).try_for_each(|_| self.out.write_str(self.text.indent_unit))
+        (0..self.text.indent).chain(0..self.depth).try_for_each(|_| self.out.write_str(self.text.indent_unit))
     }
 
     /// Removes the text of the aggregate that ends, if it is a member and all its parts are zero. Returns whether it did.
@@ -194,6 +191,7 @@ impl Writer<'_, '_, '_> {
 impl ValueVisitor for Writer<'_, '_, '_> {
     type Error = fmt::Error;
 
+    #[expect(clippy::arithmetic_side_effects, reason = "values nest at most a limited number of levels")]
     fn open(&mut self, location: &ValueLocation<'_>, aggregate: Aggregate) -> fmt::Result {
         if let Output::Buffer(buffer) = &self.out {
             self.open.push(OpenAggregate {
@@ -205,11 +203,10 @@ impl ValueVisitor for Writer<'_, '_, '_> {
         }
         self.begin(location)?;
         self.out.write_char(if matches!(aggregate, Aggregate::Array { .. }) { '[' } else { '{' })?;
-        self.depth = self.depth.saturating_add(1);
-        self.level = self.level.saturating_add(1);
+        self.depth += 1;
         self.any = false;
         if self.inline > 0 || matches!(aggregate, Aggregate::Array { of_aggregates: false, .. }) {
-            self.inline = self.inline.saturating_add(1);
+            self.inline += 1;
         }
         Ok(())
     }
@@ -218,7 +215,6 @@ impl ValueVisitor for Writer<'_, '_, '_> {
         let breaks = self.breaks() && self.any;
         self.inline = self.inline.saturating_sub(1);
         self.depth = self.depth.saturating_sub(1);
-        self.level = self.level.saturating_sub(1);
         if self.remove_zero_aggregate() {
             return Ok(());
         }

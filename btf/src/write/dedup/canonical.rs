@@ -107,11 +107,11 @@ impl CanonicalTypes {
     /// Adds a type as the first of its key.
     pub(super) fn add(&mut self, records: &Records, id: u32) -> Result<(), DedupError> {
         // As libbpf's `hashmap_needs_to_grow` and `hashmap_grow`.
-        if self.capacity == 0 || self.len.saturating_add(1).saturating_mul(4) / 3 > self.capacity {
+        self.len = self.len.checked_add(1).ok_or(NO_PLACE)?;
+        if self.capacity == 0 || self.len.saturating_mul(4) / 3 > self.capacity {
             self.capacity = self.capacity.saturating_mul(2).max(4);
             self.reverse_lists()?;
         }
-        self.len = self.len.saturating_add(1);
         let record = records.get(id)?;
         let class = self.class(id, record);
         let (hash, mut broken) = (self.hash(record, class), None);

@@ -60,7 +60,8 @@ pub(super) fn classes(
         for id in partition.members(splitter)? {
             found.extend_from_slice(references.to(*id)?);
         }
-        step(found.len().saturating_add(1))?;
+        step(1)?;
+        step(found.len())?;
         found.sort_unstable();
         for same_position in found.chunk_by(|a, b| a.position == b.position) {
             partition.split(same_position)?;
@@ -135,14 +136,14 @@ impl References {
             }
         }
         pairs.sort_unstable();
-        let mut starts = Vec::with_capacity(usize_of(records.end()).saturating_add(1));
-        let mut next = 0;
-        for id in 0..=records.end() {
-            while pairs.get(next).is_some_and(|(to, _)| *to < id) {
-                next = next.saturating_add(1);
+        let mut next = 0..;
+        let starts = (0..=records.end()).map(|id| {
+            while pairs.get(next.start).is_some_and(|(to, _)| *to < id) {
+                next.next();
             }
-            starts.push(to_u32(next));
-        }
+            to_u32(next.start)
+        });
+        let starts = starts.collect();
         Ok(Self { all: pairs.into_iter().map(|(_, reference)| reference).collect(), starts })
     }
 

@@ -1,6 +1,10 @@
 //! Comparison of two graphs of types.
 
-use super::{DedupError, Deduplicator, UNMAPPED, UNRESOLVED, bad_kind, records::Record, usize_of};
+use super::{
+    DedupError, Deduplicator, UNMAPPED, UNRESOLVED, bad_kind,
+    records::{Record, SHORT_RECORD},
+    usize_of,
+};
 use crate::{format::Kind, limits};
 
 /// The result of comparing two records.
@@ -67,7 +71,7 @@ impl Deduplicator {
             Comparison::Different => Ok(false),
             Comparison::EqualIfTargets => {
                 let Targets { first, distance, count } = targets(self.records.get(cand)?);
-                let start = |id| Ok::<_, DedupError>(self.records.start(id)?.saturating_add(first));
+                let start = |id| self.records.start(id)?.checked_add(first).ok_or(SHORT_RECORD);
                 let (cand, canon) = (start(cand)?, start(canon)?);
                 self.comparing.push(Comparing { cand, canon, left: count, distance });
                 Ok(true)
@@ -145,12 +149,10 @@ impl Deduplicator {
             if !alike {
                 return Ok(false);
             }
-            let mut nth = 0usize;
-            while let Some((first, second)) = target_pair(a, b, nth) {
+            for (first, second) in (0..).map_while(|nth| target_pair(a, b, nth)) {
                 if first != second && !self.is_identical(first, second, levels.saturating_sub(1))? {
                     return Ok(false);
                 }
-                nth = nth.saturating_add(1);
             }
             return Ok(true);
         }
@@ -188,7 +190,7 @@ pub(super) fn targets(record: Record<'_>) -> Targets {
     let (first, distance, count) = match record.kind() {
         Kind::Array => (4, -1, 2),
         Kind::Struct | Kind::Union => (4, 3, record.members().len()),
-        Kind::FuncProto => (2, 2, record.params().len().saturating_add(1)),
+        Kind::FuncProto => (2, 2, record.words().len() / 2),
         _ => (2, 0, 1),
     };
     Targets { first, distance, count }

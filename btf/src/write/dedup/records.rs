@@ -15,7 +15,8 @@ use core::hash::Hasher;
 const NO_RECORD: DedupError = DedupError::Internal { invariant: "every type of the BTF has a record" };
 
 /// The error for a record without the words of its kind.
-const SHORT_RECORD: DedupError = DedupError::Internal { invariant: "every record has the words of its kind" };
+pub(super) const SHORT_RECORD: DedupError =
+    DedupError::Internal { invariant: "every record has the words of its kind" };
 
 /// The records of a BTF and of its bases, with `void` as the first. Every type to which a record refers has a record.
 pub(super) struct Records {
