@@ -360,20 +360,30 @@ fn iterator(detail: &Detail<'_>, target_name: Option<String>) -> Result<LinkTarg
     })
 }
 
+// `enum bpf_perf_event_type`.
+const UPROBE: u32 = 1;
+const URETPROBE: u32 = 2;
+const KPROBE: u32 = 3;
+const KRETPROBE: u32 = 4;
+const TRACEPOINT: u32 = 5;
+const EVENT: u32 = 6;
+
 fn perf_event(detail: &Detail<'_>, name: Option<String>) -> Result<LinkTarget, Errno> {
     let kind = detail.word(0)?;
     let event = name_or_number(&PERF_EVENTS, kind);
     Ok(match kind {
-        1 | 2 => LinkTarget::Uprobe { event, path: name, offset: detail.word(5)?, cookie: detail.long(6)? },
-        3 | 4 => LinkTarget::Kprobe {
+        UPROBE | URETPROBE => {
+            LinkTarget::Uprobe { event, path: name, offset: detail.word(5)?, cookie: detail.long(6)? }
+        }
+        KPROBE | KRETPROBE => LinkTarget::Kprobe {
             event,
             function: name,
             offset: detail.word(5)?,
             missed: detail.long(8)?,
             cookie: detail.long(10)?,
         },
-        5 => LinkTarget::Tracepoint { event, tracepoint: name, cookie: detail.long(6)? },
-        6 => LinkTarget::PerfEvent {
+        TRACEPOINT => LinkTarget::Tracepoint { event, tracepoint: name, cookie: detail.long(6)? },
+        EVENT => LinkTarget::PerfEvent {
             event,
             kind: detail.word(4)?,
             config: detail.long(2)?,
@@ -389,7 +399,7 @@ mod tests {
 
     #[test]
     fn the_fields_are_those_of_the_kernel() {
-        let event = Detail(&[3, 0, 0, 0, 9, 16, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let event = Detail(&[KPROBE, 0, 0, 0, 9, 16, 0, 0, 0, 0, 0, 0, 0, 0]);
         let event = perf_event(&event, Some("do_exit".to_owned())).unwrap();
         let names: Vec<_> = event.fields().iter().map(|field| field.name).collect();
         assert_eq!(names, ["event", "function", "offset", "missed"], "a cookie of 0 is left out");
@@ -398,7 +408,7 @@ mod tests {
         let attach = Detail(&[24, 999]);
         assert_eq!(attach.attach_type(0).unwrap(), "BPF_TRACE_FENTRY");
         assert_eq!(attach.attach_type(1).unwrap(), "unknown(999)");
-        assert_eq!(perf_event(&Detail(&[3, 0]), None), Err(Errno::EINVAL), "the union is too short");
+        assert_eq!(perf_event(&Detail(&[KPROBE, 0]), None), Err(Errno::EINVAL), "the union is too short");
     }
 
     #[test]
@@ -431,7 +441,8 @@ mod tests {
             link.fields().iter().map(|field| field.name).collect::<Vec<_>>(),
             ["target_obj_id", "target_btf_id", "target_name"]
         );
-        assert!(traces_program(&tracer(26, 0, 5)) && !traces_program(&tracer(26, 1, 5)));
+        let tracing = ProgramType::Tracing.number();
+        assert!(traces_program(&tracer(tracing, 0, 5)) && !traces_program(&tracer(tracing, 1, 5)));
         assert!(!traces_program(&ProgramInfo::default()), "a kernel that does not report it");
     }
 }
