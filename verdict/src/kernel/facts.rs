@@ -45,8 +45,6 @@ pub struct KernelFacts<'k> {
     pub(super) link_types: Enumeration<'k>,
     /// `struct bpf_ctx_convert`.
     pub(super) contexts: Option<Type<'k>>,
-    /// The answers to [`instruction_set`](Self::instruction_set), by feature.
-    pub(super) instruction_sets: OnceLock<Vec<Answer>>,
     /// The age among the observed kernels.
     pub(super) age: OnceLock<KernelAge>,
     architecture: OnceLock<Option<&'static str>>,
@@ -86,7 +84,6 @@ impl<'k> KernelFacts<'k> {
             commands: enumeration(Enum::bpf_cmd),
             link_types: enumeration(Enum::bpf_link_type),
             contexts: vmlinux.find(Struct::bpf_ctx_convert),
-            instruction_sets: OnceLock::new(),
             age: OnceLock::new(),
             architecture: OnceLock::new(),
             hides_addresses: OnceLock::new(),

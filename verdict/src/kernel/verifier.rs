@@ -14,17 +14,6 @@ impl KernelFacts<'_> {
     ///
     /// The JIT compiler of an architecture may still lack an instruction that the verifier knows. BTF does not tell.
     pub fn instruction_set(&self, feature: InsnFeature) -> Answer {
-        let answers = self.instruction_sets.get_or_init(|| {
-            InsnFeature::ALL.iter().map(|feature| self.find_instruction_set(*feature)).collect()
-        });
-        let position = InsnFeature::ALL.iter().position(|other| *other == feature);
-        match position.and_then(|position| answers.get(position)) {
-            Some(answer) => answer.clone(),
-            None => self.find_instruction_set(feature),
-        }
-    }
-
-    fn find_instruction_set(&self, feature: InsnFeature) -> Answer {
         let Some(change) = feature.change() else {
             let text = String::from("every kernel with BTF has them");
             return Answer::Present(Evidence { source: EvidenceSource::Object, text });
