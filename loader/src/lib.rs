@@ -8,7 +8,7 @@
 //! | [`load_plan`] | the plan of a load: every request to the kernel, as data that prints as a dry run; no system calls |
 //! | [`load`] | the execution of a plan; [`Loaded`](load::Loaded) owns the loaded object |
 //! | [`attach`] | attaching programs, by their sections or by explicit calls, as a [`Link`](attach::Link) |
-//! | `attach_point` | attachments that last when the process ends, and what is attached at a place; feature `netlink` |
+//! | `attach_point` | attachments that last when the process ends, and what is attached at a place; feature `attach-points` |
 //! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
 //! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders |
@@ -72,7 +72,7 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
-//! | `attach-points` | no | attach points as text: `dev:eth0` |
+//! | `attach-points` | no | attach points as text (`dev:eth0`), and attachments that last |
 //! | `btf-archive` | yes | archives of minimal BTF, for running kernels without BTF |
 //! | `events` | no | the module `events`: types of the records of ring buffers and perf event arrays |
 //! | `inspection` | no | the modules `disassembly` and `btf_ids`: the instructions of an object with names, and `.BTF_ids` of kernels |
@@ -94,7 +94,7 @@ extern crate alloc;
 
 mod arch;
 pub mod attach;
-#[cfg(feature = "netlink")]
+#[cfg(feature = "attach-points")]
 pub mod attach_point;
 mod convert;
 pub mod features;
