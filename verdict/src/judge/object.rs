@@ -16,7 +16,7 @@ use super::{
     shared_load, struct_ops,
 };
 use crate::{
-    kernel::{Evidence, EvidenceSource},
+    kernel::{Evidence, EvidenceSource, StructOpsName},
     loaders::Loader,
     mismatch::{Mismatch, MismatchKind},
     requirements::{Need, ObjectNeeds, ProgramNeeds},
@@ -131,7 +131,10 @@ fn check_indices(
     if let Some(id) = ids.find(|id| answers.get(*id).is_none()) {
         return Err(JudgeError::OtherAnswers { index: id.index() });
     }
-    let mut declarations = programs.clone().filter_map(|program| program.declaration.as_ref());
+    let mut declarations = programs.clone().flat_map(|program| {
+        let structs = program.struct_ops.iter().flat_map(StructOpsName::structs);
+        program.declaration.iter().chain(structs)
+    });
     if !declarations.all(|declaration| answers.facts.has_searched(declaration)) {
         return Err(JudgeError::OtherNames);
     }

@@ -301,9 +301,10 @@ impl<'k> KernelFacts<'k> {
         ))
     }
 
-    /// Returns whether the kernel was searched for a name. A table of requirements may get more names later.
+    /// Returns whether the kernel was searched for a name. A table of requirements may get more names later, and another query has other
+    /// names at the same places.
     pub(crate) fn has_searched(&self, name: &KernelName) -> bool {
-        name.id.position < self.vmlinux.query.types.len()
+        self.vmlinux.query.types.position(name, name.id.kind) == Some(name.id.position)
     }
 
     /// Returns the first type of a name: vmlinux first, then the given modules.

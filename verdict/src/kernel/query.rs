@@ -151,6 +151,11 @@ impl TracepointName {
 }
 
 impl StructOpsName {
+    /// Returns the names of both structs.
+    pub(crate) const fn structs(&self) -> [&KernelName; 2] {
+        [&self.value, &self.programs]
+    }
+
     /// Returns the name of the struct of the programs, such as `tcp_congestion_ops`.
     pub fn as_bytes(&self) -> &[u8] {
         &self.programs

@@ -52,7 +52,13 @@ fn names_that_a_table_got_after_the_search_are_errors() {
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let (fixed, inputs) = (NameQuery::default(), KernelInputs::default());
     let plan = Plan::new(&relocs, &target);
-    for (names, expected) in [(table.names(), None), (&fixed, Some(JudgeError::OtherNames))] {
+    // Another query has other names at the places of the object's.
+    let mut other = NameQuery::default();
+    (0..table.names().all_declarations().count()).for_each(|index| {
+        other.declaration(format!("other_{index}").as_bytes(), core_relo::btf::Kind::Typedef);
+    });
+    let refused = Some(JudgeError::OtherNames);
+    for (names, expected) in [(table.names(), None), (&fixed, refused), (&other, refused)] {
         let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
         assert_eq!(judge(&needs, &plan, &answers).err(), expected);
     }
