@@ -86,6 +86,12 @@ impl<'t> Reader<'t> {
         Ok(taken)
     }
 
+    /// Returns the text that was read since `start` was the rest.
+    fn read_since(&self, start: &'t str) -> Result<&'t str, ValueError> {
+        let len = start.len().checked_sub(self.rest.len());
+        len.and_then(|len| start.get(..len)).ok_or(ValueError::EndsEarly)
+    }
+
     /// Takes the next character.
     fn char(&mut self) -> Option<char> {
         let mut chars = self.rest.chars();
@@ -111,7 +117,7 @@ impl<'t> Reader<'t> {
             },
             Some(_) => self.word()?,
         };
-        let text = start.strip_suffix(self.rest).ok_or(ValueError::EndsEarly)?.trim_end();
+        let text = self.read_since(start)?.trim_end();
         if self.rest.trim_start().starts_with('<') {
             return Err(incomplete(self.rest.trim_start()));
         }
@@ -171,8 +177,7 @@ impl<'t> Reader<'t> {
                 _ => open,
             };
             if open == 0 {
-                let name =
-                    start.strip_suffix(self.rest).and_then(|name| name.strip_prefix('(')?.strip_suffix(')'));
+                let name = self.read_since(start)?.strip_prefix('(').and_then(|name| name.strip_suffix(')'));
                 return name.ok_or(ValueError::EndsEarly);
             }
         }
@@ -320,5 +325,14 @@ mod tests {
         }
         let deep = "[".repeat(1 << 20);
         assert_eq!(parse(&deep), Err(ValueError::TooDeep(128)));
+    }
+
+    /// Text that is compared with itself for each part would take a minute.
+    #[test]
+    fn a_long_list_is_read_in_one_pass() {
+        let text = format!("[{}]", "(int)1,".repeat(1 << 19));
+        let Form::Elements(elements) = parse(&text).unwrap().form else { panic!("no list") };
+        assert_eq!(elements.len(), 1 << 19);
+        assert!(elements.iter().all(|element| element.text == "1" && element.type_name == Some("int")));
     }
 }
