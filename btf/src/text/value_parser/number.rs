@@ -70,7 +70,8 @@ pub(super) fn integer_bytes(
 
 /// Returns the lowest `size` bytes of a number.
 pub(super) fn number_bytes(number: u128, size: usize, endian: Endian) -> Vec<u8> {
-    let mut bytes: Vec<u8> = Endian::Little.u128_bytes(number).into_iter().take(size).collect();
+    let mut bytes = Endian::Little.u128_bytes(number).to_vec();
+    bytes.resize(size, 0);
     if endian == Endian::Big {
         bytes.reverse();
     }

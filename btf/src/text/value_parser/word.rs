@@ -131,6 +131,7 @@ mod tests {
         let byte = b.int("unsigned char", 1, 0);
         let bool = b.int("_Bool", 1, IntInfo::BOOL);
         let wide_bool = b.int("_Bool", 2, IntInfo::BOOL);
+        let huge_bool = b.int("_Bool", 32, IntInfo::BOOL);
         let one = b.enumeration("e", 1, false, &[("HIGH", 200)]);
         let arrays = [char, byte, bool].map(|ty| b.array(ty, byte, 4));
         let btf = Btf::parse(b.finish()).unwrap();
@@ -149,6 +150,7 @@ mod tests {
         assert_eq!(set(bools, "true,0,1"), Ok(vec![1, 0, 1, 0]));
         assert!(set(bools, "yes").is_err() && set(bytes, "1,2,3,4,5").is_err());
         assert_eq!(set(wide_bool, "true"), Ok(vec![0, 1]));
+        assert_eq!(set(huge_bool, "true").unwrap().len(), 32);
         assert_eq!(set(one, "HIGH"), Ok(vec![200]));
     }
 
