@@ -129,7 +129,7 @@ pub use point::{
     attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds, interface_hook_word,
     is_section_kind, netns_attach_type, sockmap_attach_types,
 };
-#[cfg(feature = "netlink")]
+#[cfg(feature = "attach-points")]
 pub(crate) use point::{open_target, word_list};
 pub use program::{ProgramRef, UsdtOwner};
 pub use query::{AttachedPrograms, QueryTarget, query};
