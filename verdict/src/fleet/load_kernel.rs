@@ -48,13 +48,15 @@ impl JudgedKernel for LoadKernel<'_> {
     }
 
     fn inputs(&self, given: &KernelInputs, wanted: WantedFacts) -> KernelInputs {
-        let mut inputs = given.clone();
-        inputs.version = KernelVersion::from_code(self.kernel.kernel_version);
-        match self.kernel.read_kconfig() {
-            Ok(kconfig) => inputs.kconfig = Some(kconfig),
-            Err(e) => inputs.kconfig_error = Some(e.to_string().into()),
+        let version = KernelVersion::from_code(self.kernel.kernel_version);
+        let mut inputs = KernelInputs { version, ..KernelInputs::default() };
+        if given.kconfig.is_none() {
+            match self.kernel.read_kconfig() {
+                Ok(kconfig) => inputs.kconfig = Some(kconfig),
+                Err(e) => inputs.kconfig_error = Some(e.to_string().into()),
+            }
         }
-        if wanted.symbols {
+        if wanted.symbols && given.kallsyms.is_none() {
             let mut bytes = Vec::new();
             // Symbols that cannot be read leave the questions unknown.
             let read = self.kernel.open_kallsyms().and_then(|mut symbols| symbols.read_to_end(&mut bytes));
@@ -67,7 +69,7 @@ impl JudgedKernel for LoadKernel<'_> {
                 inputs.refused_attach_types = system.refused_attach_types();
             }
         }
-        inputs
+        given.clone().or_else(&inputs)
     }
 
     /// Returns whether the load is on the running kernel, or on one whose symbols the caller has.

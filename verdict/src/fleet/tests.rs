@@ -70,6 +70,16 @@ fn the_kernel_of_a_load_gives_the_verdicts_of_its_types() {
     }
 }
 
+#[test]
+fn given_facts_precede_those_of_the_kernel_of_a_load() {
+    let target = test_support::kernel(|b| add_kernel(b, true));
+    let kernel = LoadKernel::new(&target).unwrap();
+    let version = "4.19.1".parse().ok();
+    let given = KernelInputs { version, kconfig: Some("CONFIG_HZ=7".into()), ..KernelInputs::default() };
+    let found = kernel.inputs(&given, WantedFacts::default());
+    assert_eq!((found.version, found.kconfig, found.kconfig_error), (version, given.kconfig, None));
+}
+
 /// Workers that lose all results.
 struct LostResults;
 
