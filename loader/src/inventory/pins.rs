@@ -31,7 +31,7 @@ pub struct OpenedPin {
 /// Returns the pins of each object, in every mounted bpffs.
 pub(super) fn find_pins(unreadable: &mut Unreadable) -> HoldersByObject<PathBuf> {
     let mut pins = HoldersByObject::new();
-    let mounts = unreadable.note(Path::new("/proc/self/mounts"), mounts("bpf"));
+    let mounts = mounts("bpf").inspect_err(|e| unreadable.add(Path::new("/proc/self/mounts"), e));
     let mut dirs: Vec<_> = mounts.into_iter().flatten().map(|mount| mount.dir).collect();
     dirs.sort();
     dirs.dedup();
@@ -79,14 +79,34 @@ fn walk(dir: &Path, depth: u32, pins: &mut HoldersByObject<PathBuf>, unreadable:
                     walk(&path, depth, pins, unreadable);
                 }
             }
-            Ok(kind) if kind.is_file() => {
-                if let Ok(OpenedPin { kind: Some(kind), fd }) = open_pin(&path)
-                    && let Ok(id) = kind.id(&fd)
-                {
-                    pins.entry((kind, id)).or_default().push(path);
+            Ok(kind) if kind.is_file() => match open_pin(&path) {
+                Ok(OpenedPin { kind: Some(kind), fd }) => {
+                    if let Ok(id) = kind.id(&fd) {
+                        pins.entry((kind, id)).or_default().push(path);
+                    }
                 }
-            }
+                Ok(_) | Err(InventoryError::Pin { errno: Errno::ENOENT, .. }) => {}
+                Err(e) => unreadable.add(&path, &e),
+            },
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_that_cannot_be_opened_is_listed() {
+        let dir = std::env::temp_dir().join(format!("core-relo-pins-{}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        // A file of another file system: the kernel opens no such file as a pin.
+        let path = dir.join("no_pin");
+        fs::write(&path, "").unwrap();
+        let (mut pins, mut unreadable) = (HoldersByObject::new(), Unreadable::default());
+        walk(&dir, DEPTH, &mut pins, &mut unreadable);
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((pins.len(), unreadable.0), (0, vec![path]));
     }
 }

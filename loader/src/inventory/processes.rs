@@ -28,6 +28,9 @@ pub(super) fn find_processes(unreadable: &mut Unreadable) -> HoldersByObject<Pro
     let mut processes = HoldersByObject::new();
     let own = process::id();
     let proc = Path::new("/proc");
+    if !are_processes_visible() {
+        unreadable.add(proc, &"it does not show this process");
+    }
     for entry in unreadable.note(proc, fs::read_dir(proc)).into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         if let Some(pid) = pid.filter(|pid| *pid != own) {
@@ -44,7 +47,8 @@ pub(super) fn find_processes(unreadable: &mut Unreadable) -> HoldersByObject<Pro
 fn add_process(dir: &Path, pid: u32, processes: &mut HoldersByObject<Process>, unreadable: &mut Unreadable) {
     let fds = dir.join("fd");
     for fd in unreadable.note(&fds, fs::read_dir(&fds)).into_iter().flatten().flatten() {
-        let target = fs::read_link(fd.path()).ok();
+        // A process with more capabilities may show the list of its descriptors, but not what they are.
+        let target = unreadable.note(&fds, fs::read_link(fd.path()));
         let Some(kind) = target.as_deref().and_then(ObjectKind::from_fd_link) else {
             continue;
         };
@@ -62,5 +66,26 @@ fn add_process(dir: &Path, pid: u32, processes: &mut HoldersByObject<Process>, u
             let comm = Name::new(comm.trim_ascii_end()).to_string();
             processes.entry((kind, id)).or_default().push(Process { pid, comm });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Root without `CAP_SYS_PTRACE` can list the descriptors of other processes, and cannot read them.
+    #[test]
+    fn a_process_whose_descriptors_cannot_be_read_is_listed_once() {
+        let dir = std::env::temp_dir().join(format!("core-relo-process-{}", process::id()));
+        let fds = dir.join("fd");
+        fs::create_dir_all(&fds).unwrap();
+        for fd in ["0", "1"] {
+            // Not a symbolic link, so that it cannot be read as one.
+            fs::write(fds.join(fd), "").unwrap();
+        }
+        let (mut processes, mut unreadable) = (HoldersByObject::new(), Unreadable::default());
+        add_process(&dir, 1, &mut processes, &mut unreadable);
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((processes.len(), unreadable.0), (0, vec![fds]));
     }
 }

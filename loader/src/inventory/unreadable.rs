@@ -2,6 +2,7 @@
 
 use crate::sys::{Errno, ObjectKind};
 use alloc::collections::BTreeMap;
+use core::fmt::Display;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -22,10 +23,17 @@ impl Unreadable {
         if let Err(e) = &read
             && !is_gone(e)
         {
-            log::info!("{}: its holders of objects are not known: {e}", path.display());
-            self.0.push(path.into());
+            self.add(path, e);
         }
         read.ok()
+    }
+
+    /// Adds a path with the reason. A directory that is added for several of its entries in a row is listed once.
+    pub(super) fn add(&mut self, path: &Path, why: &impl Display) {
+        if self.0.last().is_none_or(|last| last != path) {
+            log::info!("{}: its holders of objects are not known: {why}", path.display());
+            self.0.push(path.into());
+        }
     }
 }
 
