@@ -79,7 +79,7 @@
 //! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
 //! | `loader-program` | no | the module `loader_program`: loader programs (light skeletons), and their execution |
 //! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
-//! | `serde` | no | the verifier's report as JSON: `serde::Serialize` |
+//! | `serde` | no | the verifier's report and capabilities as JSON: `serde::Serialize`, of the report also `serde::Deserialize` |
 //! | `usdt` | yes | attaching to USDT probes |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |
 //! | `stripped-binaries` | no | uprobes on functions of stripped binaries: debug files, mini debug info, Go's function table |
