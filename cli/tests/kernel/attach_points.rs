@@ -478,6 +478,8 @@ fn load_attaches_to_the_named_points() {
     }
     let wrong = load(&["--attach-to", &format!("{PROGRAM}=raw_tp:no_such_point")]);
     assert!(wrong.exit == 1 && wrong.out.contains("no such raw tracepoint in this kernel"), "{wrong:?}");
+    let named = format!("program `{PROGRAM}`");
+    assert_eq!(wrong.out.matches(&named).count(), 1, "{wrong:?}");
 
     if !has_own_bpffs("attach_points::load_attaches_to_the_named_points") {
         return;

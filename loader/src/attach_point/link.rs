@@ -89,7 +89,7 @@ impl PointProgram<'_> {
             AttachSite::Cpu(None) => attach_to_each_cpu(&unnamed),
             AttachSite::Route(route) => route.attach(program.fd, program_type).map(one),
             AttachSite::Section(section) => {
-                ProgramRef { section, attach_type: None, ..*program }.attach().map(one)
+                ProgramRef { section, attach_type: None, ..unnamed }.attach().map(one)
             }
         }
     }
