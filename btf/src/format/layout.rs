@@ -4,7 +4,6 @@
 //! derive their rules from this list.
 
 use super::kind::Kind;
-use crate::ids::to_usize;
 use core::iter;
 
 /// The meaning of a 32-bit word of a record.
@@ -110,9 +109,10 @@ pub(crate) struct RecordSize {
 
 impl RecordSize {
     /// Returns the whole words after the first twelve bytes of a record with `vlen` elements.
+    #[cfg(any(test, feature = "transform"))]
     #[inline]
     pub(crate) fn trailer_words(self, vlen: u32) -> usize {
-        to_usize(self.record_len(vlen).wrapping_sub(12) / 4)
+        crate::ids::to_usize(self.record_len(vlen).wrapping_sub(12) / 4)
     }
 
     /// Returns the bytes of a record with `vlen` elements, its first twelve included. 24 bits times 8 bits do not saturate.
