@@ -2,6 +2,7 @@
 
 use super::{
     instruction::{Class, Insn},
+    numbers::{alu, atomic, mode, opcode},
     slot::Slot,
 };
 use thiserror::Error;
@@ -50,23 +51,29 @@ impl Slot {
 
 impl Insn {
     fn defect(self) -> Option<InsnDefect> {
-        let operation = self.code >> 4;
+        let operation = self.operation();
         let opcode = Some(InsnDefect::Opcode(self.code));
         let fields = match self.class() {
             Class::Ld if self.is_ld_imm64() => self.require_offset(&[0]),
             // Packet loads of one, two and four bytes.
-            Class::Ld if matches!(self.code >> 5, 1 | 2) && self.access_bytes() < 8 => None,
-            Class::Ldx | Class::St | Class::Stx if self.code >> 5 == 3 => None,
+            Class::Ld if matches!(self.mode(), mode::ABS | mode::IND) && self.access_bytes() < 8 => None,
+            Class::Ldx | Class::St | Class::Stx if self.mode() == mode::MEM => None,
             // Loads that extend the sign.
-            Class::Ldx if self.code >> 5 == 4 && self.access_bytes() < 8 => None,
+            Class::Ldx if self.mode() == mode::MEMSX && self.access_bytes() < 8 => None,
             Class::St if self.code == 0xc2 => None,
-            Class::Stx if self.code >> 5 == 6 => self.atomic_defect(),
+            Class::Stx if self.mode() == mode::ATOMIC => self.atomic_defect(),
             Class::Alu | Class::Alu64 => self.arithmetic_defect(operation),
-            Class::Jmp if operation == 9 && self.code == 0x95 => self.require_immediate(&[0]),
-            // Calls, jumps and calls through a register, `may_goto`.
-            Class::Jmp if matches!(self.code, 0x05 | 0x0d | 0x85 | 0x8d | 0xe5) => None,
-            Class::Jmp32 if self.code == 0x06 => None,
-            Class::Jmp | Class::Jmp32 if matches!(operation, 1..=7 | 10..=13) => None,
+            Class::Jmp if self.code == opcode::EXIT => self.require_immediate(&[0]),
+            _ if self.is_comparison() => None,
+            Class::Jmp | Class::Jmp32 => match self.code {
+                opcode::JUMP
+                | opcode::INDIRECT_JUMP
+                | opcode::LONG_JUMP
+                | opcode::CALL
+                | opcode::CALL_REGISTER
+                | opcode::MAY_GOTO => None,
+                _ => opcode,
+            },
             _ => opcode,
         };
         fields.or_else(|| {
@@ -78,19 +85,19 @@ impl Insn {
         let by_register = self.source_is_register();
         match (operation, self.class()) {
             // Signed division and remainder have offset 1.
-            (3 | 9, _) => self.require_offset(&[0, 1]),
-            (8, _) | (13, Class::Alu64) if by_register => Some(InsnDefect::Opcode(self.code)),
-            (8, _) => None,
-            (11, Class::Alu64) if by_register => self.require_offset(&[0, 1, 8, 16, 32, -1]),
-            (11, _) if by_register => self.require_offset(&[0, 8, 16]),
-            (13, _) => self.require_immediate(&[16, 32, 64]),
-            (14 | 15, _) => Some(InsnDefect::Opcode(self.code)),
+            (alu::DIV | alu::MOD, _) => self.require_offset(&[0, 1]),
+            (alu::NEG, _) | (alu::END, Class::Alu64) if by_register => Some(InsnDefect::Opcode(self.code)),
+            (alu::NEG, _) => None,
+            (alu::MOV, Class::Alu64) if by_register => self.require_offset(&[0, 1, 8, 16, 32, -1]),
+            (alu::MOV, _) if by_register => self.require_offset(&[0, 8, 16]),
+            (alu::END, _) => self.require_immediate(&[16, 32, 64]),
+            (0xe0 | 0xf0, _) => Some(InsnDefect::Opcode(self.code)),
             _ => self.require_offset(&[0]),
         }
     }
 
     fn atomic_defect(self) -> Option<InsnDefect> {
-        const ACQUIRE_AND_RELEASE: [i32; 2] = [0x100, 0x110];
+        const ACQUIRE_AND_RELEASE: [i32; 2] = [atomic::LOAD_ACQUIRE, atomic::STORE_RELEASE];
         if self.access_bytes() < 4 {
             return self.require_immediate(&ACQUIRE_AND_RELEASE);
         }

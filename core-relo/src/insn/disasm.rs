@@ -2,6 +2,7 @@
 
 use super::{
     instruction::{Class, Insn},
+    numbers::{atomic, mode},
     slot::Slot,
 };
 use crate::Endian;
@@ -68,7 +69,7 @@ impl Display for Slot {
 impl Notation {
     /// Writes `insn`; `imm64` is the whole immediate of an `ld_imm64`.
     fn write_insn(self, f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Result {
-        let signed = insn.code >> 5 == 4;
+        let signed = insn.mode() == mode::MEMSX;
         let (dst, src, ty) = (insn.dst, insn.src, width(insn, false));
         match insn.class() {
             Class::Ld => self.write_load(f, insn, imm64),
@@ -79,11 +80,11 @@ impl Notation {
                 let reg = self.data_register(insn);
                 write!(f, "{reg}{dst} = *({ty} *)({})", self.address(src, insn.off))
             }
-            Class::St if insn.code >> 5 == 6 => f.write_str("nospec"),
+            Class::St if insn.mode() == mode::ATOMIC => f.write_str("nospec"),
             Class::St => {
                 write!(f, "*({ty} *)({}) = {}", self.address(dst, insn.off), self.number(insn.imm))
             }
-            Class::Stx if matches!(insn.code >> 5, 6 | 7) => self.write_atomic(f, insn),
+            Class::Stx if matches!(insn.mode(), mode::ATOMIC | 0xe0) => self.write_atomic(f, insn),
             Class::Stx => {
                 let reg = self.data_register(insn);
                 write!(f, "*({ty} *)({}) = {reg}{src}", self.address(dst, insn.off))
@@ -105,13 +106,15 @@ impl Notation {
                 (Self::Llvm, _) => write!(f, "ld_pseudo r{dst}, {src:#x}, {imm:#x}"),
             },
             (true, None) => write!(f, "r{dst} = {imm:#x} ll (cut off)"),
-            (false, _) if insn.code >> 5 == 1 => {
+            (false, _) if insn.mode() == mode::ABS => {
                 write!(f, "r0 = *({} *)skb[{}]", width(insn, false), self.number(imm))
             }
-            (false, _) if insn.code >> 5 == 2 && self == Self::Kernel => {
+            (false, _) if insn.mode() == mode::IND && self == Self::Kernel => {
                 write!(f, "r0 = *({} *)skb[r{src} {imm:+}]", width(insn, false))
             }
-            (false, _) if insn.code >> 5 == 2 => write!(f, "r0 = *({} *)skb[r{src}]", width(insn, false)),
+            (false, _) if insn.mode() == mode::IND => {
+                write!(f, "r0 = *({} *)skb[r{src}]", width(insn, false))
+            }
             (false, _) => write!(f, "ld code {:#04x} imm {imm:#x}", insn.code),
         }
     }
@@ -147,7 +150,6 @@ impl Notation {
 
     /// Writes an atomic operation, which the immediate selects.
     fn write_atomic(self, f: &mut Formatter<'_>, insn: Insn) -> Result {
-        const FETCH: i32 = 1;
         const OPERATIONS: [(i32, &str, &str); 4] =
             [(0x00, "+=", "add"), (0x40, "|=", "or"), (0x50, "&=", "and"), (0xa0, "^=", "xor")];
         let (ty, dst, src, reg) = (width(insn, false), insn.dst, insn.src, self.data_register(insn));
@@ -157,22 +159,26 @@ impl Notation {
         let bits = if is_wide { "_64" } else { "32_32" };
         let wide = if is_wide && self == Self::Kernel { "64" } else { "" };
         match (insn.imm, self) {
-            (0xe1, Self::Kernel) => {
+            (atomic::EXCHANGE, Self::Kernel) => {
                 return write!(f, "r{src} = atomic{wide}_xchg(({ty} *)({address}), r{src})");
             }
-            (0xe1, Self::Llvm) => return write!(f, "{reg}{src} = xchg{bits}({address}, {reg}{src})"),
-            (0xf1, Self::Kernel) => {
+            (atomic::EXCHANGE, Self::Llvm) => {
+                return write!(f, "{reg}{src} = xchg{bits}({address}, {reg}{src})");
+            }
+            (atomic::COMPARE_EXCHANGE, Self::Kernel) => {
                 return write!(f, "r0 = atomic{wide}_cmpxchg(({ty} *)({address}), r0, r{src})");
             }
-            (0xf1, Self::Llvm) => return write!(f, "{reg}0 = cmpxchg{bits}({address}, {reg}0, {reg}{src})"),
-            (0x100, _) => {
+            (atomic::COMPARE_EXCHANGE, Self::Llvm) => {
+                return write!(f, "{reg}0 = cmpxchg{bits}({address}, {reg}0, {reg}{src})");
+            }
+            (atomic::LOAD_ACQUIRE, _) => {
                 return write!(f, "{reg}{dst} = load_acquire(({ty} *)({}))", self.address(src, insn.off));
             }
-            (0x110, _) => return write!(f, "store_release(({ty} *)({address}), {reg}{src})"),
+            (atomic::STORE_RELEASE, _) => return write!(f, "store_release(({ty} *)({address}), {reg}{src})"),
             _ => {}
         }
-        match OPERATIONS.iter().find(|(imm, ..)| *imm == insn.imm & !FETCH) {
-            Some((_, _, name)) if insn.imm & FETCH != 0 => {
+        match OPERATIONS.iter().find(|(imm, ..)| *imm == insn.imm & !atomic::FETCH) {
+            Some((_, _, name)) if insn.imm & atomic::FETCH != 0 => {
                 write!(f, "{reg}{src} = atomic{wide}_fetch_{name}(({ty} *)({address}), {reg}{src})")
             }
             Some((_, sign, _)) => write!(f, "lock *({ty} *)({address}) {sign} {reg}{src}"),

@@ -1,6 +1,9 @@
 //! The control flow after an instruction.
 
-use super::instruction::{Class, Insn};
+use super::{
+    instruction::{Class, Insn},
+    numbers::jump::{CALL, EXIT, JA},
+};
 
 /// The instructions that may run after an instruction. Distances are in slots and count from the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,12 +24,12 @@ pub enum Flow {
 impl Insn {
     /// Returns the control flow after the instruction.
     pub fn flow(self) -> Flow {
-        match (self.class(), self.code >> 4) {
-            (Class::Jmp, 0) if self.source_is_register() => Flow::Indirect,
-            (Class::Jmp, 0) => Flow::Jump(self.off.into()),
-            (Class::Jmp32, 0) => Flow::Jump(self.imm),
-            (Class::Jmp, 9) => Flow::Exit,
-            (Class::Jmp | Class::Jmp32, 8 | 9 | 15) => Flow::Next,
+        match (self.class(), self.operation()) {
+            (Class::Jmp, JA) if self.source_is_register() => Flow::Indirect,
+            (Class::Jmp, JA) => Flow::Jump(self.off.into()),
+            (Class::Jmp32, JA) => Flow::Jump(self.imm),
+            (Class::Jmp, EXIT) => Flow::Exit,
+            (Class::Jmp | Class::Jmp32, CALL | EXIT | 0xf0) => Flow::Next,
             (Class::Jmp | Class::Jmp32, _) => Flow::Branch(self.off.into()),
             _ => Flow::Next,
         }

@@ -1,5 +1,6 @@
 //! One instruction of eight bytes.
 
+use super::numbers::{jump, mode, opcode, pseudo};
 use crate::Endian;
 
 /// The bytes of an instruction.
@@ -51,7 +52,7 @@ pub enum Class {
 
 impl Insn {
     /// The instruction that replaces a poisoned instruction (libbpf: `bpf_core_poison_insn`).
-    pub const POISON: Self = Self { code: 0x85, dst: 0, src: 0, off: 0, imm: POISON_IMM };
+    pub const POISON: Self = Self { code: opcode::CALL, dst: 0, src: 0, off: 0, imm: POISON_IMM };
 
     /// Decodes an instruction.
     pub fn decode(endian: Endian, raw: [u8; INSN_BYTES]) -> Self {
@@ -94,6 +95,32 @@ impl Insn {
         }
     }
 
+    /// Returns the operation of an arithmetic or jump instruction: [`alu`](super::alu), [`jump`].
+    pub const fn operation(self) -> u8 {
+        self.code & 0xf0
+    }
+
+    /// Returns the mode of a load or store: [`mode`].
+    pub const fn mode(self) -> u8 {
+        self.code & 0xe0
+    }
+
+    /// Returns whether this calls a helper.
+    pub const fn is_helper_call(self) -> bool {
+        self.code == opcode::CALL && self.src == 0
+    }
+
+    /// Returns whether this calls a function of the program.
+    pub const fn is_function_call(self) -> bool {
+        self.code == opcode::CALL && self.src == pseudo::CALL
+    }
+
+    /// Returns whether this is a jump that compares values.
+    pub const fn is_comparison(self) -> bool {
+        matches!(self.class(), Class::Jmp | Class::Jmp32)
+            && matches!(self.operation(), jump::JEQ..=jump::JSGE | jump::JLT..=jump::JSLE)
+    }
+
     /// Returns whether an arithmetic or jump instruction takes its source from a register rather than the immediate.
     pub const fn source_is_register(self) -> bool {
         self.code & 8 != 0
@@ -129,15 +156,17 @@ impl Insn {
 
     /// Returns whether this is a load of packet data (`LD_ABS`, `LD_IND`).
     pub const fn is_packet_load(&self) -> bool {
-        const MODE: u8 = 0xe0;
-        const ABS: u8 = 0x20;
-        const IND: u8 = 0x40;
-        matches!((self.class(), self.code & MODE), (Class::Ld, ABS | IND))
+        matches!((self.class(), self.mode()), (Class::Ld, mode::ABS | mode::IND))
     }
 
     /// Returns whether this is the first slot of an `ld_imm64`.
     pub const fn is_ld_imm64(self) -> bool {
         self.code == LD_IMM64
+    }
+
+    /// Returns whether this is the first slot of a load of a function's address.
+    pub const fn is_function_address(self) -> bool {
+        self.is_ld_imm64() && self.src == pseudo::FUNC
     }
 }
 

@@ -6,6 +6,7 @@ mod disasm;
 mod flow;
 mod helpers;
 mod instruction;
+mod numbers;
 mod slot;
 
 pub use blocks::{BasicBlock, BlockEdge};
@@ -14,6 +15,7 @@ pub use disasm::{InsnText, Notation};
 pub use flow::Flow;
 pub use helpers::Helper;
 pub use instruction::{Class, INSN_BYTES, Insn, LD_IMM64, POISON_IMM};
+pub use numbers::{alu, atomic, jump, mode, opcode, pseudo};
 pub use slot::{Slot, Slots};
 
 pub(crate) use slot::{imm64, low_imm};

@@ -3,7 +3,7 @@
 use crate::{
     Endian,
     index::InsnIndex,
-    insn::{Class, Flow, INSN_BYTES, Insn, Slot},
+    insn::{Class, Flow, INSN_BYTES, Insn, Slot, alu, jump},
 };
 
 /// The number of instructions that are followed.
@@ -135,13 +135,11 @@ fn is_use(insn: Insn, holds: Registers) -> bool {
 
 /// Returns whether an instruction adds a value to a pointer or subtracts it. The pointer may be added to the register of the value instead.
 fn is_pointer_sum(insn: Insn, holds: Registers) -> bool {
-    const ADD: u8 = 0;
-    const SUBTRACT: u8 = 1;
     insn.class() == Class::Alu64
         && insn.source_is_register()
-        && match insn.code >> 4 {
-            ADD => holds.contains(insn.src) || holds.contains(insn.dst),
-            SUBTRACT => holds.contains(insn.src),
+        && match insn.operation() {
+            alu::ADD => holds.contains(insn.src) || holds.contains(insn.dst),
+            alu::SUB => holds.contains(insn.src),
             _ => false,
         }
 }
@@ -153,11 +151,11 @@ fn takes_value(insn: Insn, holds: Registers) -> bool {
 }
 
 fn is_move(insn: Insn) -> bool {
-    insn.code >> 4 == 0xb
+    insn.operation() == alu::MOV
 }
 
 fn is_call(insn: Insn) -> bool {
-    insn.class() == Class::Jmp && insn.code >> 4 == 8
+    insn.class() == Class::Jmp && insn.operation() == jump::CALL
 }
 
 #[cfg(test)]

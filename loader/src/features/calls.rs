@@ -8,7 +8,10 @@ use super::{
     token::Token,
 };
 use crate::target::running_kernel_btf;
-use core_relo::{btf::Kind, insn::Insn};
+use core_relo::{
+    btf::Kind,
+    insn::{Insn, opcode, pseudo},
+};
 use core_relo_object::object::{AttachType, ProgramType};
 
 /// What the verifier says of a helper that programs of a type may not call. The last messages are for helpers that sleep, in a program
@@ -128,7 +131,6 @@ pub(super) fn helper(caller: Caller<'_>, helper: u32) -> ProbeResult {
 
 /// Probes whether programs may call a kernel function of vmlinux.
 pub(super) fn kfunc(caller: Caller<'_>, name: &[u8]) -> ProbeResult {
-    const KFUNC: u8 = 2;
     let btf = running_kernel_btf();
     let Ok(function) = btf.find_in_vmlinux(name, Kind::Func) else {
         return Err(ProbeError::NoProbe("the kernel's BTF cannot be read"));
@@ -137,7 +139,11 @@ pub(super) fn kfunc(caller: Caller<'_>, name: &[u8]) -> ProbeResult {
         return Err(ProbeError::NoProbe("vmlinux has no such function"));
     };
     let Ok(imm) = i32::try_from(function.id().0) else { return Ok(Probed::no("it is no function")) };
-    probe_call(caller, Insn { code: 0x85, dst: 0, src: KFUNC, off: 0, imm }, &REFUSED_KFUNC)
+    probe_call(
+        caller,
+        Insn { code: opcode::CALL, dst: 0, src: pseudo::KFUNC_CALL, off: 0, imm },
+        &REFUSED_KFUNC,
+    )
 }
 
 fn probe_call(caller: Caller<'_>, call: Insn, refusals: &[&str]) -> ProbeResult {

@@ -7,7 +7,7 @@ use super::{
     token::Token,
 };
 use crate::{convert::before_nul, sys::Errno};
-use core_relo::insn::Insn;
+use core_relo::insn::{Insn, pseudo};
 
 /// The limit on instructions before 5.2.
 const OLD_LIMIT: usize = 4096;
@@ -82,8 +82,7 @@ pub(super) fn may_goto(token: Token<'_>) -> Result<bool, Errno> {
 
 /// A program without BTF takes the address of a function. A verifier that knows the instruction misses the BTF.
 pub(super) fn callbacks(token: Token<'_>) -> Result<bool, Errno> {
-    const FUNCTION: u8 = 4;
-    let address = [Insn { code: 0x18, dst: 1, src: FUNCTION, off: 0, imm: 3 }, Insn::default()];
+    let address = [Insn { code: 0x18, dst: 1, src: pseudo::FUNC, off: 0, imm: 3 }, Insn::default()];
     let [first, second] = address;
     let refusal = refusal(&[first, second, mov(0, 0), EXIT, mov(0, 0), EXIT], token)?;
     Ok(refusal.log.contains("missing btf func_info"))
@@ -91,7 +90,6 @@ pub(super) fn callbacks(token: Token<'_>) -> Result<bool, Errno> {
 
 /// A program calls a type that is no function.
 pub(super) fn kfunc_calls(token: Token<'_>) -> Result<bool, Errno> {
-    const KFUNC: u8 = 2;
-    let refusal = refusal(&[Insn { src: KFUNC, ..call(1) }, mov(0, 0), EXIT], token)?;
+    let refusal = refusal(&[Insn { src: pseudo::KFUNC_CALL, ..call(1) }, mov(0, 0), EXIT], token)?;
     Ok(refusal.log.contains("is not a function"))
 }

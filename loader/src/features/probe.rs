@@ -16,13 +16,10 @@ use crate::{
 use core_relo::{
     Endian, TypeId,
     btf::{Builder, Kind},
-    insn::Insn,
+    insn::{Insn, pseudo},
 };
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-
-/// `BPF_PSEUDO_MAP_VALUE`.
-const MAP_VALUE: u8 = 2;
 
 /// Returns whether a request succeeded. A lack of privileges or resources is an error, as it does not show whether the kernel has
 /// the feature.
@@ -98,7 +95,7 @@ pub(super) fn load_plain_with_log(insns: &[u8], log: &mut [u8], token: Token<'_>
 
 /// Encodes `r1 = &value[offset]` for a map's value.
 fn load_value_address(map: &OwnedFd, offset: i32) -> [Insn; 2] {
-    let first = Insn { code: 0x18, dst: 1, src: MAP_VALUE, off: 0, imm: map.as_raw_fd() };
+    let first = Insn { code: 0x18, dst: 1, src: pseudo::MAP_VALUE, off: 0, imm: map.as_raw_fd() };
     [first, Insn { imm: offset, ..Insn::default() }]
 }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{kernel_handle::descriptor, target::running_kernel_btf};
 use core_relo::{
     btf::{Btf, Type},
-    insn::{INSN_BYTES, Insn},
+    insn::{Helper, INSN_BYTES, Insn},
 };
 use core_relo_object::{
     MapIndex,
@@ -23,12 +23,6 @@ use std::{
     fs,
     os::fd::{AsRawFd as _, BorrowedFd},
 };
-
-/// The number of the helper `bpf_override_return`.
-const OVERRIDE_RETURN: i32 = 58;
-
-/// The opcode of a call.
-const CALL: u8 = 0x85;
 
 /// The setting of the JIT compiler, 0 if the kernel interprets programs.
 const JIT_ENABLE: &str = "/proc/sys/net/core/bpf_jit_enable";
@@ -230,7 +224,7 @@ fn used_maps(program: &ProgramPlan) -> impl Iterator<Item = MapIndex> {
 fn overrides_results(program: &ProgramPlan) -> bool {
     let (insns, _) = program.insns().as_chunks::<INSN_BYTES>();
     let mut insns = insns.iter().map(|bytes| Insn::decode(core_relo::Endian::native(), *bytes));
-    insns.any(|insn| insn.code == CALL && insn.src == 0 && insn.imm == OVERRIDE_RETURN)
+    insns.any(|insn| insn.is_helper_call() && Helper::of_call(insn.imm) == Helper::OVERRIDE_RETURN)
 }
 
 /// The owner of a map, as the kernel reports it. The kernel reports no other property.

@@ -4,18 +4,15 @@ use crate::{
     index::SectionIndex,
     object::{
         ExternKind, Object, Program, Reloc, SymbolKind, SymbolLocation,
-        calls::{CALL, call_target, function_containing, functions_starting_at},
+        calls::{call_target, function_containing, functions_starting_at},
     },
 };
 use core::fmt;
 use core_relo::{
     Name,
-    insn::{Helper, Insn, Slot},
+    insn::{Helper, Insn, Slot, opcode, pseudo},
 };
 use hashbrown::HashMap;
-
-/// The source register of a call of a kernel function by its type id (`BPF_PSEUDO_KFUNC_CALL`).
-const PSEUDO_KFUNC_CALL: u8 = 2;
 
 /// The map, variable, function or kernel symbol that an instruction refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +242,7 @@ impl<'o, 'd> References<'o, 'd> {
 
 /// Returns the helper or kernel function that an instruction without a relocation calls.
 fn call_without_symbol(insn: Insn) -> Option<Reference<'static>> {
-    if insn.code != CALL {
+    if insn.code != opcode::CALL {
         return None;
     }
     match insn.src {
@@ -254,7 +251,7 @@ fn call_without_symbol(insn: Insn) -> Option<Reference<'static>> {
             let name = Helper(number).name().map(|name| Name::new(name.as_bytes()));
             Some(Reference { kind: ReferenceKind::Helper(number), name, offset: 0 })
         }
-        PSEUDO_KFUNC_CALL => Some(Reference { kind: ReferenceKind::Kfunc, name: None, offset: 0 }),
+        pseudo::KFUNC_CALL => Some(Reference { kind: ReferenceKind::Kfunc, name: None, offset: 0 }),
         _ => None,
     }
 }

@@ -2,13 +2,10 @@
 
 use super::reference::{Reference, References};
 use crate::index::SectionIndex;
-use crate::object::{
-    Object, ObjectError, Program, Reloc,
-    calls::{CALL, function_containing},
-};
+use crate::object::{Object, ObjectError, Program, Reloc, calls::function_containing};
 use core_relo::{
     InsnIndex, Name,
-    insn::{INSN_BYTES, Insn},
+    insn::{INSN_BYTES, Insn, opcode},
 };
 
 /// An ELF relocation of code or data.
@@ -123,5 +120,5 @@ impl<'o, 'd> ElfRelocations<'o, 'd> {
 /// Returns the addend of an instruction in bytes. A call has the distance in instructions, less one.
 fn insn_addend(insn: Insn) -> i64 {
     let imm = i64::from(insn.imm);
-    if insn.code == CALL { imm.saturating_add(1).saturating_mul(8) } else { imm }
+    if insn.code == opcode::CALL { imm.saturating_add(1).saturating_mul(8) } else { imm }
 }

@@ -34,13 +34,13 @@ use crate::{
     limits,
     object::{
         Object, Program, TEXT,
-        calls::{CALL, call_target, functions_starting_at},
+        calls::{call_target, functions_starting_at},
     },
 };
 use core_relo::{
     Text, TypeId,
     btf::{Kind, Type},
-    insn::{INSN_BYTES, Insn, LD_IMM64},
+    insn::{INSN_BYTES, Insn, LD_IMM64, opcode, pseudo},
 };
 use exception::ExceptionCallbacks;
 use hashbrown::HashMap;
@@ -48,9 +48,6 @@ use info::InfoTable;
 use info_lookup::SortedInfo;
 use maps::MapTable;
 use refs::RefTable;
-
-/// The source register of a 64-bit load of a function's address (kernel: `BPF_PSEUDO_FUNC`).
-const PSEUDO_FUNC: u8 = 4;
 
 /// A linker of an object's programs, with the tables that all programs share.
 #[derive(Debug)]
@@ -319,7 +316,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     /// Returns the section and index of the instruction that an instruction calls, or whose address it loads.
     fn target(&self, p: &Program<'_>, insn_index: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
         // Only these have a reference that leads to a function, and most instructions are others.
-        if !matches!(insn.code, CALL | LD_IMM64) {
+        if !matches!(insn.code, opcode::CALL | LD_IMM64) {
             return None;
         }
         let position = (p.section_index, p.start().0.checked_add(insn_index)?);
@@ -407,7 +404,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                     self.out.insns.get_mut(to_usize(insn_index)).invariant("a copied instruction stays")?;
                 insn.imm = distance;
                 if insn.code == LD_IMM64 {
-                    insn.src = PSEUDO_FUNC;
+                    insn.src = pseudo::FUNC;
                 }
                 if known.is_none() {
                     let next = local_index

@@ -4,12 +4,9 @@ use super::{error::LinkError, externs::ExternEntry, maps::MapTable};
 use crate::{
     elf::text,
     index::{ExternIndex, MapIndex, SectionIndex},
-    object::{
-        DataKind, Linkage, Object, Reloc, SymbolKind, SymbolLocation,
-        calls::{CALL, PSEUDO_CALL, function_containing},
-    },
+    object::{DataKind, Linkage, Object, Reloc, SymbolKind, SymbolLocation, calls::function_containing},
 };
-use core_relo::insn::{Insn, LD_IMM64};
+use core_relo::insn::{Insn, LD_IMM64, opcode, pseudo};
 use hashbrown::{HashMap, HashSet};
 
 /// The target of an instruction's reference.
@@ -166,7 +163,7 @@ impl Resolver<'_, '_, '_> {
     fn resolve(&self, reloc: &Reloc<'_>, insn_index: u32, insn: Insn) -> Result<RefTarget, LinkError> {
         let fail = |what| reference_error(reloc, what);
         let symbol = &reloc.symbol;
-        let is_call = insn.code == CALL;
+        let is_call = insn.code == opcode::CALL;
         if !is_call && insn.code != LD_IMM64 {
             let (section, symbol) = (text(reloc.section), text(symbol.name));
             return Err(LinkError::Instruction { section, insn: insn_index, symbol, code: insn.code });
@@ -194,7 +191,7 @@ impl Resolver<'_, '_, '_> {
         let is_code = self.code_sections.binary_search(&section).is_ok();
         if is_call {
             return match () {
-                () if insn.src != PSEUDO_CALL => Err(fail("the instruction is not a call of a subprogram")),
+                () if insn.src != pseudo::CALL => Err(fail("the instruction is not a call of a subprogram")),
                 () if !is_code => Err(fail("its section is not code, expected a function")),
                 () if !symbol.value.is_multiple_of(8) => {
                     Err(fail("the function begins in the middle of an instruction"))

@@ -8,10 +8,6 @@ use core_relo::{
 };
 use hashbrown::{HashMap, HashSet};
 
-/// The opcode `BPF_JMP | BPF_CALL`.
-pub(crate) const CALL: u8 = 0x85;
-/// `BPF_PSEUDO_CALL`: the source register of a call of a subprogram.
-pub(crate) const PSEUDO_CALL: u8 = 1;
 /// The prefix of declaration tags that name a program's exception callback.
 pub(crate) const EXCEPTION_CALLBACK: &[u8] = b"exception_callback:";
 
@@ -20,7 +16,7 @@ pub(crate) type SymbolAddress = (SectionIndex, u64);
 
 /// Returns whether an instruction calls a subprogram (libbpf: `insn_is_subprog_call`).
 pub(crate) const fn is_subprogram_call(insn: Insn) -> bool {
-    insn.code == CALL && insn.src == PSEUDO_CALL && insn.dst == 0 && insn.off == 0
+    insn.is_function_call() && insn.dst == 0 && insn.off == 0
 }
 
 /// Returns the section and index of the instruction that an instruction calls, or whose address it loads; `None` for other

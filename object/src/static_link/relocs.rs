@@ -10,9 +10,9 @@ use crate::{
     elf::{Section, text},
     index::{SectionIndex, to_usize},
     internal::{InternalError, Invariant as _},
-    object::{SymbolLocation, calls::CALL, symbols::object_endian},
+    object::{SymbolLocation, symbols::object_endian},
 };
-use core_relo::Endian;
+use core_relo::{Endian, insn::opcode::CALL};
 use object::{Endianness, elf, pod, read::elf::Rel as _};
 
 /// `R_BPF_64_64`

@@ -1,17 +1,10 @@
 //! Accesses to the program's own memory: its stack, its global variables, and what helpers hand out.
 
 use crate::{limits, linked_code::usize_of};
-use core_relo::insn::{Class, Helper, Insn};
+use core_relo::insn::{Class, Helper, Insn, alu, opcode};
 use core_relo_object::link::{LinkedProgram, RefTarget};
 
 const FRAME_POINTER: u8 = 10;
-
-/// The opcode of the call of a helper.
-const HELPER_CALL: u8 = 0x85;
-
-/// The operations of arithmetic with two addresses or numbers: addition, and a copy of a register.
-const ADD: u8 = 0x00;
-const MOV: u8 = 0xb0;
 
 /// Returns whether an instruction accesses the program's own memory, or computes an address in it.
 ///
@@ -28,10 +21,10 @@ fn base_register(insns: &[Insn], at: u32) -> Option<u8> {
         Class::Ldx => Some(insn.src),
         Class::St | Class::Stx => Some(insn.dst),
         // `r1 = OFFSET`, and then `r1 += BASE` or `BASE += r1`.
-        Class::Alu64 if insn.code & 0xf0 == MOV && !insn.source_is_register() => {
+        Class::Alu64 if insn.operation() == alu::MOV && !insn.source_is_register() => {
             let next = insns.get(usize_of(at).checked_add(1)?..)?.iter().take(limits::OFFSET_USE_INSNS);
             let mut sums = next.filter(|next| {
-                next.class() == Class::Alu64 && next.code & 0xf0 == ADD && next.source_is_register()
+                next.class() == Class::Alu64 && next.operation() == alu::ADD && next.source_is_register()
             });
             sums.find_map(|sum| match (sum.dst == insn.dst, sum.src == insn.dst) {
                 (true, false) => Some(sum.src),
@@ -40,7 +33,7 @@ fn base_register(insns: &[Insn], at: u32) -> Option<u8> {
             })
         }
         // `BASE += OFFSET`.
-        Class::Alu64 if insn.code & 0xf0 == ADD && !insn.source_is_register() => Some(insn.dst),
+        Class::Alu64 if insn.operation() == alu::ADD && !insn.source_is_register() => Some(insn.dst),
         _ => None,
     }
 }
@@ -56,19 +49,19 @@ fn comes_from_own_memory(code: &LinkedProgram, at: u32, mut register: u8) -> boo
     for (index, insn) in before.filter_map(|index| Some((index, code.insns.get(usize_of(index))?))) {
         let sets_register = insn.dst == register;
         match insn.class() {
-            Class::Alu64 if sets_register && insn.code & 0xf0 == MOV && insn.source_is_register() => {
+            Class::Alu64 if sets_register && insn.operation() == alu::MOV && insn.source_is_register() => {
                 register = insn.src;
                 if register == FRAME_POINTER {
                     return true;
                 }
             }
-            Class::Alu64 if sets_register && insn.code & 0xf0 == ADD && !insn.source_is_register() => {}
+            Class::Alu64 if sets_register && insn.operation() == alu::ADD && !insn.source_is_register() => {}
             Class::Ld if sets_register && insn.is_ld_imm64() => {
                 let found = code.refs.binary_search_by_key(&index, |(at, _)| *at).ok();
                 let target = found.and_then(|found| code.refs.get(found));
                 return matches!(target, Some((_, RefTarget::Data { .. })));
             }
-            Class::Jmp if insn.code == HELPER_CALL && register <= 5 => {
+            Class::Jmp if insn.code == opcode::CALL && register <= 5 => {
                 return register == 0 && insn.src == 0 && returns_own_memory(Helper::of_call(insn.imm));
             }
             Class::Alu | Class::Alu64 | Class::Ld | Class::Ldx if sets_register => return false,

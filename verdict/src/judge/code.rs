@@ -8,7 +8,7 @@ use crate::{
     requirements::{ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{
-    insn::{Insn, Slot},
+    insn::{Insn, Slot, pseudo},
     plan::Decision,
 };
 use core_relo_object::{
@@ -17,9 +17,6 @@ use core_relo_object::{
     load_plan::PlanByLoad,
     object::{Map, MapType},
 };
-
-/// The source register of calls of kernel functions (kernel: `BPF_PSEUDO_KFUNC_CALL`).
-const PSEUDO_KFUNC_CALL: u8 = 2;
 
 /// The kernel functions that end the program: a thrown exception, and the trap that a compiler puts into unreachable code.
 const ENDING_KFUNCS: [&[u8]; 2] = [b"bpf_throw", b"__bpf_trap"];
@@ -42,7 +39,7 @@ pub(super) fn relocated(
             let ends = name.is_some_and(|name| ENDING_KFUNCS.contains(&name));
             let imm = if name.is_some_and(takes_next_element) { ITERATOR_NEXT } else { 0 };
             // No path continues after a poisoned instruction.
-            *call = if ends { Insn::POISON } else { Insn { src: PSEUDO_KFUNC_CALL, imm, ..*call } };
+            *call = if ends { Insn::POISON } else { Insn { src: pseudo::KFUNC_CALL, imm, ..*call } };
         }
     }
     for (insn, record) in &needs.records {

@@ -81,12 +81,8 @@ const fn is_checked_everywhere(map_use: MapUse) -> bool {
 /// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes,
 /// modes and addresses (kernel: `resolve_pseudo_ldimm64`).
 fn is_decoded_everywhere(feature: InsnFeature, insn: Option<Insn>) -> bool {
-    /// The size bits of the opcode, and the sizes of 8 and 16 bits.
-    const SIZE: u8 = 0x18;
-    const BYTE: u8 = 0x10;
-    const HALF: u8 = 0x08;
     // Before 6.15, the opcodes of 32-bit and 64-bit atomic operations are known, but not these of 8 and 16 bits.
-    let is_small = insn.is_some_and(|insn| matches!(insn.code & SIZE, BYTE | HALF));
+    let is_small = insn.is_some_and(|insn| insn.access_bytes() < 4);
     if feature == InsnFeature::LoadAcquireStoreRelease {
         return is_small;
     }

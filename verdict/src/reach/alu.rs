@@ -4,6 +4,7 @@ use super::interval::{Interval, SIGN, U32, sign_extend, width_mask};
 use super::possible::Possible;
 use super::reachability::Undecided;
 use super::scalar::{LowBounds, Scalar};
+use core_relo::insn::{Insn, alu};
 
 /// An arithmetic operation with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,22 +25,24 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Returns the operation of an opcode. `is_signed` selects the signed division.
-    pub(super) const fn from_code(code: u8, is_signed: bool) -> Option<Self> {
-        Some(match code & 0xf0 {
-            0x00 => Self::Add,
-            0x10 => Self::Sub,
-            0x20 => Self::Mul,
-            0x30 if is_signed => Self::SignedDiv,
-            0x30 => Self::Div,
-            0x40 => Self::Or,
-            0x50 => Self::And,
-            0x60 => Self::Lsh,
-            0x70 => Self::Rsh,
-            0x90 if is_signed => Self::SignedMod,
-            0x90 => Self::Mod,
-            0xa0 => Self::Xor,
-            0xc0 => Self::Arsh,
+    /// Returns the operation of an arithmetic instruction.
+    pub(super) const fn of(insn: Insn) -> Option<Self> {
+        // Offset 1 is for numbers with signs.
+        let is_signed = insn.off == 1;
+        Some(match insn.operation() {
+            alu::ADD => Self::Add,
+            alu::SUB => Self::Sub,
+            alu::MUL => Self::Mul,
+            alu::DIV if is_signed => Self::SignedDiv,
+            alu::DIV => Self::Div,
+            alu::OR => Self::Or,
+            alu::AND => Self::And,
+            alu::LSH => Self::Lsh,
+            alu::RSH => Self::Rsh,
+            alu::MOD if is_signed => Self::SignedMod,
+            alu::MOD => Self::Mod,
+            alu::XOR => Self::Xor,
+            alu::ARSH => Self::Arsh,
             _ => return None,
         })
     }

@@ -35,7 +35,7 @@ pub(super) struct Condition {
 impl Condition {
     /// Reads a conditional branch. Returns `None` for other instructions.
     pub(super) fn decode(insn: Insn, state: &State) -> Option<Self> {
-        let comparison = Comparison::from_code(insn.code)?;
+        let comparison = Comparison::of(insn)?;
         let is_32bit = insn.class() == core_relo::insn::Class::Jmp32;
         let right_register = insn.source_is_register().then_some(insn.src);
         let number = i64::from(insn.imm).cast_unsigned();

@@ -62,8 +62,9 @@ const CALLBACK_HELPERS: [CallbackHelper; 4] = [
 impl CallbackHelper {
     /// Returns the helper that an instruction calls.
     pub(super) fn called_by(insn: Insn) -> Option<Self> {
-        let is_call = insn.code == 0x85 && insn.src == 0;
-        CALLBACK_HELPERS.into_iter().find(|callback| is_call && callback.helper == Helper::of_call(insn.imm))
+        CALLBACK_HELPERS
+            .into_iter()
+            .find(|callback| insn.is_helper_call() && callback.helper == Helper::of_call(insn.imm))
     }
 
     /// Returns the reason why a verifier may not follow the function. `None` if every verifier does.

@@ -2,6 +2,7 @@
 
 use super::interval::{Interval, SIGN};
 use super::possible::Possible;
+use core_relo::insn::{Insn, jump};
 
 /// A comparison of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,20 +22,20 @@ pub(super) enum Comparison {
 }
 
 impl Comparison {
-    /// Returns the comparison of an opcode.
-    pub(super) const fn from_code(code: u8) -> Option<Self> {
-        Some(match code & 0xf0 {
-            0x10 => Self::Equal,
-            0x20 => Self::Greater,
-            0x30 => Self::GreaterEqual,
-            0x40 => Self::AnyBit,
-            0x50 => Self::NotEqual,
-            0x60 => Self::SignedGreater,
-            0x70 => Self::SignedGreaterEqual,
-            0xa0 => Self::Less,
-            0xb0 => Self::LessEqual,
-            0xc0 => Self::SignedLess,
-            0xd0 => Self::SignedLessEqual,
+    /// Returns the comparison of a jump.
+    pub(super) const fn of(insn: Insn) -> Option<Self> {
+        Some(match insn.operation() {
+            jump::JEQ => Self::Equal,
+            jump::JGT => Self::Greater,
+            jump::JGE => Self::GreaterEqual,
+            jump::JSET => Self::AnyBit,
+            jump::JNE => Self::NotEqual,
+            jump::JSGT => Self::SignedGreater,
+            jump::JSGE => Self::SignedGreaterEqual,
+            jump::JLT => Self::Less,
+            jump::JLE => Self::LessEqual,
+            jump::JSLT => Self::SignedLess,
+            jump::JSLE => Self::SignedLessEqual,
             _ => return None,
         })
     }

@@ -4,7 +4,7 @@ use super::call::CallbackHelper;
 use super::program::{ITERATOR_NEXT, Program};
 use crate::limits::LIVENESS_PASSES;
 use core::ops::Range;
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, Insn, alu, jump, mode, opcode, pseudo};
 
 /// The numbers that a helper may have. Higher immediates mark poisoned calls.
 const HELPERS: core::ops::RangeInclusive<i32> = 0..=0xffff;
@@ -48,7 +48,7 @@ pub(super) fn index(insn: u32) -> usize {
 pub(super) fn transfer(insn: Insn, pc: u32) -> Transfer {
     let relative = |offset: i32| pc.checked_add(1).and_then(|next| next.checked_add_signed(offset));
     let near = relative(i32::from(insn.off));
-    let (class, operation) = (insn.class(), insn.code & 0xf0);
+    let (class, mode, operation) = (insn.class(), insn.mode(), insn.operation());
     let writes = matches!(class, Class::Ld | Class::Ldx | Class::Alu | Class::Alu64);
     if insn.dst > 10 || insn.src > 10 || (writes && insn.dst == 10) {
         return Transfer::Refused;
@@ -56,25 +56,23 @@ pub(super) fn transfer(insn: Insn, pc: u32) -> Transfer {
     match (class, operation) {
         (Class::Ld, _) if insn.is_ld_imm64() => Transfer::AfterLoad,
         // Loads of packet data.
-        (Class::Ld, _) if matches!(insn.code & 0xe0, 0x20 | 0x40) => Transfer::Following,
-        (Class::Ldx, _) if matches!(insn.code & 0xe0, 0x60 | 0x80) => Transfer::Following,
-        (Class::St, _) if insn.code & 0xe0 == 0x60 => Transfer::Following,
-        (Class::Stx, _) if matches!(insn.code & 0xe0, 0x60 | 0xc0) => Transfer::Following,
-        (Class::Alu | Class::Alu64, 0x00..=0xd0) => Transfer::Following,
-        (Class::Jmp, _) if insn.code == 0x0d => Transfer::Indirect,
-        (Class::Jmp, 0x00) => near.map_or(Transfer::Refused, Transfer::Jump),
-        (Class::Jmp32, 0x00) => relative(insn.imm).map_or(Transfer::Refused, Transfer::Jump),
-        (Class::Jmp, 0x80) if insn.code == 0x85 => match insn.src {
+        (Class::Ld, _) if matches!(mode, mode::ABS | mode::IND) => Transfer::Following,
+        (Class::Ldx, _) if matches!(mode, mode::MEM | mode::MEMSX) => Transfer::Following,
+        (Class::St, _) if mode == mode::MEM => Transfer::Following,
+        (Class::Stx, _) if matches!(mode, mode::MEM | mode::ATOMIC) => Transfer::Following,
+        (Class::Alu | Class::Alu64, alu::ADD..=alu::END) => Transfer::Following,
+        (Class::Jmp, _) if insn.code == opcode::INDIRECT_JUMP => Transfer::Indirect,
+        (Class::Jmp, jump::JA) => near.map_or(Transfer::Refused, Transfer::Jump),
+        (Class::Jmp32, jump::JA) => relative(insn.imm).map_or(Transfer::Refused, Transfer::Jump),
+        (Class::Jmp, _) if insn.code == opcode::CALL => match insn.src {
             0 if HELPERS.contains(&insn.imm) => Transfer::Following,
-            1 => relative(insn.imm).map_or(Transfer::Refused, Transfer::Call),
-            2 => Transfer::Following,
+            pseudo::CALL => relative(insn.imm).map_or(Transfer::Refused, Transfer::Call),
+            pseudo::KFUNC_CALL => Transfer::Following,
             _ => Transfer::Refused,
         },
-        (Class::Jmp, 0x90) => Transfer::Exit,
-        // The last is `may_goto`.
-        (Class::Jmp | Class::Jmp32, 0x10..=0x70 | 0xa0..=0xd0) | (Class::Jmp, 0xe0) => {
-            near.map_or(Transfer::Refused, Transfer::Branch)
-        }
+        (Class::Jmp, jump::EXIT) => Transfer::Exit,
+        (Class::Jmp, jump::JCOND) => near.map_or(Transfer::Refused, Transfer::Branch),
+        _ if insn.is_comparison() => near.map_or(Transfer::Refused, Transfer::Branch),
         _ => Transfer::Refused,
     }
 }
@@ -83,8 +81,8 @@ pub(super) fn transfer(insn: Insn, pc: u32) -> Transfer {
 /// the next element of an iterator (kernel: `widen_imprecise_scalars`).
 pub(super) fn widens_numbers(insn: Insn) -> bool {
     match insn.code {
-        0x85 => insn.src == 2 && insn.imm == ITERATOR_NEXT,
-        0xe5 => true,
+        opcode::CALL => insn.src == pseudo::KFUNC_CALL && insn.imm == ITERATOR_NEXT,
+        opcode::MAY_GOTO => true,
         _ => false,
     }
 }
@@ -191,9 +189,9 @@ fn registers(insn: Insn) -> (u16, u16) {
     let (dst, src) = (bit(insn.dst), bit(insn.src));
     let operand = if insn.source_is_register() { src } else { 0 };
     match insn.class() {
-        Class::Alu | Class::Alu64 => match insn.code & 0xf0 {
-            0xb0 => (operand, dst),
-            0x80 | 0xd0 => (dst, dst),
+        Class::Alu | Class::Alu64 => match insn.operation() {
+            alu::MOV => (operand, dst),
+            alu::NEG | alu::END => (dst, dst),
             _ => (dst | operand, dst),
         },
         Class::Ld if insn.is_ld_imm64() => (0, dst),
@@ -202,10 +200,10 @@ fn registers(insn: Insn) -> (u16, u16) {
         Class::St => (dst, 0),
         // Compare-and-exchange reads r0.
         Class::Stx => (dst | src | 1, 0),
-        Class::Jmp | Class::Jmp32 => match insn.code & 0xf0 {
-            0x80 => (ARGUMENTS, CALL_WRITES),
-            0x90 => (1, 0),
-            0x00 | 0xe0 => (0, 0),
+        Class::Jmp | Class::Jmp32 => match insn.operation() {
+            jump::CALL => (ARGUMENTS, CALL_WRITES),
+            jump::EXIT => (1, 0),
+            jump::JA | jump::JCOND => (0, 0),
             _ => (dst | operand, 0),
         },
     }

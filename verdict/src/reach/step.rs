@@ -11,19 +11,7 @@ use super::scalar::{NO_ID, Scalar};
 use super::state::State;
 use super::value::Value;
 use core_relo::Endian;
-use core_relo::insn::{Class, Insn};
-
-/// `BPF_PSEUDO_FUNC`, of a 64-bit load.
-const PSEUDO_FUNC: u8 = 4;
-
-/// The immediate of an atomic compare-and-exchange.
-const COMPARE_EXCHANGE: i32 = 0xf1;
-
-/// The immediate of a load-acquire.
-const LOAD_ACQUIRE: i32 = 0x100;
-
-/// The immediate of a store-release.
-const STORE_RELEASE: i32 = 0x110;
+use core_relo::insn::{Class, Insn, alu, atomic, mode, pseudo};
 
 /// Changes a state to that after an instruction that is no jump and no call.
 pub(super) fn execute(program: &Program<'_>, state: &mut State, insn: Insn) {
@@ -48,7 +36,7 @@ pub(super) fn execute(program: &Program<'_>, state: &mut State, insn: Insn) {
         }
         Class::Ldx => {
             let loaded = load(program, state, state.register(insn.src), insn.off, bytes);
-            let is_signed = insn.code & 0xe0 == 0x80;
+            let is_signed = insn.mode() == mode::MEMSX;
             let value = if is_signed { extend_loaded_sign(loaded, bytes) } else { loaded };
             state.set(insn.dst, identify(value, pc));
         }
@@ -56,7 +44,7 @@ pub(super) fn execute(program: &Program<'_>, state: &mut State, insn: Insn) {
             let base = state.register(insn.dst);
             store(state, base, insn.off, bytes, Stored::Immediate(insn.imm));
         }
-        Class::Stx if insn.code & 0xe0 == 0x60 => {
+        Class::Stx if insn.mode() == mode::MEM => {
             let (base, value) = (state.register(insn.dst), state.register(insn.src));
             store(state, base, insn.off, bytes, Stored::Register(value));
         }
@@ -78,14 +66,14 @@ fn identify(value: Value, pc: u32) -> Value {
 fn atomic(program: &Program<'_>, state: &mut State, insn: Insn, bytes: u8) {
     let (base, value) = (state.register(insn.dst), state.register(insn.src));
     match insn.imm {
-        LOAD_ACQUIRE => {
+        atomic::LOAD_ACQUIRE => {
             let loaded = load(program, state, value, insn.off, bytes);
             state.set(insn.dst, identify(loaded, state.pc));
         }
-        STORE_RELEASE => store(state, base, insn.off, bytes, Stored::Register(value)),
+        atomic::STORE_RELEASE => store(state, base, insn.off, bytes, Stored::Register(value)),
         _ => {
-            let register = if insn.imm == COMPARE_EXCHANGE { 0 } else { insn.src };
-            if insn.imm & 1 != 0 {
+            let register = if insn.imm == atomic::COMPARE_EXCHANGE { 0 } else { insn.src };
+            if insn.imm & atomic::FETCH != 0 {
                 let is_stack = matches!(base, Value::Stack { .. } | Value::StackRange { .. } | Value::Any);
                 let width = u32::from(bytes);
                 let old = if is_stack {
@@ -116,7 +104,7 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
             let high = u64::from(second.imm.cast_unsigned()) << 32;
             Value::Scalar(Scalar::constant(high | u64::from(insn.imm.cast_unsigned())))
         }
-        None if insn.src == PSEUDO_FUNC => match pc.saturating_add(1).checked_add_signed(insn.imm) {
+        None if insn.src == pseudo::FUNC => match pc.saturating_add(1).checked_add_signed(insn.imm) {
             Some(start) => Value::Function(start),
             None => Value::UNKNOWN,
         },
@@ -138,10 +126,10 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
         Value::Scalar(scalar) => identify(Value::Scalar(operation(scalar)), state.pc),
         _ => Value::UNKNOWN,
     };
-    match insn.code & 0xf0 {
-        0xb0 => move_value(is_32bit, insn.off, right, state.pc),
-        0x80 => unary(&|scalar| negate(is_32bit, scalar)),
-        0xd0 => {
+    match insn.operation() {
+        alu::MOV => move_value(is_32bit, insn.off, right, state.pc),
+        alu::NEG => unary(&|scalar| negate(is_32bit, scalar)),
+        alu::END => {
             let bits = match insn.imm {
                 bits @ (16 | 32 | 64) => bits.cast_unsigned(),
                 _ => return Value::UNKNOWN,
@@ -150,7 +138,7 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
             let swaps = !is_32bit || is_register == (endian == Endian::Little);
             unary(&|scalar| swap_bytes(bits, swaps, scalar))
         }
-        _ => match Operation::from_code(insn.code, insn.off == 1) {
+        _ => match Operation::of(insn) {
             Some(operation) => {
                 let is_same = is_register && insn.src == insn.dst;
                 binary(operation, is_32bit, (left, right), is_same, state.pc)

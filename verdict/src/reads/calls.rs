@@ -3,7 +3,7 @@
 use super::{
     context_argument::{ContextCallee, TracedArgument, passed_value, takes_context},
     helper_memory::{read_arguments, written_arguments},
-    jumps::{CALL_CODE, callee},
+    jumps::callee,
     map_use::{MapAccess, TracedMapUse},
     model::ReadKind,
     object::TracedObject,
@@ -11,7 +11,7 @@ use super::{
     trace::Trace,
 };
 use crate::kernel::FieldFunction;
-use core_relo::insn::{Helper, Insn};
+use core_relo::insn::{Helper, Insn, opcode};
 use core_relo_object::{ExternIndex, helper_maps::map_argument, link::RefTarget};
 
 /// The helpers that read kernel memory: `bpf_probe_read` and `bpf_probe_read_kernel`.
@@ -68,7 +68,7 @@ impl<O: TracedObject> Trace<'_, O> {
             }
             _ => None,
         };
-        let result = if insn.code == CALL_CODE && insn.src == 0 {
+        let result = if insn.is_helper_call() {
             self.call_with_map(at, Helper::of_call(insn.imm), state)
         } else {
             Value::Unknown
@@ -121,7 +121,7 @@ impl<O: TracedObject> Trace<'_, O> {
 
     /// Returns the extern that an instruction calls.
     fn called_extern(&self, at: u32, insn: Insn) -> Option<ExternIndex> {
-        let is_call = insn.code == CALL_CODE && insn.src != 0;
+        let is_call = insn.code == opcode::CALL && insn.src != 0;
         let found = is_call.then(|| self.code.refs.binary_search_by_key(&at, |(call, _)| *call).ok())?;
         match self.code.refs.get(found?) {
             Some((_, RefTarget::Extern(index))) => Some(*index),

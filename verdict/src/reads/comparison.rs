@@ -1,7 +1,7 @@
 //! Comparisons of values with constants.
 
 use core::fmt;
-use core_relo::insn::Insn;
+use core_relo::insn::{Insn, jump};
 
 /// A comparison of a value with a constant. A comparison and its negation are the same, because a branch has two directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,15 +19,11 @@ impl Comparison {
     /// Returns the comparison of a conditional jump. Returns `None` for other jumps.
     pub(super) fn new(insn: Insn, constant: i32) -> Option<Self> {
         let constant = i64::from(constant);
-        Some(match insn.code & 0xf0 {
-            // JEQ, JNE.
-            0x10 | 0x50 => Self::Equal(constant),
-            // JGT, JLE, JSGT, JSLE.
-            0x20 | 0xb0 | 0x60 | 0xd0 => Self::AtLeast(constant.checked_add(1)?),
-            // JGE, JLT, JSGE, JSLT.
-            0x30 | 0xa0 | 0x70 | 0xc0 => Self::AtLeast(constant),
-            // JSET.
-            0x40 => Self::AnyBit(constant),
+        Some(match insn.operation() {
+            jump::JEQ | jump::JNE => Self::Equal(constant),
+            jump::JGT | jump::JLE | jump::JSGT | jump::JSLE => Self::AtLeast(constant.checked_add(1)?),
+            jump::JGE | jump::JLT | jump::JSGE | jump::JSLT => Self::AtLeast(constant),
+            jump::JSET => Self::AnyBit(constant),
             _ => return None,
         })
     }

@@ -1,7 +1,7 @@
 //! The calls and jumps of a program.
 
 use crate::linked_code::{function_addresses, usize_of};
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, Insn, jump};
 use core_relo_object::link::LinkedProgram;
 use hashbrown::HashSet;
 
@@ -27,34 +27,16 @@ pub(super) fn hidden_callees(code: &LinkedProgram) -> HashSet<u32> {
 
 /// Returns the first instruction of the function that an instruction calls.
 pub(super) fn callee(at: u32, insn: Insn) -> Option<u32> {
-    if insn.code != CALL_CODE || insn.src != PSEUDO_CALL {
+    if !insn.is_function_call() {
         return None;
     }
     at.checked_add(1)?.checked_add_signed(insn.imm)
 }
 
-/// The operation of a call, an exit, and of a jump without condition.
-pub(super) const CALL: u8 = 0x80;
-pub(super) const EXIT: u8 = 0x90;
-pub(super) const JA: u8 = 0x00;
-
-/// The operations of the jumps that compare for equality.
-pub(super) const JEQ: u8 = 0x10;
-pub(super) const JNE: u8 = 0x50;
-
-/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
-const PSEUDO_CALL: u8 = 1;
-
-/// The opcode of a call.
-pub(super) const CALL_CODE: u8 = 0x85;
-
-/// The opcode of `gotox`.
-pub(super) const INDIRECT_JUMP: u8 = 0x0d;
-
 pub(super) fn jump_target(at: u32, insn: Insn) -> Option<u32> {
-    let distance = match (insn.class(), insn.code & 0xf0) {
-        (Class::Jmp | Class::Jmp32, CALL | EXIT) => return None,
-        (Class::Jmp32, JA) => insn.imm,
+    let distance = match (insn.class(), insn.operation()) {
+        (Class::Jmp | Class::Jmp32, jump::CALL | jump::EXIT) => return None,
+        (Class::Jmp32, jump::JA) => insn.imm,
         (Class::Jmp | Class::Jmp32, _) => insn.off.into(),
         _ => return None,
     };

@@ -3,7 +3,7 @@
 use super::{
     comparison::Comparison,
     context_argument::TracedArgument,
-    jumps::{CALL, EXIT, INDIRECT_JUMP, JA, JEQ, JNE, hidden_callees, jump_target, loop_heads},
+    jumps::{hidden_callees, jump_target, loop_heads},
     map_use::{MapAccess, TracedMapUse},
     model::{ContextAccess, ContextWord, FrameAccess, Read, ReadKind, Returns, VariableAccess},
     object::TracedObject,
@@ -14,7 +14,7 @@ use crate::{
     limits,
 };
 use alloc::collections::BTreeMap;
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, Insn, alu, jump, mode, opcode};
 use core_relo_object::link::{LinkedProgram, RefTarget};
 use hashbrown::{HashMap, HashSet};
 
@@ -73,7 +73,7 @@ pub(crate) fn trace(code: &LinkedProgram, records: &[(u32, usize)], object: &imp
     let mut distinct = HashSet::new();
     trace.traced.reads.retain(|read| distinct.insert(read.kind));
     // The targets of indirect jumps are not known, so that a value may come from elsewhere.
-    if code.insns.iter().any(|insn| insn.code == INDIRECT_JUMP) {
+    if code.insns.iter().any(|insn| insn.code == opcode::INDIRECT_JUMP) {
         trace.traced.map_uses.clear();
         trace.traced.arguments.clear();
     }
@@ -172,7 +172,7 @@ impl<O: TracedObject> Trace<'_, O> {
                 if insn.is_ld_imm64() { state.set(insn.dst, value) } else { state.call() }
             }
             Class::Stx => {
-                let is_store = insn.code & 0xe0 == 0x60;
+                let is_store = insn.mode() == mode::MEM;
                 if is_store || insn.imm != LOAD_ACQUIRE {
                     self.use_element(at, state.get(insn.dst), MapAccess::Store);
                 }
@@ -207,9 +207,9 @@ impl<O: TracedObject> Trace<'_, O> {
             }
             Class::Alu64 => self.alu(at, insn, record, &mut state),
             Class::Alu => {
-                let value = match (insn.code & 0xf0, insn.source_is_register()) {
-                    (0xb0, false) if record.is_none() => Value::Constant(insn.imm),
-                    (0xb0, true) => match state.get(insn.src) {
+                let value = match (insn.operation(), insn.source_is_register()) {
+                    (alu::MOV, false) if record.is_none() => Value::Constant(insn.imm),
+                    (alu::MOV, true) => match state.get(insn.src) {
                         value @ (Value::Field(_) | Value::Kconfig(_) | Value::Constant(_)) => value,
                         _ => Value::Unknown,
                     },
@@ -261,14 +261,14 @@ impl<O: TracedObject> Trace<'_, O> {
             (false, Some(record)) => Value::FieldOffset(record),
             (false, None) => Value::Constant(insn.imm),
         };
-        let value = match insn.code & 0xf0 {
-            0xb0 if insn.off == 0 => source,
+        let value = match insn.operation() {
+            alu::MOV if insn.off == 0 => source,
             // Compilers extend 32-bit values with a pair of shifts.
-            0x60 | 0x70 | 0xc0 if source == Value::Constant(32) => match state.get(insn.dst) {
+            alu::LSH | alu::RSH | alu::ARSH if source == Value::Constant(32) => match state.get(insn.dst) {
                 value @ Value::Kconfig(_) => value,
                 _ => Value::Unknown,
             },
-            0x00 => match (state.get(insn.dst), source) {
+            alu::ADD => match (state.get(insn.dst), source) {
                 (base, Value::FieldOffset(record)) | (Value::FieldOffset(record), base) => {
                     if let Value::ContextWord(word) = base {
                         self.add(at, ReadKind::Pointee { word, record });
@@ -296,15 +296,15 @@ impl<O: TracedObject> Trace<'_, O> {
     }
 
     fn jump(&mut self, at: u32, insn: Insn, mut state: Box<State>) {
-        match insn.code & 0xf0 {
-            EXIT => {
+        match insn.operation() {
+            jump::EXIT => {
                 if at < self.main_end {
                     self.traced.returns = self.traced.returns.join(state.get(0).constants());
                 }
                 self.last = Some(state);
                 return;
             }
-            CALL => {
+            jump::CALL => {
                 self.call(at, insn, &mut state);
                 self.state = Some(state);
                 return;
@@ -313,7 +313,7 @@ impl<O: TracedObject> Trace<'_, O> {
         }
         let null_check = state.null_check(insn);
         if let Some(target) = jump_target(at, insn).filter(|target| *target > at) {
-            let with_null = null_check.filter(|_| insn.code & 0xf0 == JEQ).map(|map| {
+            let with_null = null_check.filter(|_| insn.operation() == jump::JEQ).map(|map| {
                 let mut jumped = state.clone();
                 jumped.forget_elements(map);
                 jumped
@@ -328,10 +328,10 @@ impl<O: TracedObject> Trace<'_, O> {
                 }
             }
         }
-        if let Some(map) = null_check.filter(|_| insn.code & 0xf0 == JNE) {
+        if let Some(map) = null_check.filter(|_| insn.operation() == jump::JNE) {
             state.forget_elements(map);
         }
-        if insn.code & 0xf0 == JA {
+        if insn.operation() == jump::JA {
             self.last = Some(state);
         } else {
             self.state = Some(state);

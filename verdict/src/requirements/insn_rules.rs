@@ -2,43 +2,17 @@
 
 use super::instructions::{STACK_ARGUMENTS, uses_stack_argument};
 use crate::kernel::{InsnField, InsnRule};
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, Insn, alu, atomic, mode, opcode, pseudo};
 use core_relo_object::object::ProgramType;
-
-/// The operation bits of the opcode.
-const OPERATION: u8 = 0xf0;
-const DIV: u8 = 0x30;
-const LSH: u8 = 0x60;
-const RSH: u8 = 0x70;
-const NEG: u8 = 0x80;
-const MOD: u8 = 0x90;
-const MOV: u8 = 0xb0;
-const ARSH: u8 = 0xc0;
-const END: u8 = 0xd0;
-
-/// The mode bits of the opcode, and the modes.
-const MODE: u8 = 0xe0;
-const ABS: u8 = 0x20;
-const IND: u8 = 0x40;
-const MEM: u8 = 0x60;
-const MEMSX: u8 = 0x80;
-const ATOMIC: u8 = 0xc0;
-
-const JUMP: u8 = 0x05;
-const LONG_JUMP: u8 = 0x06;
-const INDIRECT_JUMP: u8 = 0x0d;
-const CALL: u8 = 0x85;
-const EXIT: u8 = 0x95;
-const MAY_GOTO: u8 = 0xe5;
 
 /// The highest register of all instructions, r10.
 const FRAME_POINTER: u8 = 10;
 
-/// The last of the source registers of a 64-bit load that stand for an address (kernel: `BPF_PSEUDO_MAP_IDX_VALUE`).
-const LAST_LOAD_SOURCE: u8 = 6;
+/// The last of the source registers of a 64-bit load that stand for an address.
+const LAST_LOAD_SOURCE: u8 = pseudo::MAP_IDX_VALUE;
 
-/// The source registers of calls: helpers, functions of the program, kfuncs.
-const LAST_CALL_SOURCE: u8 = 2;
+/// The last of the source registers of calls: helpers, functions of the program, kfuncs.
+const LAST_CALL_SOURCE: u8 = pseudo::KFUNC_CALL;
 
 /// The part of an instruction that the object leaves to the loader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +28,7 @@ pub(super) const fn is_usual(insn: Insn) -> bool {
     let Insn { code, dst, src, off, imm } = insn;
     match code {
         // Calls.
-        CALL => dst == 0 && src <= LAST_CALL_SOURCE && off == 0,
+        opcode::CALL => dst == 0 && src <= LAST_CALL_SOURCE && off == 0,
         // Loads and stores of registers.
         0x61 | 0x69 | 0x71 | 0x79 => dst < FRAME_POINTER && src <= FRAME_POINTER && imm == 0,
         0x63 | 0x6b | 0x73 | 0x7b => dst <= FRAME_POINTER && src <= FRAME_POINTER && imm == 0,
@@ -62,7 +36,7 @@ pub(super) const fn is_usual(insn: Insn) -> bool {
         0x04 | 0x07 | 0xb4 | 0xb7 => dst < FRAME_POINTER && src == 0 && off == 0,
         0x0c | 0x0f | 0xbc | 0xbf => dst < FRAME_POINTER && src <= FRAME_POINTER && off == 0 && imm == 0,
         // Jumps, and comparisons for equality.
-        JUMP => dst == 0 && src == 0 && imm == 0,
+        opcode::JUMP => dst == 0 && src == 0 && imm == 0,
         0x15 | 0x55 => dst <= FRAME_POINTER && src == 0,
         _ => false,
     }
@@ -76,7 +50,7 @@ pub(super) fn broken_rule(
     program_type: Option<ProgramType>,
 ) -> Option<InsnRule> {
     let Insn { code, dst, src, off, imm } = insn;
-    let operation = code & OPERATION;
+    let operation = insn.operation();
     let by_register = insn.source_is_register();
     if !is_known(insn) {
         return Some(InsnRule::Opcode(code));
@@ -98,43 +72,45 @@ pub(super) fn broken_rule(
             }
         }
         Class::Ld => {
-            let source = if code & MODE == ABS { unused_src() } else { None };
+            let source = if insn.mode() == mode::ABS { unused_src() } else { None };
             unused_dst().or(source).or_else(unused_off)
         }
         Class::Ldx => unused_imm(),
         Class::St => unused_src(),
-        Class::Stx if code & MODE == MEM => unused_imm(),
+        Class::Stx if insn.mode() == mode::MEM => unused_imm(),
         Class::Stx => None,
         Class::Alu | Class::Alu64 => match operation {
-            NEG => unused_src().or_else(unused_off).or_else(unused_imm),
-            END => {
+            alu::NEG => unused_src().or_else(unused_off).or_else(unused_imm),
+            alu::END => {
                 let width = field(InsnField::Immediate, imm).filter(|_| !matches!(imm, 16 | 32 | 64));
                 unused_src().or_else(unused_off).or(width)
             }
-            MOV if by_register => move_rule(insn),
+            alu::MOV if by_register => move_rule(insn),
             _ => {
-                let is_signed = off == 1 && matches!(operation, DIV | MOD);
+                let is_signed = off == 1 && matches!(operation, alu::DIV | alu::MOD);
                 let other = if by_register { unused_imm() } else { unused_src() };
                 unused_off().filter(|_| !is_signed).or(other)
             }
         },
         Class::Jmp | Class::Jmp32 => match code {
-            LONG_JUMP => unused_dst().or_else(unused_src).or_else(unused_off),
-            INDIRECT_JUMP => unused_src().or_else(unused_off).or_else(unused_imm),
-            CALL => {
+            opcode::LONG_JUMP => unused_dst().or_else(unused_src).or_else(unused_off),
+            opcode::INDIRECT_JUMP => unused_src().or_else(unused_off).or_else(unused_imm),
+            opcode::CALL => {
                 let is_source = left.has_reference || src <= LAST_CALL_SOURCE;
                 let source = field(InsnField::Source, src.into()).filter(|_| !is_source);
                 let offset = if src == LAST_CALL_SOURCE { None } else { unused_off() };
                 unused_dst().or(source).or(offset)
             }
-            JUMP | EXIT | MAY_GOTO => unused_dst().or_else(unused_src).or_else(unused_imm),
+            opcode::JUMP | opcode::EXIT | opcode::MAY_GOTO => {
+                unused_dst().or_else(unused_src).or_else(unused_imm)
+            }
             _ if by_register => unused_imm(),
             _ => unused_src(),
         },
     };
     let relocated = |rule: &InsnRule| left.has_relocation && depends_on_relocation(*rule);
     // The rules that more kernels check in dead code come first.
-    let is_operation = insn.class() != Class::Stx || code & MODE == MEM || is_atomic(insn);
+    let is_operation = insn.class() != Class::Stx || insn.mode() == mode::MEM || is_atomic(insn);
     let operation = (!is_operation).then_some(InsnRule::AtomicOperation(imm));
     by_field.or_else(|| operand_rule(insn, program_type)).or(operation).filter(|rule| !relocated(rule))
 }
@@ -151,38 +127,33 @@ const fn depends_on_relocation(rule: InsnRule) -> bool {
 
 /// Returns whether some known kernel has an instruction with the opcode.
 const fn is_known(insn: Insn) -> bool {
-    let (mode, operation) = (insn.code & MODE, insn.code & OPERATION);
+    let (mode, operation) = (insn.mode(), insn.operation());
     let by_register = insn.source_is_register();
     match insn.class() {
-        Class::Ld => insn.is_ld_imm64() || (matches!(mode, ABS | IND) && insn.access_bytes() < 8),
-        Class::Ldx => mode == MEM || (mode == MEMSX && insn.access_bytes() < 8),
-        Class::St => mode == MEM,
-        Class::Stx => matches!(mode, MEM | ATOMIC),
+        Class::Ld => insn.is_ld_imm64() || (matches!(mode, mode::ABS | mode::IND) && insn.access_bytes() < 8),
+        Class::Ldx => mode == mode::MEM || (mode == mode::MEMSX && insn.access_bytes() < 8),
+        Class::St => mode == mode::MEM,
+        Class::Stx => matches!(mode, mode::MEM | mode::ATOMIC),
         Class::Alu => match operation {
-            NEG => !by_register,
-            _ => operation <= END,
+            alu::NEG => !by_register,
+            _ => operation <= alu::END,
         },
         Class::Alu64 => match operation {
-            NEG | END => !by_register,
-            _ => operation < END,
+            alu::NEG | alu::END => !by_register,
+            _ => operation < alu::END,
         },
         Class::Jmp => match insn.code {
-            JUMP | INDIRECT_JUMP | CALL | EXIT | MAY_GOTO => true,
-            _ => is_comparison(operation),
+            opcode::JUMP | opcode::INDIRECT_JUMP | opcode::CALL | opcode::EXIT | opcode::MAY_GOTO => true,
+            _ => insn.is_comparison(),
         },
-        Class::Jmp32 => insn.code == LONG_JUMP || is_comparison(operation),
+        Class::Jmp32 => insn.code == opcode::LONG_JUMP || insn.is_comparison(),
     }
-}
-
-const fn is_comparison(operation: u8) -> bool {
-    matches!(operation, 0x10..=0x70 | 0xa0..=0xd0)
 }
 
 /// Returns whether some known kernel has the atomic operation.
 const fn is_atomic(insn: Insn) -> bool {
     match insn.imm {
-        // Loads that acquire and stores that release.
-        0x100 | 0x110 => true,
+        atomic::LOAD_ACQUIRE | atomic::STORE_RELEASE => true,
         // add, or, and, xor, each with or without fetch; exchange, compare and exchange.
         0x00 | 0x01 | 0x40 | 0x41 | 0x50 | 0x51 | 0xa0 | 0xa1 | 0xe1 | 0xf1 => insn.access_bytes() >= 4,
         _ => false,
@@ -211,7 +182,7 @@ fn move_rule(insn: Insn) -> Option<InsnRule> {
 fn operand_rule(insn: Insn, program_type: Option<ProgramType>) -> Option<InsnRule> {
     let Insn { code, dst, src, imm, .. } = insn;
     // The source of a 64-bit load and of a call is no register.
-    let source = if insn.is_ld_imm64() || code == CALL { 0 } else { src };
+    let source = if insn.is_ld_imm64() || code == opcode::CALL { 0 } else { src };
     let is_argument = |register: u8| register == STACK_ARGUMENTS && uses_stack_argument(insn);
     // The argument is the source of a load, and the destination of a store.
     let (argument, other) = if insn.class() == Class::Ldx { (source, dst) } else { (dst, source) };
@@ -230,9 +201,11 @@ fn operand_rule(insn: Insn, program_type: Option<ProgramType>) -> Option<InsnRul
             };
             return program_type.filter(|of| !has_packet(of)).map(InsnRule::PacketLoad);
         }
-        Class::Alu | Class::Alu64 if by_constant => match code & OPERATION {
-            LSH | RSH | ARSH if !(0..width).contains(&imm) => return Some(InsnRule::Shift(imm)),
-            DIV | MOD if imm == 0 => return Some(InsnRule::DivisionByZero),
+        Class::Alu | Class::Alu64 if by_constant => match insn.operation() {
+            alu::LSH | alu::RSH | alu::ARSH if !(0..width).contains(&imm) => {
+                return Some(InsnRule::Shift(imm));
+            }
+            alu::DIV | alu::MOD if imm == 0 => return Some(InsnRule::DivisionByZero),
             _ => {}
         },
         _ => {}
@@ -240,10 +213,10 @@ fn operand_rule(insn: Insn, program_type: Option<ProgramType>) -> Option<InsnRul
     let writes = match insn.class() {
         Class::Ld | Class::Ldx | Class::Alu | Class::Alu64 => dst == FRAME_POINTER,
         // Operations that fetch return the old value in the source register.
-        Class::Stx if code & MODE == ATOMIC => match imm {
-            0xf1 | 0x110 => false,
-            0x100 => dst == FRAME_POINTER,
-            _ => imm & 1 != 0 && src == FRAME_POINTER,
+        Class::Stx if insn.mode() == mode::ATOMIC => match imm {
+            atomic::COMPARE_EXCHANGE | atomic::STORE_RELEASE => false,
+            atomic::LOAD_ACQUIRE => dst == FRAME_POINTER,
+            _ => imm & atomic::FETCH != 0 && src == FRAME_POINTER,
         },
         Class::St | Class::Stx | Class::Jmp | Class::Jmp32 => false,
     };

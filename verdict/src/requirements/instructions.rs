@@ -1,31 +1,16 @@
 //! The requirements of single instructions.
 
 use super::need::Need;
-use crate::{
-    kernel::{InsnFeature, SleepableCode},
-    linked_code::is_function_address,
-};
-use core_relo::insn::{Class, Helper, Insn, POISON_IMM};
+use crate::kernel::{InsnFeature, SleepableCode};
+use core_relo::insn::{Class, Helper, Insn, POISON_IMM, alu, atomic, mode, opcode};
 use core_relo_object::object::SecDef;
-
-/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
-const PSEUDO_CALL: u8 = 1;
-
-/// The operation bits of the opcode, and the operation that converts the byte order.
-const OPERATION: u8 = 0xf0;
-const BYTE_ORDER: u8 = 0xd0;
 
 /// The register of arguments on the stack (kernel: `BPF_REG_PARAMS`).
 pub(super) const STACK_ARGUMENTS: u8 = 11;
 
-/// The opcodes of calls, and of the end of a function.
-const CALL: u8 = 0x85;
-const CALL_REGISTER: u8 = 0x8d;
-const EXIT: u8 = 0x95;
-
 /// Returns whether an instruction calls `bpf_tail_call`.
 pub(super) const fn is_tail_call(insn: Insn) -> bool {
-    insn.code == CALL && insn.src == 0 && matches!(Helper::of_call(insn.imm), Helper::TAIL_CALL)
+    insn.is_helper_call() && matches!(Helper::of_call(insn.imm), Helper::TAIL_CALL)
 }
 
 /// Returns the requirements of an instruction, if older kernels do not know it.
@@ -49,16 +34,14 @@ pub(super) fn decoded(insns: &[Insn]) -> impl Iterator<Item = (u32, Insn)> {
 /// Returns the part of the instruction set that an instruction belongs to, if every kernel with BTF knows the part.
 pub(super) fn old_feature(insn: Insn) -> Option<InsnFeature> {
     match insn.class() {
-        Class::Alu if insn.code & OPERATION != BYTE_ORDER && feature_of(insn).is_none() => {
-            Some(InsnFeature::Alu32)
-        }
-        Class::Jmp if insn.code == CALL && insn.src == PSEUDO_CALL => Some(InsnFeature::FunctionCall),
+        Class::Alu if insn.operation() != alu::END && feature_of(insn).is_none() => Some(InsnFeature::Alu32),
+        Class::Jmp if insn.is_function_call() => Some(InsnFeature::FunctionCall),
         _ => None,
     }
 }
 
 fn need_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCode) -> Option<Need> {
-    if insn.code == CALL && insn.src == 0 {
+    if insn.is_helper_call() {
         return (insn.imm != POISON_IMM).then(|| Need::Helper {
             helper: Helper::of_call(insn.imm),
             program_type: def.map(|def| def.program_type),
@@ -71,49 +54,40 @@ fn need_of(insn: Insn, def: Option<&SecDef>, sleepable: SleepableCode) -> Option
 
 /// Returns the part of the instruction set that an instruction belongs to, if older kernels do not know it.
 fn feature_of(insn: Insn) -> Option<InsnFeature> {
-    /// The mode bits of the opcode: sign-extending loads, and atomic operations.
-    const MODE: u8 = 0xe0;
-    const MEMSX: u8 = 0x80;
-    const ATOMIC: u8 = 0xc0;
-    /// The size bits of the opcode, and the sizes of 16 and 8 bits.
-    const SIZE: u8 = 0x18;
-    const HALF: u8 = 0x08;
-    const BYTE: u8 = 0x10;
     const ADD: i32 = 0x00;
-    const LOAD_ACQUIRE: i32 = 0x100;
-    const STORE_RELEASE: i32 = 0x110;
     match insn.class() {
         Class::Ldx | Class::St | Class::Stx if uses_stack_argument(insn) => Some(InsnFeature::StackArguments),
-        Class::Ld if is_function_address(insn) => Some(InsnFeature::FunctionAddress),
-        Class::Ldx if insn.code & MODE == MEMSX => Some(InsnFeature::LoadSignExtended),
+        Class::Ld if insn.is_function_address() => Some(InsnFeature::FunctionAddress),
+        Class::Ldx if insn.mode() == mode::MEMSX => Some(InsnFeature::LoadSignExtended),
         // No older kernel knows an atomic operation of 8 or 16 bits.
-        Class::Stx if insn.code & MODE == ATOMIC && matches!(insn.code & SIZE, HALF | BYTE) => {
+        Class::Stx if insn.mode() == mode::ATOMIC && insn.access_bytes() < 4 => {
             Some(InsnFeature::LoadAcquireStoreRelease)
         }
-        Class::Stx if insn.code & MODE == ATOMIC => match insn.imm {
+        Class::Stx if insn.mode() == mode::ATOMIC => match insn.imm {
             ADD => None,
-            LOAD_ACQUIRE | STORE_RELEASE => Some(InsnFeature::LoadAcquireStoreRelease),
+            atomic::LOAD_ACQUIRE | atomic::STORE_RELEASE => Some(InsnFeature::LoadAcquireStoreRelease),
             _ => Some(InsnFeature::Atomics),
         },
-        Class::Alu | Class::Alu64 => match insn.code & OPERATION {
-            // BPF_DIV and BPF_MOD with offset 1 are signed.
-            0x30 | 0x90 if insn.off == 1 => Some(InsnFeature::SignedDivision),
-            // BPF_MOV with an offset extends the sign, or casts between address spaces.
-            0xb0 if insn.source_is_register()
-                && insn.off == 1
-                && insn.class() == Class::Alu64
-                && insn.imm != 0 =>
+        Class::Alu | Class::Alu64 => match insn.operation() {
+            // Offset 1 is for numbers with signs.
+            alu::DIV | alu::MOD if insn.off == 1 => Some(InsnFeature::SignedDivision),
+            // An offset extends the sign, or casts between address spaces.
+            alu::MOV
+                if insn.source_is_register()
+                    && insn.off == 1
+                    && insn.class() == Class::Alu64
+                    && insn.imm != 0 =>
             {
                 Some(InsnFeature::AddressSpaceCast)
             }
-            0xb0 if insn.source_is_register() && insn.off != 0 => Some(InsnFeature::MoveSignExtended),
-            0xd0 if insn.class() == Class::Alu64 => Some(InsnFeature::ByteSwap),
+            alu::MOV if insn.source_is_register() && insn.off != 0 => Some(InsnFeature::MoveSignExtended),
+            alu::END if insn.class() == Class::Alu64 => Some(InsnFeature::ByteSwap),
             _ => None,
         },
-        Class::Jmp32 if insn.code == 0x06 => Some(InsnFeature::LongJump),
+        Class::Jmp32 if insn.code == opcode::LONG_JUMP => Some(InsnFeature::LongJump),
         Class::Jmp32 => Some(InsnFeature::Jmp32),
-        Class::Jmp if insn.code == 0x0d => Some(InsnFeature::IndirectJump),
-        Class::Jmp if insn.code == 0xe5 => Some(InsnFeature::MayGoto),
+        Class::Jmp if insn.code == opcode::INDIRECT_JUMP => Some(InsnFeature::IndirectJump),
+        Class::Jmp if insn.code == opcode::MAY_GOTO => Some(InsnFeature::MayGoto),
         _ if is_backward_jump(insn) => Some(InsnFeature::BackwardJump),
         _ => None,
     }
@@ -133,7 +107,9 @@ pub(super) fn uses_stack_argument(insn: Insn) -> bool {
 
 /// Returns whether an instruction jumps backwards with a 16-bit offset. Newer jumps need newer kernels anyway.
 const fn is_backward_jump(insn: Insn) -> bool {
-    matches!(insn.class(), Class::Jmp) && insn.off < 0 && !matches!(insn.code, CALL | CALL_REGISTER | EXIT)
+    matches!(insn.class(), Class::Jmp)
+        && insn.off < 0
+        && !matches!(insn.code, opcode::CALL | opcode::CALL_REGISTER | opcode::EXIT)
 }
 
 #[cfg(test)]
@@ -193,7 +169,7 @@ mod tests {
     #[test]
     fn helpers() {
         assert_eq!(
-            need_of(insn(CALL, 0, 0, 181), None, SleepableCode::None),
+            need_of(insn(opcode::CALL, 0, 0, 181), None, SleepableCode::None),
             Some(Need::Helper {
                 helper: Helper::LOOP,
                 program_type: None,
@@ -201,7 +177,11 @@ mod tests {
                 sleepable: SleepableCode::None
             })
         );
-        assert_eq!(need_of(insn(CALL, 1, 0, 181), None, SleepableCode::None), None, "a call of a subprogram");
+        assert_eq!(
+            need_of(insn(opcode::CALL, 1, 0, 181), None, SleepableCode::None),
+            None,
+            "a call of a subprogram"
+        );
         assert_eq!(need_of(Insn::POISON, None, SleepableCode::None), None);
     }
 }

@@ -1,17 +1,11 @@
 //! The stack of a program.
 
 use crate::{limits::CALL_FRAMES, linked_code::function_addresses};
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, Insn, alu};
 use core_relo_object::link::LinkedProgram;
 
 /// The unit of a frame's size (kernel: `check_max_stack_depth`, before 6.8; then 16 for compiled programs).
 const FRAME_UNIT: u32 = 32;
-
-/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
-const PSEUDO_CALL: u8 = 1;
-const CALL: u8 = 0x85;
-const MOVE: u8 = 0xbf;
-const ADD_CONSTANT: u8 = 0x07;
 
 /// Returns the bytes of stack that the deepest chain of calls takes. The kernel allows 512. A callback counts as a call.
 pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
@@ -29,8 +23,8 @@ pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
         })
         .collect();
     let calls = (0u32..).zip(&code.insns).filter_map(|(at, insn)| {
-        let is_call = insn.code == CALL && insn.src == PSEUDO_CALL;
-        let callee = at.checked_add(1)?.checked_add_signed(insn.imm).filter(|_| is_call)?;
+        let callee = at.checked_add(1)?.checked_add_signed(insn.imm);
+        let callee = callee.filter(|_| insn.is_function_call())?;
         Some((at, callee))
     });
     let mut edges: Vec<_> = calls
@@ -72,8 +66,10 @@ fn frame_bytes<'i>(insns: impl IntoIterator<Item = &'i Insn>) -> u32 {
         let (base, result) = match insn.class() {
             Class::Ldx => (offset_of(insn.src), Some(None)),
             Class::St | Class::Stx => (offset_of(insn.dst), None),
-            Class::Alu64 if insn.code == MOVE && insn.off == 0 => (None, Some(offset_of(insn.src))),
-            Class::Alu64 if insn.code == ADD_CONSTANT => {
+            Class::Alu64 if insn.source_is_register() && insn.operation() == alu::MOV && insn.off == 0 => {
+                (None, Some(offset_of(insn.src)))
+            }
+            Class::Alu64 if !insn.source_is_register() && insn.operation() == alu::ADD => {
                 let sum = offset_of(insn.dst).and_then(|offset| offset.checked_add(insn.imm));
                 lowest = lowest.min(sum.unwrap_or(0));
                 (None, Some(sum))

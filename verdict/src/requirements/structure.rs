@@ -2,14 +2,10 @@
 
 use super::instructions::decoded;
 use crate::kernel::{InsnRule, PROGRAM_FUNCTIONS};
-use crate::linked_code::{is_function_address, usize_of};
+use crate::linked_code::usize_of;
 use core::ops::Range;
 use core_relo::insn::{Flow, Insn};
 use core_relo_object::link::{LinkedProgram, RefTarget};
-
-/// `BPF_PSEUDO_CALL`: the source register of calls of functions of the program.
-const PSEUDO_CALL: u8 = 1;
-const CALL: u8 = 0x85;
 
 /// Returns the rules that a program breaks, each with the first instruction that breaks it.
 pub(super) fn broken_rules(code: &LinkedProgram) -> Vec<(u32, InsnRule)> {
@@ -110,7 +106,7 @@ fn unreachable(code: &LinkedProgram) -> Option<u32> {
                     following
                 }
                 Flow::Next if insn.is_ld_imm64() => {
-                    if is_function_address(*insn) {
+                    if insn.is_function_address() {
                         starts.extend(callee(*insn, at));
                     }
                     if let Some([_, second, ..]) = is_visited.get_mut(usize_of(at)..) {
@@ -119,7 +115,7 @@ fn unreachable(code: &LinkedProgram) -> Option<u32> {
                     at.checked_add(2)
                 }
                 Flow::Next => {
-                    if is_function_call(*insn) {
+                    if insn.is_function_call() {
                         starts.extend(callee(*insn, at));
                     }
                     following
@@ -133,10 +129,6 @@ fn unreachable(code: &LinkedProgram) -> Option<u32> {
     u32::try_from(first).ok()
 }
 
-const fn is_function_call(insn: Insn) -> bool {
-    insn.code == CALL && insn.src == PSEUDO_CALL
-}
-
 /// Returns the first instruction of the function that an instruction refers to.
 fn callee(insn: Insn, at: u32) -> Option<u32> {
     at.checked_add(1)?.checked_add_signed(insn.imm)
@@ -144,12 +136,12 @@ fn callee(insn: Insn, at: u32) -> Option<u32> {
 
 /// Returns a call that leads back to the function of one of its callers. Callbacks may refer to themselves.
 fn recursion(code: &LinkedProgram, functions: &[Range<u32>]) -> Option<u32> {
-    if functions.len() < 2 && !code.insns.iter().any(|insn| is_function_call(*insn)) {
+    if functions.len() < 2 && !code.insns.iter().any(|insn| insn.is_function_call()) {
         return None;
     }
     let function_of = |at: u32| functions.partition_point(|function| function.start <= at).checked_sub(1);
     let mut calls: Vec<_> = decoded(&code.insns)
-        .filter(|(at, insn)| is_function_call(*insn) && !has_reference(code, *at))
+        .filter(|(at, insn)| insn.is_function_call() && !has_reference(code, *at))
         .filter_map(|(at, insn)| {
             let callee = callee(insn, at)?;
             let function = functions.binary_search_by_key(&callee, |function| function.start).ok()?;

@@ -11,7 +11,7 @@ use super::{
 use core::time::Duration;
 use core_relo::{
     Endian,
-    insn::{INSN_BYTES, Insn, LD_IMM64},
+    insn::{INSN_BYTES, Insn, LD_IMM64, opcode, pseudo},
 };
 use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -147,16 +147,12 @@ pub(crate) fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, 
 /// Returns the indices in the array of descriptors that instructions refer to. The kernel does not know the array's length. `None`
 /// stands for a negative index.
 fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
-    const CALL: u8 = 0x85;
-    const KFUNC: u8 = 2;
-    const MAP_BY_PLACE: u8 = 5;
-    const MAP_VALUE_BY_PLACE: u8 = 6;
     let place = |raw: [u8; INSN_BYTES]| {
         let insn = Insn::decode(Endian::native(), raw);
         match (insn.code, insn.src) {
-            (LD_IMM64, MAP_BY_PLACE | MAP_VALUE_BY_PLACE) => Some(usize::try_from(insn.imm).ok()),
+            (LD_IMM64, pseudo::MAP_IDX | pseudo::MAP_IDX_VALUE) => Some(usize::try_from(insn.imm).ok()),
             // Index 0 stands for the kernel itself, so the kernel does not read the array.
-            (CALL, KFUNC) if insn.off != 0 => Some(usize::try_from(insn.off).ok()),
+            (opcode::CALL, pseudo::KFUNC_CALL) if insn.off != 0 => Some(usize::try_from(insn.off).ok()),
             _ => None,
         }
     };

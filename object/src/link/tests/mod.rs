@@ -2,18 +2,15 @@
 
 mod sections;
 
-use super::{LinkError, PSEUDO_FUNC, ProgramLinker};
+use super::{LinkError, ProgramLinker};
 use crate::{
     index::ProgramIndex,
     limits,
     load_plan::{LoadPlan, LoadPlanError, ProgramPlan},
-    object::{
-        Object,
-        calls::{CALL, PSEUDO_CALL},
-    },
+    object::Object,
     test_support::{TestObject, call, exit, insns, line, load, returns, words},
 };
-use core_relo::insn::{Insn, LD_IMM64};
+use core_relo::insn::{Insn, LD_IMM64, opcode, pseudo};
 use object::{SectionKind, SymbolKind, SymbolScope, write::SectionId};
 
 /// Adds `.text` with the functions `a`, `b` and `c`: the given instruction and `exit`.
@@ -91,9 +88,9 @@ fn subprograms_are_copied_once_in_depth_first_order() {
     let plan = m.plan().unwrap();
     assert_eq!(function_copies(&plan, &NAMES), [(0, "main"), (4, "b"), (6, "c"), (8, "a")]);
     let code = insns(&plan, "main");
-    let calls: Vec<_> = code.iter().zip(0i32..).filter(|(i, _)| i.code == CALL).collect();
+    let calls: Vec<_> = code.iter().zip(0i32..).filter(|(i, _)| i.code == opcode::CALL).collect();
     let targets: Vec<_> = calls.iter().map(|(i, at)| (i.src, at + i.imm + 1)).collect();
-    assert_eq!(targets, [(PSEUDO_CALL, 4), (PSEUDO_CALL, 8), (PSEUDO_CALL, 4), (PSEUDO_CALL, 6)]);
+    assert_eq!(targets, [(pseudo::CALL, 4), (pseudo::CALL, 8), (pseudo::CALL, 4), (pseudo::CALL, 6)]);
 }
 
 #[test]
@@ -126,7 +123,7 @@ fn loaded_function_addresses_lead_to_copies() {
     let code = insns(&plan, "main");
     let loads: Vec<_> = code.iter().zip(0i32..).filter(|(i, _)| i.code == LD_IMM64).collect();
     let targets: Vec<_> = loads.iter().map(|(i, at)| (i.src, at + i.imm + 1)).collect();
-    assert_eq!(targets, [(PSEUDO_FUNC, 6), (PSEUDO_FUNC, 8)]);
+    assert_eq!(targets, [(pseudo::FUNC, 6), (pseudo::FUNC, 8)]);
     assert_eq!(code.len(), 10);
 }
 

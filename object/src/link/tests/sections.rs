@@ -3,15 +3,11 @@
 use super::{function_copies, link_error};
 use crate::{
     index::ProgramIndex,
-    link::PSEUDO_FUNC,
     load_plan::{LoadPlan, ProgramPlan},
-    object::{
-        Object,
-        calls::{CALL, PSEUDO_CALL},
-    },
+    object::Object,
     test_support::{TestObject, call, exit, insn, insns, kernel, load, returns, words},
 };
-use core_relo::insn::{Insn, LD_IMM64};
+use core_relo::insn::{Insn, LD_IMM64, opcode, pseudo};
 use object::{
     SectionKind, SymbolScope,
     write::{SectionId, SymbolId},
@@ -26,7 +22,7 @@ fn hidden(m: &mut TestObject, name: &str, section: SectionId, start: u64, len: u
 
 /// Returns the calls and loads of function addresses: instruction, source register, target.
 fn call_targets(code: &[Insn]) -> Vec<(i32, u8, i32)> {
-    let is_reference = |i: &Insn| (i.code == CALL || i.code == LD_IMM64) && i.src != 0;
+    let is_reference = |i: &Insn| (i.code == opcode::CALL || i.code == LD_IMM64) && i.src != 0;
     let found = code.iter().zip(0i32..).filter(|(i, _)| is_reference(i));
     found.map(|(i, at)| (at, i.src, at.saturating_add(i.imm).saturating_add(1))).collect()
 }
@@ -67,7 +63,7 @@ fn static_functions_of_any_section_are_called() {
     assert_eq!(names(&plan), ["main"]);
     assert_eq!(function_copies(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (5, "a"), (7, "b")]);
     let code = insns(&plan, "main");
-    assert_eq!(call_targets(&code), [(0, PSEUDO_CALL, 5), (1, PSEUDO_FUNC, 7)]);
+    assert_eq!(call_targets(&code), [(0, pseudo::CALL, 5), (1, pseudo::FUNC, 7)]);
     assert_eq!(code[5..], [returns(1), returns(2)].concat());
     assert_eq!(subprogram_flags(util()), [("a".into(), true), ("b".into(), true), ("main".into(), false)]);
 }
@@ -89,7 +85,7 @@ fn functions_of_several_sections_call_each_other() {
     assert_eq!(function_copies(&plan, &functions), [(0, "main"), (2, "first"), (4, "second"), (6, "third")]);
     assert_eq!(
         call_targets(&insns(&plan, "main")),
-        [(0, PSEUDO_CALL, 2), (2, PSEUDO_CALL, 4), (4, PSEUDO_CALL, 6)]
+        [(0, pseudo::CALL, 2), (2, pseudo::CALL, 4), (4, pseudo::CALL, 6)]
     );
 }
 
@@ -198,7 +194,7 @@ fn a_callback_may_lie_in_any_section_and_has_its_own_symbol() {
         let main = m.program("main", "xdp", &[load(2, 0), returns(0)].concat());
         m.refer(main, 0, second, false);
         let plan = m.plan_on(kernel(|_| {}), |loader| loader.select_programs(["main"])).unwrap();
-        assert_eq!(call_targets(&insns(&plan, "main")), [(0, PSEUDO_FUNC, 4)]);
+        assert_eq!(call_targets(&insns(&plan, "main")), [(0, pseudo::FUNC, 4)]);
         assert_eq!(insns(&plan, "main")[4..], returns(2));
     }
 }
@@ -270,7 +266,7 @@ fn cycles_across_sections_end() {
     let plan = m.plan().unwrap();
     assert_eq!(names(&plan), ["main"]);
     assert_eq!(function_copies(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (2, "a"), (4, "b")]);
-    let expected = [(0, 2), (2, 4), (4, 2), (5, 0)].map(|(at, to)| (at, PSEUDO_CALL, to));
+    let expected = [(0, 2), (2, 4), (4, 2), (5, 0)].map(|(at, to)| (at, pseudo::CALL, to));
     assert_eq!(call_targets(&insns(&plan, "main")), expected);
 }
 

@@ -3,19 +3,19 @@
 use crate::sha256::sha256;
 use core_relo::{
     Endian,
-    insn::{INSN_BYTES, Insn, LD_IMM64},
+    insn::{INSN_BYTES, Insn, LD_IMM64, pseudo},
 };
 
 /// Returns the hash of a program's instructions in the machine's byte order (kernel: `bpf_prog_calc_tag`). The descriptors of maps do not
 /// count.
 pub(in crate::load_plan) fn program_hash(insns: &[u8]) -> [u8; 32] {
-    const MAP: u8 = 1;
-    const MAP_VALUE: u8 = 2;
     let mut bytes = Vec::with_capacity(insns.len());
     let mut is_second_half = false;
     for raw in insns.chunks_exact(INSN_BYTES) {
         let insn = raw.first_chunk().map(|raw| Insn::decode(Endian::native(), *raw));
-        let is_map = insn.is_some_and(|insn| insn.code == LD_IMM64 && matches!(insn.src, MAP | MAP_VALUE));
+        let is_map = insn.is_some_and(|insn| {
+            insn.code == LD_IMM64 && matches!(insn.src, pseudo::MAP_FD | pseudo::MAP_VALUE)
+        });
         // The descriptor is the second half of an instruction.
         let has_descriptor = is_map || is_second_half;
         let cleared = |at: usize| has_descriptor && at >= INSN_BYTES / 2;

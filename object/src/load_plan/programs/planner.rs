@@ -250,7 +250,7 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
     /// (libbpf: `bpf_object__sanitize_prog`).
     fn replace_probe_read_helpers(&self, insns: &mut [Insn]) {
         let older = |insn: &Insn| {
-            let is_call = insn.code == 0x85 && insn.src == 0 && insn.dst == 0;
+            let is_call = insn.is_helper_call() && insn.dst == 0;
             match Helper::of_call(insn.imm) {
                 Helper::PROBE_READ_USER | Helper::PROBE_READ_KERNEL if is_call => Some(Helper::PROBE_READ),
                 Helper::PROBE_READ_USER_STR | Helper::PROBE_READ_KERNEL_STR if is_call => {

@@ -7,7 +7,7 @@ use crate::{
     index::{ExternIndex, MapIndex},
     internal::{InternalError, Invariant as _},
 };
-use core_relo::insn::Insn;
+use core_relo::insn::{Insn, opcode};
 
 /// The first helper number for poisoned references to maps (libbpf: `POISON_LDIMM64_MAP_BASE`).
 ///
@@ -33,5 +33,5 @@ fn poison(base: i32, n: usize) -> Result<Insn, InternalError> {
     const LAST: i32 = 999_999;
     let n = i32::try_from(n).map_or(LAST, |n| n.min(LAST));
     let helper = base.checked_add(n).invariant("the numbers of poisoned helpers fit 32 bits")?;
-    Ok(Insn { code: 0x85, dst: 0, src: 0, off: 0, imm: helper })
+    Ok(Insn { code: opcode::CALL, dst: 0, src: 0, off: 0, imm: helper })
 }

@@ -24,20 +24,11 @@ use crate::{
 };
 use core_relo::{
     Name,
-    insn::{Insn, LD_IMM64},
+    insn::{Insn, LD_IMM64, pseudo},
 };
 
 /// The index of the kernel's own BTF in the `fd_array`.
 const KERNEL_BTF: i16 = 0;
-
-/// Values of an instruction's source register (`BPF_PSEUDO_*`). They give the meaning of the immediate of a 64-bit load.
-mod pseudo {
-    pub(super) const MAP_FD: u8 = 1;
-    pub(super) const MAP_VALUE: u8 = 2;
-    pub(super) const BTF_ID: u8 = 3;
-    /// The source register of a call.
-    pub(super) const KFUNC_CALL: u8 = 2;
-}
 
 /// The resolver of all references of an object.
 pub(super) struct RefResolver<'p, 'o, 'd> {

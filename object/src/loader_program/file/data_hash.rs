@@ -2,14 +2,12 @@
 
 use super::LoaderFile;
 use crate::sha256::sha256;
-use core_relo::insn::{Insn, LD_IMM64};
+use core_relo::insn::{Insn, LD_IMM64, pseudo};
 
 /// Loads eight bytes from memory.
 const LOAD_LONG: u8 = 0x79;
 /// Jumps if two registers differ.
 const JUMP_NOT_EQUAL: u8 = 0x5d;
-/// The address of a map's kernel struct, `BPF_PSEUDO_MAP_IDX`.
-const MAP_BY_INDEX: u8 = 5;
 /// Instructions of the comparison of eight bytes.
 const COMPARISON: usize = 6;
 /// The offsets of the parts of the hash in the kernel's `struct bpf_map`.
@@ -40,7 +38,7 @@ impl LoaderFile {
 fn is_comparison(insns: &[Insn], part: Option<u64>, offset: i16) -> bool {
     let [map, _, load, low, high, jump] = insns else { return false };
     let constant = (u64::from(high.imm.cast_unsigned()) << 32) | u64::from(low.imm.cast_unsigned());
-    (map.code, map.dst, map.src) == (LD_IMM64, 1, MAP_BY_INDEX)
+    (map.code, map.dst, map.src) == (LD_IMM64, 1, pseudo::MAP_IDX)
         && (load.code, load.dst, load.src, load.off) == (LOAD_LONG, 2, 1, offset)
         && (low.code, low.dst, low.src) == (LD_IMM64, 3, 0)
         && part == Some(constant)

@@ -8,7 +8,7 @@ use crate::{
 };
 use core_relo::{
     Endian,
-    insn::{Insn, LD_IMM64},
+    insn::{Insn, LD_IMM64, opcode, pseudo},
 };
 
 /// A register.
@@ -139,16 +139,13 @@ impl Code {
 
     /// Sets a register to the address of a byte of the data.
     pub(super) fn set_address(&mut self, dst: Reg, offset: u32) {
-        /// `BPF_PSEUDO_MAP_IDX_VALUE`. The only map of the program is the first one.
-        const MAP_VALUE: u8 = 6;
-        self.emit_wide(dst, MAP_VALUE, 0, offset);
+        // The only map of the program is the first one.
+        self.emit_wide(dst, pseudo::MAP_IDX_VALUE, 0, offset);
     }
 
     /// Sets a register to the map.
     pub(super) fn set_map(&mut self, dst: Reg) {
-        /// `BPF_PSEUDO_MAP_IDX`.
-        const MAP: u8 = 5;
-        self.emit_wide(dst, MAP, 0, 0);
+        self.emit_wide(dst, pseudo::MAP_IDX, 0, 0);
     }
 
     /// Shifts a register to the right.
@@ -158,11 +155,11 @@ impl Code {
 
     /// Calls a helper.
     pub(super) fn call(&mut self, helper: i32) {
-        self.emit(0x85, R0, 0, 0, helper);
+        self.emit(opcode::CALL, R0, 0, 0, helper);
     }
 
     pub(super) fn exit(&mut self) {
-        self.emit(0x95, R0, 0, 0, 0);
+        self.emit(opcode::EXIT, R0, 0, 0, 0);
     }
 
     /// Loads from the address in a register.

@@ -11,7 +11,10 @@ use crate::{
     loader_program::step::StepKind,
 };
 use alloc::collections::BTreeMap;
-use core_relo::{Endian, insn::Insn};
+use core_relo::{
+    Endian,
+    insn::{Insn, opcode, pseudo},
+};
 
 /// `-ENOENT`.
 const NOT_FOUND: i32 = -2;
@@ -103,12 +106,6 @@ impl Generator<'_> {
         program: &ProgramPlan,
         insns: u32,
     ) -> Result<(), LoaderProgramError> {
-        /// The opcode of a call.
-        const CALL: u8 = 0x85;
-        /// The source register of a load of a BTF variable's or function's address (`BPF_PSEUDO_BTF_ID`).
-        const BTF_ID: u8 = 3;
-        /// The source register of a call of a kernel function (`BPF_PSEUDO_KFUNC_CALL`).
-        const KFUNC_CALL: u8 = 2;
         for reference in program.symbol_refs() {
             let symbol = self.symbols.index_of(&reference.symbol)?;
             let at = |byte: u32| {
@@ -127,7 +124,7 @@ impl Generator<'_> {
                     self.code.load(Size::Word, R0, half);
                     self.code.store(Size::Word, at(imm)?, R0);
                 }
-            } else if code == CALL {
+            } else if code == opcode::CALL {
                 let index =
                     Tables::fd_array_index(symbol).ok_or_else(|| LoaderProgramError::Unsupported {
                         part: format!("program `{}`", program.name()).into(),
@@ -137,7 +134,7 @@ impl Generator<'_> {
                 self.code.load(Size::Word, R0, value);
                 let missing = self.code.jump(Condition::Equal, R0, 0);
                 self.code.store(Size::Word, at(4)?, R0);
-                self.code.store_constant(Size::Byte, at(1)?, registers_byte(0, KFUNC_CALL).into());
+                self.code.store_constant(Size::Byte, at(1)?, registers_byte(0, pseudo::KFUNC_CALL).into());
                 self.code.load(Size::Word, R0, fd);
                 let is_kernel = self.code.jump(Condition::Equal, R0, 0);
                 self.code.store_constant(Size::Half, at(2)?, index.into());
@@ -148,7 +145,7 @@ impl Generator<'_> {
                 self.code.load(Size::Word, R0, value);
                 let missing = self.code.jump(Condition::Equal, R0, 0);
                 self.code.store(Size::Word, at(4)?, R0);
-                self.code.store_constant(Size::Byte, at(1)?, registers_byte(dst, BTF_ID).into());
+                self.code.store_constant(Size::Byte, at(1)?, registers_byte(dst, pseudo::BTF_ID).into());
                 self.code.load(Size::Word, R0, fd);
                 self.code.store(Size::Word, at(12)?, R0);
                 self.code.land(missing)?;
