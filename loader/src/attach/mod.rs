@@ -125,7 +125,7 @@ pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
 #[cfg(feature = "attach-points")]
 pub use point::{
-    AttachPoint, AttachPointError, AttachSite, InterfaceHook, RoutePoint, attach_point_kinds,
+    AttachPoint, AttachPointError, AttachSite, InterfaceHook, PlaceProblem, RoutePoint, attach_point_kinds,
     attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds, interface_hook_word,
     is_section_kind, netns_attach_type, sockmap_attach_types,
 };

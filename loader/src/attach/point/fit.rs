@@ -5,7 +5,7 @@ use super::{
     attach_type::{
         attach_type_word, attach_types_of, cgroup_attach_types, is_of_cgroup, sockmap_attach_types,
     },
-    error::{AttachPointError, word_list},
+    error::AttachPointError,
     kinds::fitting_kinds,
 };
 use crate::attach::xdp::XdpMode;
@@ -28,9 +28,9 @@ impl AttachPoint {
             AttachSite::Map { attach_type: given, .. } => {
                 self.map_attach_type(program_type, given.or(attach_type)).map(drop)
             }
-            AttachSite::Route(route) => route
-                .check_fits(program_type)
-                .map_err(|problem| AttachPointError::unfit(format!("`{self}`: {problem}"))),
+            AttachSite::Route(route) if !route.fits(program_type) => {
+                Err(AttachPointError::UnfitRoute { point: self.text.clone() })
+            }
             _ => Ok(()),
         }
     }
@@ -43,10 +43,7 @@ impl AttachPoint {
             return Err(AttachPointError::NoAttachPoint { program_type });
         }
         if !fitting.contains(&kind) {
-            let (expected, type_name) = (word_list(fitting), program_type.short_name());
-            return Err(AttachPointError::unfit(format!(
-                "`{self}` does not fit a program of type {type_name}: expected {expected}"
-            )));
+            return Err(AttachPointError::UnfitKind { point: self.text.clone(), program_type });
         }
         self.check_word(program_type)
     }
@@ -129,17 +126,9 @@ impl AttachPoint {
             (Some(given), types) if types.contains(&given) => Ok(given),
             (None, [only]) => Ok(*only),
             (given, types) => {
-                let names: Vec<_> = types.iter().map(|of| attach_type_word(*of)).collect();
-                let expected = word_list(names.iter().map(String::as_str));
-                let what = match given {
-                    Some(given) => format!("attach type {} does not fit", given.short_name()),
-                    None => "the attach type is missing".to_owned(),
-                };
-                let type_name = program_type.short_name();
-                let place = self.text_of_place();
-                Err(AttachPointError::unfit(format!(
-                    "`{self}`: program of type {type_name}: {what}: expected `{place},TYPE` with {expected}"
-                )))
+                let expected = types.iter().map(|of| attach_type_word(*of)).collect();
+                let (point, place) = (self.text.clone(), self.text_of_place().to_owned());
+                Err(AttachPointError::UnfitAttachType { point, place, program_type, given, expected })
             }
         }
     }
@@ -159,19 +148,9 @@ fn interface_hook(
         }
         _ => None,
     };
-    let type_name = program_type.short_name();
-    let hook = hook.or_else(by_type).ok_or_else(|| {
-        AttachPointError::unfit(format!(
-            "the direction of a program of type {type_name} is missing: expected `dev:NAME,ingress` or `dev:NAME,egress`"
-        ))
-    })?;
-    let is_xdp = matches!(hook, InterfaceHook::Xdp(_));
-    if is_xdp == (program_type == ProgramType::Xdp) {
+    let hook = hook.or_else(by_type).ok_or(AttachPointError::MissingDirection { program_type })?;
+    if matches!(hook, InterfaceHook::Xdp(_)) == (program_type == ProgramType::Xdp) {
         return Ok(hook);
     }
-    let expected =
-        if is_xdp { "`ingress` or `egress`" } else { "`xdp`, `xdpgeneric`, `xdpdrv` or `xdpoffload`" };
-    Err(AttachPointError::unfit(format!(
-        "this hook does not fit a program of type {type_name}: expected {expected}"
-    )))
+    Err(AttachPointError::UnfitHook { program_type })
 }

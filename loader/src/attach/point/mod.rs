@@ -22,11 +22,10 @@ mod tests;
 pub use attach_type::{
     attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type, sockmap_attach_types,
 };
-pub use error::AttachPointError;
 pub(crate) use error::word_list;
-pub use kinds::{attach_point_kinds, fitting_kinds, is_section_kind};
+pub use error::{AttachPointError, PlaceProblem};
+pub use kinds::{attach_point_kinds, fitting_kinds, interface_hook_word, is_section_kind};
 pub(crate) use open::open_target;
-pub use parse::interface_hook_word;
 pub use route::RoutePoint;
 
 use super::{classifier::PacketDirection, netfilter::NetfilterHook, tc::TcAttachPoint, xdp::XdpMode};

@@ -1,5 +1,6 @@
 //! Routes with programs (lightweight tunnels): `route:10.88.0.0/24,eth0`.
 
+use super::error::PlaceProblem;
 use crate::attach::{
     AttachError,
     link::Link,
@@ -21,7 +22,7 @@ pub struct RoutePoint {
 
 impl RoutePoint {
     /// Parses `10.88.0.0/24,eth0` or `10.88.0.0/24,eth0,10.0.0.1`.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, PlaceProblem> {
         let parse = || {
             let mut words = text.split(',');
             let (destination, prefix_len) = words.next()?.split_once('/')?;
@@ -30,30 +31,22 @@ impl RoutePoint {
             let (destination, prefix_len) = (destination.parse().ok()?, prefix_len.parse().ok()?);
             words.next().is_none().then_some(Self { destination, prefix_len, interface, gateway })
         };
-        let wrong = |what: &str| format!("route: {text}: {what}");
-        let expected =
-            "expected ADDRESS/PREFIX,INTERFACE and optionally a comma and the address of the gateway";
-        let route = parse().ok_or_else(|| wrong(expected))?;
+        let route = parse().ok_or(PlaceProblem::Route)?;
         let (bits, address) = match route.destination {
             IpAddr::V4(address) => (32u32, u128::from(address.to_bits())),
             IpAddr::V6(address) => (128, address.to_bits()),
         };
         let host_bits = bits.checked_sub(u32::from(route.prefix_len));
-        let host_bits = host_bits.ok_or_else(|| wrong(&format!("the prefix has at most {bits} bits")))?;
+        let host_bits = host_bits.ok_or(PlaceProblem::PrefixLength { bits })?;
         if address.unbounded_shr(host_bits).unbounded_shl(host_bits) != address {
-            return Err(wrong("the address has bits after the prefix, expected that of a network"));
+            return Err(PlaceProblem::HostBits);
         }
         Ok(route)
     }
 
-    /// Checks that a program of a type can have the route.
-    pub(super) fn check_fits(&self, program_type: ProgramType) -> Result<(), String> {
-        if program_type == ProgramType::LwtSeg6local && self.destination.is_ipv4() {
-            return Err(
-                "segment routing needs IPv6, expected a route such as `route:fd00:88::/64,eth0`".into()
-            );
-        }
-        Ok(())
+    /// Returns whether a program of a type can have the route. Segment routing is for IPv6.
+    pub(super) fn fits(&self, program_type: ProgramType) -> bool {
+        program_type != ProgramType::LwtSeg6local || self.destination.is_ipv6()
     }
 
     /// Adds the route with a program.

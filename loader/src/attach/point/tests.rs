@@ -1,7 +1,7 @@
 //! Tests of the text of attach points, and of what fits a program.
 
 use super::{
-    AttachPoint, AttachPointError, AttachSite, InterfaceHook,
+    AttachPoint, AttachPointError, AttachSite, InterfaceHook, PlaceProblem,
     attach_type::{attach_type_word, cgroup_attach_types, find_attach_type},
 };
 use crate::attach::{NetfilterHook, PacketDirection, TcAttachPoint, XdpMode};
@@ -204,4 +204,29 @@ fn what_does_not_fit_a_program_names_what_fits() {
         let error = check(point, program_type, attach_type).unwrap_err().to_string();
         assert!(error.contains(what), "{point}: {error}");
     }
+}
+
+/// A caller finds the parts of a refusal without reading its text.
+#[test]
+fn errors_have_their_parts_as_data() {
+    let place = |kind: &str, place: &str, problem| {
+        Err(AttachPointError::Place { kind: kind.into(), place: place.into(), problem })
+    };
+    assert_eq!(site("pid:0"), place("pid", "0", PlaceProblem::ProcessId));
+    let route = "10.9.0.0/33,eth0";
+    assert_eq!(
+        site(&format!("route:{route}")),
+        place("route", route, PlaceProblem::PrefixLength { bits: 32 })
+    );
+    let point = "cgroup:/a,connect4".parse::<AttachPoint>().unwrap();
+    let error = point.check_fits(P::CgroupSkb, None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`cgroup:/a,connect4`: program of type cgroup_skb: attach type cgroup_inet4_connect does not fit: expected `cgroup:/a,TYPE` with `ingress` or `egress`"
+    );
+    let given = Some(A::CgroupInet4Connect);
+    let (point, place, expected) =
+        (point.to_string(), "cgroup:/a".into(), vec!["ingress".into(), "egress".into()]);
+    let program_type = P::CgroupSkb;
+    assert_eq!(error, AttachPointError::UnfitAttachType { point, place, program_type, given, expected });
 }
