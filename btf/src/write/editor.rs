@@ -25,7 +25,7 @@ use hashbrown::HashMap;
 ///
 /// // A kernel without FLOAT gets an empty struct.
 /// let mut edit = Editor::new(&btf);
-/// edit.set_info(float, Kind::Struct, 0, false);
+/// edit.set_info(float, Kind::Struct, 0);
 /// edit.set(float, Editor::NAME, 0);
 /// let old = Btf::parse(edit.finish()).unwrap();
 /// assert_eq!(old.ty(TypeId(1)).unwrap().kind(), Kind::Struct);
@@ -91,17 +91,17 @@ impl Editor {
         self.word(id, 1).is_some_and(|info| Info(info).kflag())
     }
 
-    /// Changes the kind of a record. The record of the new kind has the same length.
-    pub fn set_info(&mut self, id: TypeId, kind: Kind, vlen: u32, kflag: bool) {
-        self.set(id, 1, Info::new(kind, vlen, kflag).0);
+    /// Changes the kind of a record, without the flag. The record of the new kind has the same length.
+    pub fn set_info(&mut self, id: TypeId, kind: Kind, vlen: u32) {
+        self.set(id, 1, Info::new(kind, vlen, false).0);
     }
 
-    /// Appends a type with a name, an info word of `kind`, `vlen` and `kflag`, and the `rest` of its words.
-    pub fn push(&mut self, name: StrOffset, (kind, vlen, kflag): (Kind, u32, bool), rest: &[u32]) -> TypeId {
+    /// Appends a type with a name, an info word of `kind` and `vlen` without the flag, and the `rest` of its words.
+    pub fn push(&mut self, name: StrOffset, kind: Kind, vlen: u32, rest: &[u32]) -> TypeId {
         let id = self.end_id();
         self.offsets.push(self.types.len());
         self.endian.put_u32(&mut self.types, name.0);
-        self.endian.put_u32(&mut self.types, Info::new(kind, vlen, kflag).0);
+        self.endian.put_u32(&mut self.types, Info::new(kind, vlen, false).0);
         for word in rest {
             self.endian.put_u32(&mut self.types, *word);
         }
@@ -207,7 +207,7 @@ mod tests {
         let x = edit.string(b"x");
         assert_eq!(edit.string(b"x"), x);
         assert!(edit.has_string(b"int") && edit.has_string(b"x") && !edit.has_string(b"y"));
-        let var = edit.push(x, (Kind::Var, 0, false), &[int.0, 1]);
+        let var = edit.push(x, Kind::Var, 0, &[int.0, 1]);
         edit.map_string(x, |_| b'y');
         let new = Btf::parse(edit.finish()).unwrap();
         let var = new.ty(var).unwrap();

@@ -126,7 +126,7 @@ impl FuncInfoFixer<'_, '_> {
         *ty = function_copy.0;
         let pointer = self.context_pointer();
         let name = self.edit.string(TAG);
-        self.edit.push(name, (Kind::DeclTag, 0, false), &[function_copy.0, index]);
+        self.edit.push(name, Kind::DeclTag, 0, &[function_copy.0, index]);
         let name_word = param_word(index)?;
         let type_word = name_word.checked_add(1).invariant("the words of a record fit 32 bits")?;
         self.edit.set(proto_copy, type_word, pointer.0);
@@ -147,8 +147,8 @@ impl FuncInfoFixer<'_, '_> {
             let word = self.edit.word(proto.id(), word);
             words.push(word.invariant("a FUNC_PROTO has two words for each parameter")?);
         }
-        let proto_copy = self.edit.push(StrOffset(0), (Kind::FuncProto, proto.vlen(), false), &words);
-        let copy = self.edit.push(function.name_offset(), (Kind::Func, GLOBAL, false), &[proto_copy.0]);
+        let proto_copy = self.edit.push(StrOffset(0), Kind::FuncProto, proto.vlen(), &words);
+        let copy = self.edit.push(function.name_offset(), Kind::Func, GLOBAL, &[proto_copy.0]);
         self.copies.insert(function.id(), (copy, proto_copy));
         Ok((copy, proto_copy))
     }
@@ -159,8 +159,8 @@ impl FuncInfoFixer<'_, '_> {
             return known;
         }
         let name = self.edit.string(self.context);
-        let structure = self.edit.push(name, (Kind::Struct, 0, false), &[0]);
-        let pointer = self.edit.push(StrOffset(0), (Kind::Ptr, 0, false), &[structure.0]);
+        let structure = self.edit.push(name, Kind::Struct, 0, &[0]);
+        let pointer = self.edit.push(StrOffset(0), Kind::Ptr, 0, &[structure.0]);
         *self.pointer.insert(pointer)
     }
 }

@@ -87,7 +87,7 @@ impl DummyVariable {
             return Self { id: TypeId::VOID, name: StrOffset(0) };
         }
         let name = edit.string(b"dummy_ksym");
-        Self { id: edit.push(name, (Kind::Var, 0, false), &[int.0, GLOBAL]), name }
+        Self { id: edit.push(name, Kind::Var, 0, &[int.0, GLOBAL]), name }
     }
 }
 
@@ -132,7 +132,7 @@ impl KsymsFixer {
                     name_parameters(edit, proto, self.dummy.name)?;
                 }
                 words = [self.dummy.id.0, end, 4];
-                edit.set_info(info.ty, Kind::Func, GLOBAL, false);
+                edit.set_info(info.ty, Kind::Func, GLOBAL);
             } else {
                 edit.set(info.ty, VAR_LINKAGE, GLOBAL);
                 edit.set(info.ty, Editor::SIZE_OR_TYPE, self.int.0);
@@ -292,7 +292,7 @@ pub(in crate::load_plan) fn hide_functions(object: &Object<'_>, edit: &mut Edito
     }
     for name in hidden {
         if let Some(id) = functions.get(name) {
-            edit.set_info(*id, Kind::Func, STATIC, false);
+            edit.set_info(*id, Kind::Func, STATIC);
         }
     }
 }

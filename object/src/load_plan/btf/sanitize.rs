@@ -103,7 +103,7 @@ fn sanitize_type(
         Kind::DeclTag if missing.decl_tag => replace_with_byte(edit, id),
         Kind::Datasec if missing.datasec => {
             edit.map_string(name, |b| if matches!(b, b'.' | b'?') { b'_' } else { b });
-            edit.set_info(id, Kind::Struct, vlen, false);
+            edit.set_info(id, Kind::Struct, vlen);
             for n in 0..vlen {
                 let [ty, offset, _] = secinfo(edit, id, n)?;
                 // `void` has no record and no name.
@@ -116,26 +116,26 @@ fn sanitize_type(
             edit.map_string(name, |b| if b == b'?' { b'_' } else { b });
         }
         Kind::FuncProto if missing.function => {
-            edit.set_info(id, Kind::Enum, vlen, false);
+            edit.set_info(id, Kind::Enum, vlen);
             edit.set(id, Editor::SIZE_OR_TYPE, 4);
         }
-        Kind::Func if missing.function => edit.set_info(id, Kind::Typedef, 0, false),
-        Kind::Func if missing.global_function => edit.set_info(id, Kind::Func, 0, false),
+        Kind::Func if missing.function => edit.set_info(id, Kind::Typedef, 0),
+        Kind::Func if missing.global_function => edit.set_info(id, Kind::Func, 0),
         Kind::Float if missing.float => {
             edit.set(id, Editor::NAME, 0);
-            edit.set_info(id, Kind::Struct, 0, false);
+            edit.set_info(id, Kind::Struct, 0);
         }
         Kind::TypeTag if missing.type_tag => {
             edit.set(id, Editor::NAME, 0);
-            edit.set_info(id, Kind::Const, 0, false);
+            edit.set_info(id, Kind::Const, 0);
         }
-        Kind::Enum if missing.enum64 => edit.set_info(id, Kind::Enum, vlen, false),
+        Kind::Enum if missing.enum64 => edit.set_info(id, Kind::Enum, vlen),
         Kind::Enum64 if missing.enum64 => {
             let member_type = *placeholder.get_or_insert_with(|| {
                 let name = edit.string(b"enum64_placeholder");
-                edit.push(name, (Kind::Int, 0, false), &[1, 8])
+                edit.push(name, Kind::Int, 0, &[1, 8])
             });
-            edit.set_info(id, Kind::Union, vlen, false);
+            edit.set_info(id, Kind::Union, vlen);
             for n in 0..vlen {
                 edit.set(id, secinfo_word(n, 1)?, member_type.0);
                 edit.set(id, secinfo_word(n, 2)?, 0);
@@ -148,7 +148,7 @@ fn sanitize_type(
 
 /// Replaces a record of four words by an integer of one byte, which fits in any struct.
 fn replace_with_byte(edit: &mut Editor, id: TypeId) {
-    edit.set_info(id, Kind::Int, 0, false);
+    edit.set_info(id, Kind::Int, 0);
     edit.set(id, Editor::SIZE_OR_TYPE, 1);
     edit.set(id, 3, 8);
 }

@@ -138,7 +138,7 @@ impl<'r> SizeRepairer<'r> {
     /// Returns an array of bytes.
     fn bytes(&mut self, edit: &mut Editor, len: u32) -> TypeId {
         let byte = self.byte(edit);
-        let new = || edit.push(StrOffset(0), (Kind::Array, 0, false), &[0, byte.0, byte.0, len]);
+        let new = || edit.push(StrOffset(0), Kind::Array, 0, &[0, byte.0, byte.0, len]);
         *self.arrays.entry(len).or_insert_with(new)
     }
 
@@ -146,7 +146,7 @@ impl<'r> SizeRepairer<'r> {
     fn byte(&mut self, edit: &mut Editor) -> TypeId {
         *self.byte.get_or_insert_with(|| {
             let name = edit.string(b"unsigned char");
-            edit.push(name, (Kind::Int, 0, false), &[1, BYTE])
+            edit.push(name, Kind::Int, 0, &[1, BYTE])
         })
     }
 

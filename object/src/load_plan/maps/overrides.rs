@@ -125,7 +125,7 @@ impl ResizedSection {
 
     /// Writes the change to the BTF for the kernel.
     fn write(&self, edit: &mut Editor) -> Result<(), InternalError> {
-        let array = edit.push(StrOffset(0), (Kind::Array, 0, false), &self.array_words);
+        let array = edit.push(StrOffset(0), Kind::Array, 0, &self.array_words);
         edit.set(self.section, Editor::SIZE_OR_TYPE, self.size);
         let words = [self.variable.0, self.offset, self.variable_size];
         set_secinfo(edit, self.section, self.last_entry, words)?;
