@@ -1,9 +1,10 @@
 //! One object for many kernels: loads the variants of BPF programs that work on the running kernel.
 //!
-//! A [`VariantTable`](variants::VariantTable) declares the alternatives of an object. [`AdaptiveLoader`] chooses, for each group,
-//! the first alternative that the verdict of `core-relo-verdict` says will load. If the kernel refuses that alternative, or the
-//! alternative cannot be attached, everything is undone and the next alternative is tried. The [`StartupReport`] says which
-//! alternatives are loaded, and why the others are not.
+//! A [`VariantTable`](variants::VariantTable) declares the alternatives of an object. [`AdaptiveLoader`]
+//! chooses, for each group, the first alternative that the verdict of `core-relo-verdict` says will load. If
+//! the kernel refuses that alternative, or the alternative cannot be attached, everything is undone and the
+//! next alternative is tried. The [`StartupReport`] says which alternatives are loaded, and why the others
+//! are not.
 //!
 //! ```no_run
 //! use core_relo_adaptive::{AdaptiveLoader, variants::VariantTable};

@@ -163,7 +163,8 @@ fn verdict(bencher: Bencher) {
     });
 }
 
-/// Reads, parses and judges each kernel of a fleet: those that `cargo xtask kernels` fetched, or the target alone. The items are kernels.
+/// Reads, parses and judges each kernel of a fleet: those that `cargo xtask kernels` fetched, or the target
+/// alone. The items are kernels.
 #[divan::bench]
 fn fleet(bencher: Bencher) {
     let kernels = verdicts::fleet(&CORPUS);

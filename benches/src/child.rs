@@ -17,8 +17,8 @@ use std::{
 
 /// Returns the peak memory, in KiB, of a process that runs a job and contains no other peer's code.
 ///
-/// Linux counts the parent's peak for a child, across fork and execve. Therefore the small program `peak_of` ([`report_peak`]) is the
-/// parent of the measured process, not this large one.
+/// Linux counts the parent's peak for a child, across fork and execve. Therefore the small program `peak_of`
+/// ([`report_peak`]) is the parent of the measured process, not this large one.
 pub fn peak_kib(peer: Peer, run: &Run) -> Result<u64, String> {
     let cost = cost(&program_for(peer, run.job)?, &run.to_args(Action::Run))?;
     match cost.exit {
@@ -72,7 +72,8 @@ fn printed_number<N: FromStr>(peer: Peer, run: &Run, command: &mut Command) -> R
     })
 }
 
-/// Runs a program and prints its peak memory in KiB, its CPU time in milliseconds and its exit status: the work of `peak_of`.
+/// Runs a program and prints its peak memory in KiB, its CPU time in milliseconds and its exit status: the
+/// work of `peak_of`.
 pub fn report_peak(mut args: impl Iterator<Item = OsString>) -> Result<(), String> {
     let mut command = Command::new(args.next().ok_or("no program")?);
     let child = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
@@ -83,8 +84,8 @@ pub fn report_peak(mut args: impl Iterator<Item = OsString>) -> Result<(), Strin
     Ok(())
 }
 
-/// Counts the instructions of one run of a job with callgrind: those of a process that runs the job once, minus those of a process
-/// without the job. The profile stays in `dir`.
+/// Counts the instructions of one run of a job with callgrind: those of a process that runs the job once,
+/// minus those of a process without the job. The profile stays in `dir`.
 pub fn instructions(peer: Peer, run: &Run, dir: &Path) -> Result<u64, String> {
     let count = |times: usize| {
         let name = format!("{}.{}.{times}.callgrind", run.job.key(), peer.name());
@@ -109,7 +110,8 @@ fn callgrind(peer: Peer, run: &Run, out: &Path) -> Result<u64, String> {
     total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| format!("{}: no total", out.display()))
 }
 
-/// Waits for a child with wait4(2), and returns its exit status and resource usage. The standard library has no such function.
+/// Waits for a child with wait4(2), and returns its exit status and resource usage. The standard library has
+/// no such function.
 fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;
@@ -120,13 +122,15 @@ fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
     if waited == pid { Ok((ExitStatus::from_raw(status), usage)) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns the program that contains this peer's code only. core-relo has two programs, with and without the loader.
+/// Returns the program that contains this peer's code only. core-relo has two programs, with and without the
+/// loader.
 fn program_for(peer: Peer, job: Job) -> Result<PathBuf, String> {
     let prefix = if (peer, job) == (Peer::Ours, Job::Load) { "load" } else { "once" };
     sibling_program(&format!("{prefix}_{}", peer.name()))
 }
 
-/// Returns the path of another program in the directory of this program, where `cargo build --bins` puts all of them.
+/// Returns the path of another program in the directory of this program, where `cargo build --bins` puts all
+/// of them.
 pub(crate) fn sibling_program(name: &str) -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|e| e.to_string())?;
     Ok(this.with_file_name(name).with_extension(env::consts::EXE_EXTENSION))

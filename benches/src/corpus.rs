@@ -15,7 +15,8 @@ use std::{
 /// The number of objects of the jobs with many objects.
 pub const OBJECTS: usize = 57;
 
-/// The preferred numbers of records of the object in [`Job::Few`](crate::job::Job::Few) and [`Job::Many`](crate::job::Job::Many).
+/// The preferred numbers of records of the object in [`Job::Few`](crate::job::Job::Few) and
+/// [`Job::Many`](crate::job::Job::Many).
 const FEW: usize = 3;
 const MANY: usize = 53;
 
@@ -29,8 +30,8 @@ pub struct Corpus {
     pub few: Subject,
     /// The object whose number of records is nearest to 53.
     pub many: Subject,
-    /// The objects that a peer cannot relocate, each with the peer and the error. Objects without records and objects of the other
-    /// byte order are not listed.
+    /// The objects that a peer cannot relocate, each with the peer and the error. Objects without records and
+    /// objects of the other byte order are not listed.
     pub refused: Vec<(Peer, String)>,
 }
 
@@ -42,7 +43,8 @@ pub struct Subject {
 }
 
 impl Corpus {
-    /// Finds the objects below `dir` that all `peers` relocate without an error. A peer that fails half way would do less work.
+    /// Finds the objects below `dir` that all `peers` relocate without an error. A peer that fails half way
+    /// would do less work.
     pub fn find(target: &Path, dir: &Path, peers: &[Peer]) -> Result<Self, String> {
         let (mut clean, mut objects, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         let parsed = ours::target(target)?;
@@ -75,7 +77,8 @@ impl Corpus {
 
 /// Returns the number of an object's records and whether all of them resolve on the target.
 ///
-/// Returns `None` if the object has no records, so that no peer would read the target, or has the other byte order.
+/// Returns `None` if the object has no records, so that no peer would read the target, or has the other byte
+/// order.
 fn try_object(
     target: &Target<'_>,
     btf: &Path,

@@ -1,4 +1,5 @@
-//! Benchmarks of core-relo against libbpf and aya-obj: the same jobs on the same files, in turns in one process.
+//! Benchmarks of core-relo against libbpf and aya-obj: the same jobs on the same files, in turns in one
+//! process.
 //!
 //! `cargo xtask bench` builds and runs the benchmarks. Their output explains each figure.
 

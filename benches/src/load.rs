@@ -21,7 +21,8 @@ use std::{
     time::Duration,
 };
 
-/// The time for all rounds. It is longer than for other jobs, because the time outside the kernel is a small part with a coarse clock.
+/// The time for all rounds. It is longer than for other jobs, because the time outside the kernel is a small
+/// part with a coarse clock.
 const BUDGET: Duration = Duration::from_secs(30);
 
 /// Measures and prints the load job, if this process may load programs.
@@ -75,7 +76,8 @@ pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<Stri
     Ok(vec![row])
 }
 
-/// Returns the objects below a directory that all `peers` load, at most [`OBJECTS`], and the refusals of the others.
+/// Returns the objects below a directory that all `peers` load, at most [`OBJECTS`], and the refusals of the
+/// others.
 ///
 /// Skips objects of the other byte order, without programs, and with pinned maps, because pins would stay.
 fn loadable(target: &Path, dir: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<(Peer, String)>) {

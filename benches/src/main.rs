@@ -1,4 +1,5 @@
-//! The program of `cargo xtask bench`. It measures peak memory and instructions with the programs `bin/once_*.rs`.
+//! The program of `cargo xtask bench`. It measures peak memory and instructions with the programs
+//! `bin/once_*.rs`.
 
 use core_relo_bench::{
     args::{self, Args},

@@ -1,4 +1,5 @@
-//! Time measurement in turns: every peer runs a job once before the next round, so that disturbances affect all peers.
+//! Time measurement in turns: every peer runs a job once before the next round, so that disturbances affect
+//! all peers.
 
 use crate::{job::Ready, peer::Peer};
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ pub struct Times {
     pub wall: f64,
     /// Median of the CPU time of all threads.
     pub cpu: f64,
-    /// Mean of the CPU time outside the kernel, from getrusage(2). Most kernels sample it at each timer tick, for example every 4 ms,
-    /// so that only a sum of many runs is meaningful.
+    /// Mean of the CPU time outside the kernel, from getrusage(2). Most kernels sample it at each timer tick,
+    /// for example every 4 ms, so that only a sum of many runs is meaningful.
     pub user: f64,
     /// The shortest run by the wall clock.
     pub shortest: f64,
@@ -61,11 +62,11 @@ fn affordable_rounds(budget: Duration, one_round: Duration) -> usize {
     (affordable as usize).clamp(ROUNDS[0], ROUNDS[1])
 }
 
-/// Returns the shortest CPU time of several runs in milliseconds. It runs the job for half a second and at least three times, or once
-/// if a run takes long.
+/// Returns the shortest CPU time of several runs in milliseconds. It runs the job for half a second and at
+/// least three times, or once if a run takes long.
 ///
-/// Each run allocates its memory anew, as in a process that runs the job once. Otherwise glibc would keep blocks of up to 32 MiB, and
-/// larger blocks would seem more expensive.
+/// Each run allocates its memory anew, as in a process that runs the job once. Otherwise glibc would keep
+/// blocks of up to 32 MiB, and larger blocks would seem more expensive.
 pub fn shortest(ready: &Ready) -> Result<f64, String> {
     #[cfg(target_env = "gnu")]
     // SAFETY: the setting of the allocator changes before other threads start.

@@ -1,5 +1,5 @@
-//! The `main` function of the programs `src/bin/once_*.rs`, which run one job. Each program links one peer only, so that the memory and
-//! the instructions of its process are those of the peer.
+//! The `main` function of the programs `src/bin/once_*.rs`, which run one job. Each program links one peer
+//! only, so that the memory and the instructions of its process are those of the peer.
 
 use crate::{
     corpus::Corpus,

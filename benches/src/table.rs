@@ -92,8 +92,8 @@ const PROCESSES: usize = 9;
 
 /// Measures peak memory in KiB: of a process without a job, and of a process that runs a job once.
 ///
-/// The kernel does not count pages of a mapped sysfs file. For a fair comparison, the jobs run with the BTF in an ordinary file as
-/// well.
+/// The kernel does not count pages of a mapped sysfs file. For a fair comparison, the jobs run with the BTF
+/// in an ordinary file as well.
 fn peaks(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<(String, Figures)>, String> {
     let mut rows = Vec::new();
     let mut add_row = |title: String, job, times, corpus: &Corpus| {

@@ -1,4 +1,5 @@
-//! The rows of the table for verdicts, which libbpf and aya-obj do not give: requirements, facts, reachability, verdicts, a fleet.
+//! The rows of the table for verdicts, which libbpf and aya-obj do not give: requirements, facts,
+//! reachability, verdicts, a fleet.
 
 use crate::{args::Table, corpus::Corpus, measure, peer::ours};
 use core_relo::{Relocs, Target};

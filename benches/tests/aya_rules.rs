@@ -1,7 +1,8 @@
-//! The column of aya in the table of rules in which loaders differ, beside aya: it loads exactly the objects that the table says.
+//! The column of aya in the table of rules in which loaders differ, beside aya: it loads exactly the objects
+//! that the table says.
 //!
-//! Rules of the crate `aya-obj` are asked without a kernel. Rules of the crate `aya` are asked on the running kernel, as root, because
-//! aya decides them after it has created maps.
+//! Rules of the crate `aya-obj` are asked without a kernel. Rules of the crate `aya` are asked on the running
+//! kernel, as root, because aya decides them after it has created maps.
 
 use aya::{
     EbpfLoader,
@@ -18,7 +19,8 @@ use std::{collections::HashSet, error::Error, fs, mem, os::unix::fs::MetadataExt
 /// The descriptor that stands for every map. Nothing uses it.
 const MAP_FD: i32 = 3;
 
-/// Returns a part of the error with which aya refuses what a rule is about. `None` if the table says that aya accepts it.
+/// Returns a part of the error with which aya refuses what a rule is about. `None` if the table says that aya
+/// accepts it.
 fn refusal(rule: LoaderRule) -> Option<&'static str> {
     if !matches!(rule.stance(Loader::Aya), Stance::Refuses(_) | Stance::Unreached(_)) {
         return None;

@@ -8,9 +8,9 @@ use core::{
 
 /// Returns whether a character from input must be escaped for output.
 ///
-/// These characters must be escaped: control characters, characters that change the direction of text, invisible characters (format
-/// characters, separators other than the space, tags, Hangul fillers), combining marks, and unassigned code points. The table is
-/// that of [`char::escape_debug`].
+/// These characters must be escaped: control characters, characters that change the direction of text,
+/// invisible characters (format characters, separators other than the space, tags, Hangul fillers), combining
+/// marks, and unassigned code points. The table is that of [`char::escape_debug`].
 pub fn needs_escape(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -20,7 +20,8 @@ pub fn needs_escape(c: char) -> bool {
     }
 }
 
-/// Text from input, escaped for one line: characters that [`needs_escape`] are printed as `\n`, `\t`, `\r` or `\u{1b}`.
+/// Text from input, escaped for one line: characters that [`needs_escape`] are printed as `\n`, `\t`, `\r` or
+/// `\u{1b}`.
 ///
 /// Escaping twice changes nothing, so that a message with escaped parts can be escaped again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,8 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
     }
 }
 
-/// Text of several lines, such as a verifier log. Escaped as [`Escaped`], except that line feeds and tabs stay unchanged.
+/// Text of several lines, such as a verifier log. Escaped as [`Escaped`], except that line feeds and tabs
+/// stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a wrapper for printing")]
 pub struct EscapedLines<T>(pub T);
@@ -53,7 +55,8 @@ pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Resu
     Ok(())
 }
 
-/// Text from input in an error. `Display` prints the text [`Escaped`]. [`Text::as_str`] returns the text unchanged.
+/// Text from input in an error. `Display` prints the text [`Escaped`]. [`Text::as_str`] returns the text
+/// unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Box<str>);
 

@@ -27,7 +27,8 @@ macro_rules! coordinate {
 coordinate! {
     /// The id of a type in a BTF. Id 0 is `void`. The ids of a split BTF continue after those of its base.
     TypeId;
-    /// An offset, in bytes, in a BTF's string section. The strings of a split BTF continue after those of its base.
+    /// An offset, in bytes, in a BTF's string section. The strings of a split BTF continue after those of its
+    /// base.
     StrOffset;
     /// An offset in a type, in bits.
     BitOffset;
@@ -48,7 +49,8 @@ impl TypeId {
     }
 }
 
-/// Converts a 32-bit number of the file format to an index. Every supported host has addresses of at least 32 bits.
+/// Converts a 32-bit number of the file format to an index. Every supported host has addresses of at least 32
+/// bits.
 #[expect(clippy::as_conversions, reason = "usize::from(u32) does not exist; hosts have >= 32-bit usize")]
 pub(crate) const fn to_usize(v: u32) -> usize {
     const { assert!(usize::BITS >= 32) };
@@ -62,7 +64,8 @@ pub(crate) fn to_u32(v: usize) -> u32 {
     u32::try_from(v).unwrap_or(u32::MAX)
 }
 
-/// Returns the low 32 bits of a number, for inner loops over at most [`limits::BTF_BYTES`](crate::limits::BTF_BYTES).
+/// Returns the low 32 bits of a number, for inner loops over at most
+/// [`limits::BTF_BYTES`](crate::limits::BTF_BYTES).
 #[inline]
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the truncation is the purpose")]
 pub(crate) const fn low_u32(v: usize) -> u32 {

@@ -1,8 +1,9 @@
 //! BTF, the type information of BPF objects and kernels: parsing, views of types, search, and writing.
 //!
-//! [`Btf::parse`] finds every record and validates every reference. It copies nothing and allocates no type. [`Type`] is a `Copy`
-//! view whose accessors read the record in place. Ids and offsets are newtypes: [`TypeId`] counts types, and [`StrOffset`] counts
-//! bytes of strings. In a split BTF both continue after those of its base.
+//! [`Btf::parse`] finds every record and validates every reference. It copies nothing and allocates no type.
+//! [`Type`] is a `Copy` view whose accessors read the record in place. Ids and offsets are newtypes:
+//! [`TypeId`] counts types, and [`StrOffset`] counts bytes of strings. In a split BTF both continue after
+//! those of its base.
 //!
 //! ```
 //! use core_relo_btf::{Btf, Builder, CType, Endian, Kind};
@@ -53,13 +54,13 @@
 //!
 //! # What it does not do
 //!
-//! This crate reads no files, parses no ELF and makes no system calls. `core-relo` relocates BPF objects (CO-RE), `core-relo-dwarf`
-//! makes BTF from debug information.
+//! This crate reads no files, parses no ELF and makes no system calls. `core-relo` relocates BPF objects
+//! (CO-RE), `core-relo-dwarf` makes BTF from debug information.
 //!
 //! # Hostile input
 //!
-//! BTF may be hostile. No input makes this crate panic or recurse without bound. Time and memory stay in proportion to the size of the
-//! input. The limits are in [`limits`].
+//! BTF may be hostile. No input makes this crate panic or recurse without bound. Time and memory stay in
+//! proportion to the size of the input. The limits are in [`limits`].
 #![no_std]
 #![forbid(unsafe_code)]
 

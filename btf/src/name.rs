@@ -33,8 +33,9 @@ impl<'a> Name<'a> {
 
     /// Returns the name without its flavour: `task_struct` for `task_struct___old`.
     ///
-    /// The flavour begins at the *last* `X___Y` where neither X nor Y is an underscore (libbpf: `bpf_core_essential_name_len`).
-    /// `a___b___c` is a flavour of `a___b`; `___a`, `a___` and `a____b` have no flavour.
+    /// The flavour begins at the *last* `X___Y` where neither X nor Y is an underscore (libbpf:
+    /// `bpf_core_essential_name_len`). `a___b___c` is a flavour of `a___b`; `___a`, `a___` and `a____b` have
+    /// no flavour.
     #[must_use]
     pub fn essential(self) -> Self {
         if !has_three_underscores(self.0) {
@@ -50,7 +51,8 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// Returns a flavour of the name, for a suggestion: `task_struct___old` for the flavour `old` of `task_struct` and its flavours.
+    /// Returns a flavour of the name, for a suggestion: `task_struct___old` for the flavour `old` of
+    /// `task_struct` and its flavours.
     pub fn flavoured(self, flavour: &str) -> String {
         format!("{}___{flavour}", self.essential())
     }
@@ -74,7 +76,8 @@ impl<'a> Name<'a> {
 
 /// Returns whether a name contains `___`.
 ///
-/// Reads only every third byte: most names have no flavour, and candidate search calls this function for many names.
+/// Reads only every third byte: most names have no flavour, and candidate search calls this function for many
+/// names.
 fn has_three_underscores(name: &[u8]) -> bool {
     for at in (2..name.len()).step_by(3) {
         if name.get(at) == Some(&b'_') {

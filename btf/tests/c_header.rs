@@ -1,7 +1,8 @@
-//! Headers of whole kernels, compiled by clang with all their assertions: clang's BTF has the members of the kernel's.
+//! Headers of whole kernels, compiled by clang with all their assertions: clang's BTF has the members of the
+//! kernel's.
 //!
-//! The kernels are the running one and those of `cargo xtask kernels`. The variable CORE_RELO_HEADER_BTF adds files with the BTF of other
-//! kernels, separated by colons.
+//! The kernels are the running one and those of `cargo xtask kernels`. The variable CORE_RELO_HEADER_BTF adds
+//! files with the BTF of other kernels, separated by colons.
 
 #![expect(
     clippy::arithmetic_side_effects,
@@ -116,8 +117,9 @@ fn check(path: &Path) {
     );
 }
 
-/// Returns the composites that the header declares with their names, and typedefs of composites without a name: those with a member without
-/// a name or a bitfield. The offsets of all other members have assertions, and clang takes half a minute for the BTF of all types.
+/// Returns the composites that the header declares with their names, and typedefs of composites without a
+/// name: those with a member without a name or a bitfield. The offsets of all other members have assertions,
+/// and clang takes half a minute for the BTF of all types.
 fn comparable<'b>(btf: &'b Btf<'b>, header: &str) -> Vec<Type<'b>> {
     let renamed: HashSet<TypeId> = header
         .lines()
@@ -154,7 +156,8 @@ struct MemberPlace {
     is_bitfield: bool,
 }
 
-/// Returns the members of a composite. Those of a member without a name follow the member. Padding is no member.
+/// Returns the members of a composite. Those of a member without a name follow the member. Padding is no
+/// member.
 fn members(btf: &Btf<'_>, id: TypeId) -> Vec<MemberPlace> {
     let mut found = Vec::new();
     add_members(btf, btf.strip(id).unwrap(), (0, 0), &mut found);

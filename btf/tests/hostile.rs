@@ -19,10 +19,12 @@ use std::sync::Arc;
 
 const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
 
-/// The byte values that are written to every position: ends of ranges, signs, kinds, and high bytes of lengths.
+/// The byte values that are written to every position: ends of ranges, signs, kinds, and high bytes of
+/// lengths.
 const BYTES: [u8; 7] = [0, 1, 4, 13, 0x7f, 0x80, 0xff];
 
-/// Returns a BTF with types of every kind, both encodings of bitfields, and a kind that the library does not know.
+/// Returns a BTF with types of every kind, both encodings of bitfields, and a kind that the library does not
+/// know.
 fn every_kind(endian: Endian) -> Vec<u8> {
     let mut b = Builder::new(endian);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -130,7 +132,8 @@ fn walk(btf: &Btf<'_>) -> usize {
     text.0
 }
 
-/// Parses every prefix of `data`, and `data` with every byte of `BYTES` at every position. Returns the number of changed inputs that parse.
+/// Parses every prefix of `data`, and `data` with every byte of `BYTES` at every position. Returns the number
+/// of changed inputs that parse.
 fn attack(data: &[u8], parse: impl Fn(&[u8]) -> Result<(), BtfError>) -> usize {
     assert_eq!(parse(data), Ok(()));
     let mut parsed = 0;

@@ -81,7 +81,8 @@ fn header_name(is_wanted: impl Fn(&Target) -> bool) -> Option<&'static str> {
     found.map(|architecture| architecture.header)
 }
 
-/// Returns the name in headers of an architecture that cargo names. `None` if the headers do not know its registers.
+/// Returns the name in headers of an architecture that cargo names. `None` if the headers do not know its
+/// registers.
 pub(crate) fn of_cargo(name: &str) -> Option<&'static str> {
     header_name(|target| target.cargo == name)
 }
@@ -95,7 +96,8 @@ fn target_of_kernel(machine: &str) -> Option<&'static Target> {
     targets().find(|target| target.machines.contains(&machine))
 }
 
-/// Returns the name in cargo of an architecture that a kernel names. `None` if the headers do not know its registers.
+/// Returns the name in cargo of an architecture that a kernel names. `None` if the headers do not know its
+/// registers.
 pub(crate) fn cargo_of_kernel(machine: &str) -> Option<&'static str> {
     target_of_kernel(machine).map(|target| target.cargo)
 }
@@ -105,7 +107,8 @@ pub(crate) fn machines() -> impl Iterator<Item = &'static str> {
     targets().flat_map(|target| target.machines).copied()
 }
 
-/// Returns the size of a word in bytes, of a kernel that names its architecture. `None` if the headers do not know its registers.
+/// Returns the size of a word in bytes, of a kernel that names its architecture. `None` if the headers do not
+/// know its registers.
 #[cfg(any(feature = "btf-archive", test))]
 pub(crate) fn word_bytes_of_kernel(machine: &str) -> Option<u32> {
     target_of_kernel(machine).map(|target| target.word_bytes)
@@ -117,8 +120,8 @@ pub(crate) fn fits_word_size(target: &str, bytes: u32) -> bool {
     targets().filter(|machine| machine.word_bytes == bytes).any(|machine| is_native(target, machine.cargo))
 }
 
-/// The directories of headers such as `asm/types.h`, by the architecture's name in cargo and whether it is big-endian, where
-/// distributions keep them apart: for programs of this machine, and for cross compilers.
+/// The directories of headers such as `asm/types.h`, by the architecture's name in cargo and whether it is
+/// big-endian, where distributions keep them apart: for programs of this machine, and for cross compilers.
 pub(crate) fn header_directories(name: &str, is_big_endian: bool) -> [String; 2] {
     let triple = match (name, is_big_endian) {
         ("powerpc64", false) => "powerpc64le-linux-gnu".to_owned(),
@@ -136,8 +139,8 @@ pub(crate) fn header_directories(name: &str, is_big_endian: bool) -> [String; 2]
     [format!("/usr/include/{triple}"), format!("/usr/{triple}/include")]
 }
 
-/// Returns whether the kernel of a machine runs programs for a target, both as cargo names them: 64-bit kernels run 32-bit programs of these
-/// architectures.
+/// Returns whether the kernel of a machine runs programs for a target, both as cargo names them: 64-bit
+/// kernels run 32-bit programs of these architectures.
 pub(crate) fn is_native(target: &str, machine: &str) -> bool {
     let is_compatible = matches!(
         (target, machine),

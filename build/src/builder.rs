@@ -38,8 +38,9 @@ const CFLAGS: &str = "BPF_CFLAGS";
 ///
 /// The crate then includes the skeleton by `core_relo_loader::include_skeleton!("agent")`.
 ///
-/// A source can include `core_relo.h` and the headers of `bpf/`, which this crate contains. Cargo runs the build script again if a
-/// source or a header that it includes changes. Programs are compiled for the byte order of cargo's target.
+/// A source can include `core_relo.h` and the headers of `bpf/`, which this crate contains. Cargo runs the
+/// build script again if a source or a header that it includes changes. Programs are compiled for the byte
+/// order of cargo's target.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     sources: Vec<PathBuf>,
@@ -107,17 +108,20 @@ impl Builder {
         self
     }
 
-    /// Sets the machine that the programs run on, as `uname -m` prints it, and its byte order. The default is cargo's target, and outside of
-    /// cargo this machine. A build for a machine whose registers the headers do not know is an error.
+    /// Sets the machine that the programs run on, as `uname -m` prints it, and its byte order. The default is
+    /// cargo's target, and outside of cargo this machine. A build for a machine whose registers the headers
+    /// do not know is an error.
     ///
-    /// Sources see `__TARGET_ARCH_…` of the machine. Where its headers, such as `asm/types.h`, are not installed, they see those of this machine.
+    /// Sources see `__TARGET_ARCH_…` of the machine. Where its headers, such as `asm/types.h`, are not
+    /// installed, they see those of this machine.
     #[must_use]
     pub fn machine(mut self, name: &str, endian: Endian) -> Self {
         self.machine = Some(Machine { name: name.to_owned(), is_big_endian: endian == Endian::Big });
         self
     }
 
-    /// Sets the path of clang. The default is the environment variable `CLANG`, else `clang`, else the newest `clang-NN` in `PATH`.
+    /// Sets the path of clang. The default is the environment variable `CLANG`, else `clang`, else the newest
+    /// `clang-NN` in `PATH`.
     #[must_use]
     pub fn clang(mut self, path: impl Into<PathBuf>) -> Self {
         self.clang = Some(path.into());
@@ -126,9 +130,9 @@ impl Builder {
 
     /// Writes `vmlinux.h`, the types of the running kernel, for sources that include it.
     ///
-    /// The machine that builds then needs a kernel with BTF, and cargo's target is this machine. A small header made by
-    /// `core-relo gen vmlinux`, kept beside the sources, makes builds independent of the machine; so does
-    /// [`vmlinux_of`](Self::vmlinux_of).
+    /// The machine that builds then needs a kernel with BTF, and cargo's target is this machine. A small
+    /// header made by `core-relo gen vmlinux`, kept beside the sources, makes builds independent of the
+    /// machine; so does [`vmlinux_of`](Self::vmlinux_of).
     #[must_use]
     pub fn vmlinux_of_running_kernel(mut self) -> Self {
         self.vmlinux = Some(KernelTypes::Running);
@@ -137,9 +141,9 @@ impl Builder {
 
     /// Writes `vmlinux.h`, the types of a kernel in a file, for sources that include it.
     ///
-    /// The file is BTF (a copy of `/sys/kernel/btf/vmlinux`), an ELF file with BTF (`vmlinux`), or an archive from `core-relo btf min`. Of an
-    /// archive, the newest kernel of cargo's target counts. The kernel has to be one of cargo's target, because registers and system
-    /// calls differ.
+    /// The file is BTF (a copy of `/sys/kernel/btf/vmlinux`), an ELF file with BTF (`vmlinux`), or an archive
+    /// from `core-relo btf min`. Of an archive, the newest kernel of cargo's target counts. The kernel has to
+    /// be one of cargo's target, because registers and system calls differ.
     #[must_use]
     pub fn vmlinux_of(mut self, path: impl Into<PathBuf>) -> Self {
         self.vmlinux = Some(KernelTypes::File(path.into()));
@@ -153,23 +157,24 @@ impl Builder {
         self
     }
 
-    /// Sets the type of the events of a ring buffer or perf event array, for sources without `EVENT_TYPE`. Of several sources, it holds
-    /// for those that have the map.
+    /// Sets the type of the events of a ring buffer or perf event array, for sources without `EVENT_TYPE`. Of
+    /// several sources, it holds for those that have the map.
     #[must_use]
     pub fn event(mut self, map: &str, ty: &str) -> Self {
         self.skeleton.events.push((map.to_owned(), ty.to_owned()));
         self
     }
 
-    /// Makes the field of a map an `Option`, for a map that may be left out of the load: `open.maps.NAME.autocreate = Some(false)`. Of
-    /// several sources, it holds for those that have the map.
+    /// Makes the field of a map an `Option`, for a map that may be left out of the load:
+    /// `open.maps.NAME.autocreate = Some(false)`. Of several sources, it holds for those that have the map.
     #[must_use]
     pub fn optional_map(mut self, map: &str) -> Self {
         self.skeleton.optional_maps.push(map.to_owned());
         self
     }
 
-    /// Sets the options of the skeletons. What [`event`](Self::event) and [`optional_map`](Self::optional_map) have set stays.
+    /// Sets the options of the skeletons. What [`event`](Self::event) and
+    /// [`optional_map`](Self::optional_map) have set stays.
     ///
     /// Of several sources, events, types and optional maps hold for those that have them.
     #[must_use]
@@ -180,7 +185,8 @@ impl Builder {
         self
     }
 
-    /// Compiles the sources and generates their skeletons. Prints cargo's directives, and clang's warnings as cargo's.
+    /// Compiles the sources and generates their skeletons. Prints cargo's directives, and clang's warnings as
+    /// cargo's.
     pub fn build(&self) -> Result<Vec<Built>, BuildError> {
         self.build_with(&mut io::stdout().lock())
     }
@@ -254,17 +260,18 @@ impl Builder {
         Ok(built)
     }
 
-    /// Returns the text of the sources after the preprocessor, with line markers, one after the other. Programs such as the generator of a
-    /// small `vmlinux.h` find the names of kernel types in it.
+    /// Returns the text of the sources after the preprocessor, with line markers, one after the other.
+    /// Programs such as the generator of a small `vmlinux.h` find the names of kernel types in it.
     ///
-    /// `vmlinux` is the text of the `vmlinux.h` that the sources include. It is written below the output directory, as are this crate's
-    /// headers.
+    /// `vmlinux` is the text of the `vmlinux.h` that the sources include. It is written below the output
+    /// directory, as are this crate's headers.
     pub fn preprocess(&self, vmlinux: &str) -> Result<Preprocessed, BuildError> {
         self.preprocess_with(vmlinux, Runner::default())
     }
 
-    /// Returns the text as [`preprocess`](Self::preprocess), and stops clang when `is_cancelled` is true, with the error
-    /// [`BuildError::Cancelled`]. A program that removes the output directory when a signal arrives needs that.
+    /// Returns the text as [`preprocess`](Self::preprocess), and stops clang when `is_cancelled` is true,
+    /// with the error [`BuildError::Cancelled`]. A program that removes the output directory when a signal
+    /// arrives needs that.
     pub fn preprocess_until(
         &self,
         vmlinux: &str,

@@ -55,8 +55,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the path of a source as an argument of clang, which takes a name with another first character for an option or for a file with
-/// further arguments.
+/// Returns the path of a source as an argument of clang, which takes a name with another first character for
+/// an option or for a file with further arguments.
 fn source_argument(source: &Path) -> Cow<'_, Path> {
     match source.as_os_str().as_bytes().first() {
         Some(b'-' | b'@') => Path::new(".").join(source).into(),
@@ -101,7 +101,8 @@ pub(crate) fn compile(request: &Compilation<'_>) -> Result<Compiled, BuildError>
     Ok(Compiled { warnings: diagnostics, dependencies })
 }
 
-/// Removes DWARF from an object, which would be part of the executable. Without a program that can, DWARF stays.
+/// Removes DWARF from an object, which would be part of the executable. Without a program that can, DWARF
+/// stays.
 fn strip(clang: &Clang, object: &Path) {
     let strips = |program: &PathBuf| {
         let mut command = Command::new(program);

@@ -28,7 +28,8 @@ pub(crate) struct Machine {
 }
 
 impl Environment {
-    /// Reads cargo's variables. Outside of a build script, the output directory has to be given; the machine is this one.
+    /// Reads cargo's variables. Outside of a build script, the output directory has to be given; the machine
+    /// is this one.
     pub(crate) fn read(out_dir: Option<&PathBuf>) -> Result<Self, BuildError> {
         let out_dir = out_dir.cloned().or_else(|| env::var_os("OUT_DIR").map(PathBuf::from));
         let own_order = if cfg!(target_endian = "big") { "big" } else { "little" };
@@ -62,7 +63,8 @@ impl Environment {
         if self.is_big_endian { "bpfeb" } else { "bpfel" }
     }
 
-    /// Returns the machine's name in `__TARGET_ARCH_…`, by which headers choose registers. `None` if they know no registers of it.
+    /// Returns the machine's name in `__TARGET_ARCH_…`, by which headers choose registers. `None` if they
+    /// know no registers of it.
     pub(crate) fn header_arch(&self) -> Option<&'static str> {
         architecture::of_cargo(&self.arch)
     }
@@ -73,7 +75,8 @@ impl Environment {
         is_same_order && architecture::is_native(&self.arch, env::consts::ARCH)
     }
 
-    /// Returns the directory of this machine's headers such as `asm/types.h`, where distributions keep these apart.
+    /// Returns the directory of this machine's headers such as `asm/types.h`, where distributions keep these
+    /// apart.
     pub(crate) fn multiarch_headers(&self) -> Option<PathBuf> {
         let own = architecture::header_directories(&self.arch, self.is_big_endian);
         let foreign = architecture::header_directories(env::consts::ARCH, cfg!(target_endian = "big"));

@@ -5,7 +5,8 @@ use core::fmt;
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
-/// The reason why a BPF program cannot be built. The debug output is the message, for a `main` that returns the error.
+/// The reason why a BPF program cannot be built. The debug output is the message, for a `main` that returns
+/// the error.
 #[derive(Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -90,7 +91,8 @@ pub enum BuildError {
     /// The caller has cancelled the work.
     #[error("cancelled")]
     Cancelled,
-    /// The headers do not know the registers of the machine that [`Builder::machine`](crate::Builder::machine) names.
+    /// The headers do not know the registers of the machine that
+    /// [`Builder::machine`](crate::Builder::machine) names.
     #[error("no machine is called `{machine}`, expected one of {}", .known.join(", "))]
     UnknownMachine {
         /// The name.
@@ -145,7 +147,8 @@ fn refused_note(refused: &[(PathBuf, String)]) -> String {
     lines.concat()
 }
 
-/// Returns advice if clang misses a type, of which the headers have only the most common ones, or finds a type twice.
+/// Returns advice if clang misses a type, of which the headers have only the most common ones, or finds a
+/// type twice.
 fn type_help(diagnostics: &str) -> &'static str {
     let misses = |text| diagnostics.contains(text);
     if misses("'vmlinux.h' file not found") {

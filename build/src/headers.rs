@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The header `core_relo.h`: macros for C that declare types of events, and variants of programs. [`Builder`](crate::Builder) provides it
-/// to its sources; other builds may write it to a file.
+/// The header `core_relo.h`: macros for C that declare types of events, and variants of programs.
+/// [`Builder`](crate::Builder) provides it to its sources; other builds may write it to a file.
 pub const CORE_RELO_H: &str = include_str!("../include/core_relo.h");
 
 /// A header of `include/`: its path in an `#include`, and its text.
@@ -47,8 +47,8 @@ pub(crate) fn text(name: &str) -> Option<&'static str> {
     HEADERS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// Writes the headers below the output directory, and returns their directory. Other files there may be the user's, and stay: also a
-/// `vmlinux.h`, which `core-relo gen vmlinux` may have written.
+/// Writes the headers below the output directory, and returns their directory. Other files there may be the
+/// user's, and stay: also a `vmlinux.h`, which `core-relo gen vmlinux` may have written.
 pub(crate) fn write(out_dir: &Path) -> Result<PathBuf, BuildError> {
     let directory = out_dir.join("include");
     for (name, text) in HEADERS {

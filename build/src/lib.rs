@@ -1,6 +1,7 @@
 //! Compiles BPF programs in build scripts, and generates Rust skeletons of BPF objects.
 //!
-//! [`Builder`] compiles `NAME.bpf.c` with clang and writes the skeleton `NAME.skel.rs` to cargo's output directory:
+//! [`Builder`] compiles `NAME.bpf.c` with clang and writes the skeleton `NAME.skel.rs` to cargo's output
+//! directory:
 //!
 //! ```no_run
 //! // build.rs
@@ -26,8 +27,8 @@
 //! }
 //! ```
 //!
-//! [`skeleton`] is the generator by itself, for objects that were compiled in another way. The command `core-relo gen rust` does the
-//! same.
+//! [`skeleton`] is the generator by itself, for objects that were compiled in another way. The command
+//! `core-relo gen rust` does the same.
 
 extern crate alloc;
 

@@ -15,7 +15,8 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest in a directory. `None` if there is none: other build systems than cargo run build scripts, too.
+    /// Reads the manifest in a directory. `None` if there is none: other build systems than cargo run build
+    /// scripts, too.
     pub(crate) fn read(directory: &Path) -> Result<Option<Self>, BuildError> {
         let path = directory.join("Cargo.toml");
         match fs::read_to_string(&path) {
@@ -58,8 +59,8 @@ fn collect<'t>(table: &[&'t str], line: &'t str, names: &mut Vec<String>) {
     }
 }
 
-/// Adds the dependency that a path of keys names. Returns `false` if the path names none. Dependencies of the build script are not those of
-/// the package's own code.
+/// Adds the dependency that a path of keys names. Returns `false` if the path names none. Dependencies of the
+/// build script are not those of the package's own code.
 fn add_name(path: &[&str], names: &mut Vec<String>) -> bool {
     let path = if let ["target", _, path @ ..] = path { path } else { path };
     let ["dependencies" | "dev-dependencies", name, ..] = path else { return false };

@@ -28,14 +28,14 @@ impl<'a> Runner<'a> {
         self.is_cancelled.is_some_and(|is_cancelled| is_cancelled())
     }
 
-    /// Runs a program with an input of less than a page, and returns what it prints. Returns `None` if the program was stopped, or not even
-    /// started, because the caller has cancelled it.
+    /// Runs a program with an input of less than a page, and returns what it prints. Returns `None` if the
+    /// program was stopped, or not even started, because the caller has cancelled it.
     pub(crate) fn output(&self, command: &mut Command, input: &[u8]) -> io::Result<Option<Output>> {
         if self.is_cancelled() {
             return Ok(None);
         }
-        // A group ends as a whole, with the compiler behind a wrapper. The group of this process is another one: a SIGKILL for it, as
-        // `timeout -s KILL` sends, does not end the compiler.
+        // A group ends as a whole, with the compiler behind a wrapper. The group of this process is another
+        // one: a SIGKILL for it, as `timeout -s KILL` sends, does not end the compiler.
         if self.is_cancelled.is_some() {
             command.process_group(0);
         }
@@ -57,8 +57,8 @@ impl<'a> Runner<'a> {
     fn watch(&self, child: &mut Child) -> io::Result<Option<Output>> {
         let stdout = child.stdout.take().map(read_in_thread);
         let stderr = child.stderr.take().map(read_in_thread);
-        // Processes that the program has started may hold the pipes for longer. Until the program is waited for, its process group has no
-        // other meaning.
+        // Processes that the program has started may hold the pipes for longer. Until the program is waited
+        // for, its process group has no other meaning.
         let (Some(stdout), Some(stderr)) = (self.receive(stdout)?, self.receive(stderr)?) else {
             return Ok(None);
         };
@@ -87,7 +87,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Ends a program that leads a process group, and the processes that it has started: the compiler behind `ccache` or a script.
+/// Ends a program that leads a process group, and the processes that it has started: the compiler behind
+/// `ccache` or a script.
 fn kill_group(child: &mut Child) -> io::Result<()> {
     // The standard library ends single processes only. Without a shell, only the program ends.
     let script = format!("kill -s KILL -- -{}", child.id());
@@ -99,7 +100,8 @@ fn kill_group(child: &mut Child) -> io::Result<()> {
     child.wait().map(|_status| ())
 }
 
-/// Reads a pipe to its end in a thread of its own, so that a program never waits because another pipe is full.
+/// Reads a pipe to its end in a thread of its own, so that a program never waits because another pipe is
+/// full.
 fn read_in_thread(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! The options of the skeletons of several sources: each holds for the sources that have the map or type it names.
+//! The options of the skeletons of several sources: each holds for the sources that have the map or type it
+//! names.
 
 use crate::{
     error::BuildError,

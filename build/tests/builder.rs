@@ -185,8 +185,8 @@ fn vmlinux_h_of_an_earlier_run_is_not_seen() {
     project.builder().clang_arg(include).build_with(&mut Vec::new()).unwrap();
 }
 
-/// A project with its skeletons in the tree keeps its `vmlinux.h` beside the builder's headers. It may be one of core-relo. The builder
-/// removed it.
+/// A project with its skeletons in the tree keeps its `vmlinux.h` beside the builder's headers. It may be one
+/// of core-relo. The builder removed it.
 #[test]
 fn a_vmlinux_h_of_the_user_stays_beside_the_headers() {
     let project = Project::new();
@@ -300,8 +300,8 @@ fn a_type_of_several_kinds_of_events_is_one_variant() {
     assert!(error.contains("events of map `events`: `other` and `event` have the same kind 1"), "{error}");
 }
 
-/// libbpf's skeletons have the typed members of struct_ops tables before the load. Bitfields, pointers, optional maps and functions
-/// with the names of fields are the difficult cases.
+/// libbpf's skeletons have the typed members of struct_ops tables before the load. Bitfields, pointers,
+/// optional maps and functions with the names of fields are the difficult cases.
 #[test]
 fn tables_of_struct_ops_have_typed_members() {
     let table = "struct some_ops { int (*values)(void); void *data; unsigned timeout_ms; unsigned low : 3, high : 5;\n\

@@ -4,8 +4,8 @@
 //! cargo run -p core-relo-cli --example cut_btf -- KERNEL.btf OUT.btf task_struct linux_binprm …
 //! ```
 //!
-//! The named structs keep every member where it is, the named enums every value. Other structs keep their name and size, those behind pointers only
-//! their name.
+//! The named structs keep every member where it is, the named enums every value. Other structs keep their
+//! name and size, those behind pointers only their name.
 
 use core_relo::{
     Endian, TypeId,

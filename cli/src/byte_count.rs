@@ -3,7 +3,8 @@
 /// The factors of the suffixes.
 const UNITS: [(char, u64); 4] = [('K', 1 << 10), ('M', 1 << 20), ('G', 1 << 30), ('T', 1 << 40)];
 
-/// Parses a number of bytes. The suffixes K, M, G and T, in either case and with or without `iB`, are powers of 1024.
+/// Parses a number of bytes. The suffixes K, M, G and T, in either case and with or without `iB`, are powers
+/// of 1024.
 pub(super) fn parse(text: &str) -> Result<u64, String> {
     let expected = || "expected a number of bytes, as 1048576, 512K, 64M or 1G".to_owned();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());

@@ -18,9 +18,11 @@ pub(crate) enum ExitStatus {
     /// 0: every relocation resolves, and everything was loaded, written or shown.
     #[default]
     Success,
-    /// 1: the object does not fit the kernel. A relocation is poisoned or fails, or the kernel refused a request.
+    /// 1: the object does not fit the kernel. A relocation is poisoned or fails, or the kernel refused a
+    /// request.
     Incompatible,
-    /// 2: a result is missing, because of bad input, wrong usage, a lack of permissions, or an output that cannot be written.
+    /// 2: a result is missing, because of bad input, wrong usage, a lack of permissions, or an output that
+    /// cannot be written.
     Error,
     /// The exit status of the user's command in a guest, if it is not 0.
     Command(u8),
@@ -60,8 +62,8 @@ impl Console<'_> {
         self.exit = self.exit.max(status);
     }
 
-    /// Reports bad input in one line on stderr, and raises the exit status to [`ExitStatus::Error`]. For commands that write their
-    /// own JSON line about the input.
+    /// Reports bad input in one line on stderr, and raises the exit status to [`ExitStatus::Error`]. For
+    /// commands that write their own JSON line about the input.
     pub(crate) fn report_error_on_stderr(&mut self, bad: &BadInput) -> io::Result<()> {
         self.raise_exit(ExitStatus::Error);
         self.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {bad}")))?;
@@ -69,7 +71,8 @@ impl Console<'_> {
         bad.details.lines().try_for_each(|line| self.err.line(format_args!("  | {line}")))
     }
 
-    /// Reports bad input as [`Self::report_error_on_stderr`] does. In the JSON format, prints a line with the error on stdout as well.
+    /// Reports bad input as [`Self::report_error_on_stderr`] does. In the JSON format, prints a line with the
+    /// error on stdout as well.
     pub(crate) fn report_error(&mut self, bad: &BadInput) -> io::Result<()> {
         if self.format == Format::Json {
             self.out.json(&Failure::new(bad, self.batch_line))?;
@@ -93,8 +96,8 @@ impl Console<'_> {
         self.report_error_on_stderr(bad)
     }
 
-    /// Prints the report on a change in the running kernel: `report` as JSON, or the line. If it cannot be written, prints the line on
-    /// stderr: the change stays, and a caller that repeats it would fail.
+    /// Prints the report on a change in the running kernel: `report` as JSON, or the line. If it cannot be
+    /// written, prints the line on stderr: the change stays, and a caller that repeats it would fail.
     pub(crate) fn report_change(
         &mut self,
         format: Format,

@@ -33,8 +33,8 @@ pub(crate) fn program_name(planned: &PlannedReloc<'_>) -> Option<String> {
     planned.function().map(|f| Name::new(f.name).shortened().to_string())
 }
 
-/// Returns the source position: `exec.bpf.c:41:17`, `exec.bpf.c:41` without a column, `near exec.bpf.c:41` if the access is only near the
-/// line. `None` without line information.
+/// Returns the source position: `exec.bpf.c:41:17`, `exec.bpf.c:41` without a column, `near exec.bpf.c:41` if
+/// the access is only near the line. `None` without line information.
 pub(crate) fn source_position(planned: &PlannedReloc<'_>) -> Option<String> {
     Some(SourceLine::from(planned.source_line()?).position_with_column())
 }

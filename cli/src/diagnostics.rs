@@ -1,4 +1,5 @@
-//! Messages on stderr that do not go through a command's console: the log, panics, output that cannot be written.
+//! Messages on stderr that do not go through a command's console: the log, panics, output that cannot be
+//! written.
 
 use crate::{error::BadInput, output::Stream, text::printer::Printer};
 use core_relo::Escaped;
@@ -20,7 +21,8 @@ pub(crate) fn init_log(verbose: u8) {
     builder.format(|f, r| Printer::new(f, false).line(format_args!("core-relo: {}", r.args()))).init();
 }
 
-/// Prints a panic, which is a defect of this program, on one line; and the backtrace if `RUST_BACKTRACE` is set.
+/// Prints a panic, which is a defect of this program, on one line; and the backtrace if `RUST_BACKTRACE` is
+/// set.
 pub(crate) fn init_panic_hook() {
     panic::set_hook(Box::new(|info| {
         let mut text = Vec::new();
@@ -37,7 +39,8 @@ pub(crate) fn init_panic_hook() {
     }));
 }
 
-/// Reports an error that ends the command with status 2: stdout cannot be written, or signals cannot be caught.
+/// Reports an error that ends the command with status 2: stdout cannot be written, or signals cannot be
+/// caught.
 pub(crate) fn report(bad: &BadInput) {
     // Without stderr, only the exit status reports the error.
     drop(Printer::new(&mut io::stderr(), false).line(format_args!("core-relo: {bad}")));

@@ -1,4 +1,5 @@
-//! The errors of commands: bad input, with the file, its defect, and a remedy; and an output that cannot be written.
+//! The errors of commands: bad input, with the file, its defect, and a remedy; and an output that cannot be
+//! written.
 
 use core_relo::{Escaped, Name};
 use std::{fmt, io, path::Path};

@@ -18,8 +18,8 @@ use core_relo::btf::{Type, Value};
 use core_relo_kernels::{KernelSelection, Note, WantedFacts};
 use std::{io, ops::ControlFlow, path::Path};
 
-/// Reads the kernels in a file, as `check --btf PATH --max-bytes N` does. Returns the size of each kernel's BTF in bytes, or the error
-/// message. A file whose name ends in `.tar` is an archive.
+/// Reads the kernels in a file, as `check --btf PATH --max-bytes N` does. Returns the size of each kernel's
+/// BTF in bytes, or the error message. A file whose name ends in `.tar` is an archive.
 pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     let args = KernelArgs { btf: vec![path.to_owned()], max_bytes: Some(max_bytes), ..KernelArgs::default() };
     let selection = KernelSelection::new(&args.paths());
@@ -37,16 +37,16 @@ pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     found
 }
 
-/// Opens a results file as `check --resume PATH` does. The objects are pairs of name and content. Returns the number of kernels
-/// with results in the file.
+/// Opens a results file as `check --resume PATH` does. The objects are pairs of name and content. Returns the
+/// number of kernels with results in the file.
 pub fn open_results(path: &Path, objects: &[(&str, &[u8])]) -> Result<usize, String> {
     let header = ResultsHeader::new(objects.iter().copied());
     let (_results, previous) = ResultsFile::open(path, &header).map_err(|bad| bad.to_string())?;
     Ok(previous.kernel_count())
 }
 
-/// Shows a loader file as `gen loader --show PATH --insns` does, as text or with `--format json`. Returns standard output, or the error
-/// message.
+/// Shows a loader file as `gen loader --show PATH --insns` does, as text or with `--format json`. Returns
+/// standard output, or the error message.
 pub fn show_loader_file(path: &Path, is_json: bool) -> io::Result<Result<String, String>> {
     let format = if is_json { Format::Json } else { Format::Text };
     let args = GenLoaderArgs {

@@ -30,7 +30,8 @@ impl Glob {
         matches(self.0.as_bytes(), text.as_bytes())
     }
 
-    /// Returns whether the pattern matches a path: the last component, or for a pattern with a `/` the whole path.
+    /// Returns whether the pattern matches a path: the last component, or for a pattern with a `/` the whole
+    /// path.
     pub(crate) fn matches_path(&self, path: &str) -> bool {
         if self.0.contains('/') {
             let pattern = without_dot(&self.0);
@@ -54,7 +55,8 @@ fn without_dot(path: &str) -> &str {
 /// Returns whether a pattern matches a text, in a time of at most the product of their lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut pattern, mut text) = (pattern, text);
-    // The pattern after the last `*`, and the text that has not been compared with it. Only the last `*` needs another attempt.
+    // The pattern after the last `*`, and the text that has not been compared with it. Only the last `*`
+    // needs another attempt.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         match (pattern, text) {

@@ -1,7 +1,9 @@
-//! The command `core-relo`: checks whether BPF objects fit the types of kernels, explains why not, and loads objects.
+//! The command `core-relo`: checks whether BPF objects fit the types of kernels, explains why not, and loads
+//! objects.
 //!
-//! `args` parses the arguments, `dispatch` calls a command of `cmd` and reports its error. Commands read files through `input` and print
-//! through `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
+//! `args` parses the arguments, `dispatch` calls a command of `cmd` and reports its error. Commands read
+//! files through `input` and print through `console::Console`, as `text` or as `json`. The engine and the
+//! loader decide everything else.
 
 mod args;
 mod attach_point;
@@ -74,8 +76,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints the message of clap. In the log of a CI job, an error has no commands of the runner and no styles: it quotes the arguments, whose
-/// control characters are escaped already.
+/// Prints the message of clap. In the log of a CI job, an error has no commands of the runner and no styles:
+/// it quotes the arguments, whose control characters are escaped already.
 fn print_message(error: &clap::Error) -> io::Result<()> {
     if !error.use_stderr() || !is_read_by_runner() {
         return error.print();

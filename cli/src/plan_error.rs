@@ -59,8 +59,8 @@ pub(crate) fn lacks_only_facts(e: &LoadError) -> bool {
     matches!(e, LoadError::Plan { cause, .. } if cause.lacks_only_facts())
 }
 
-/// Returns the message of a failed load without the object's name. The library's message names its settings, this one the options of
-/// the commands that load objects.
+/// Returns the message of a failed load without the object's name. The library's message names its settings,
+/// this one the options of the commands that load objects.
 pub(crate) fn load_message(e: &LoadError) -> String {
     let refused = match e {
         LoadError::Plan { cause: LoadPlanError::Externs(refused), .. } => refused,
@@ -98,7 +98,8 @@ pub(crate) fn in_one_line(message: &str) -> String {
     text
 }
 
-/// The way out of a relocation that fails because libbpf sign-extends enumerators, for commands with [`RelocationArgs`].
+/// The way out of a relocation that fails because libbpf sign-extends enumerators, for commands with
+/// [`RelocationArgs`].
 ///
 /// [`RelocationArgs`]: crate::args::relocate::RelocationArgs
 pub(crate) const ZERO_EXTEND_HELP: &str =
@@ -111,8 +112,8 @@ pub(crate) fn zero_extend_help(e: &LoadError) -> Option<&'static str> {
     errors().any(|error| error.is_sign_extension()).then_some(ZERO_EXTEND_HELP)
 }
 
-/// Returns how a user of the commands provides a fact about the kernel. Every command that loads an object takes a configuration. Only
-/// dry runs for another kernel lack its version or symbols.
+/// Returns how a user of the commands provides a fact about the kernel. Every command that loads an object
+/// takes a configuration. Only dry runs for another kernel lack its version or symbols.
 const fn remedy(fact: KernelFact) -> &'static str {
     match fact {
         KernelFact::Version => "give it with --kernel-version X.Y.Z",

@@ -42,7 +42,8 @@ impl Progress {
         self.done = self.done.saturating_add(1);
     }
 
-    /// Writes output while the line is not shown. With a line, `flush` follows, so that the output is complete before the line.
+    /// Writes output while the line is not shown. With a line, `flush` follows, so that the output is
+    /// complete before the line.
     pub(crate) fn write_above<W>(
         &mut self,
         out: &mut W,

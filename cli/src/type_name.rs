@@ -61,7 +61,8 @@ fn no_type(btf: &Btf<'_>, text: &str, name: &str) -> String {
     }
 }
 
-/// Returns whether values of two types are the same: the types are equal without typedefs, or they are equal numbers.
+/// Returns whether values of two types are the same: the types are equal without typedefs, or they are equal
+/// numbers.
 fn are_same<'b>(btf: &'b Btf<'_>, one: Type<'b>, other: Type<'b>) -> bool {
     let stripped = |ty: Type<'b>| btf.strip(ty.id()).ok();
     match (stripped(one), stripped(other)) {

@@ -1,7 +1,8 @@
-//! The fixes that `explain` suggests: each is written into the program without looking, and must change the verdict to `loads`.
+//! The fixes that `explain` suggests: each is written into the program without looking, and must change the
+//! verdict to `loads`.
 //!
-//! The programs are in `advice/`. A fix for a line replaces the source line of the reason. `/* DECLARATIONS */` and `/* MAP */` mark
-//! the places of declarations and of map attributes.
+//! The programs are in `advice/`. A fix for a line replaces the source line of the reason.
+//! `/* DECLARATIONS */` and `/* MAP */` mark the places of declarations and of map attributes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -99,7 +100,8 @@ impl Case {
         assert_ne!(program["verdict"], "loads", "{}", self.name);
         let mut places = Vec::new();
         let reasons = program["reasons"].as_array().unwrap();
-        // Fixes of one reason are alternatives. Those of other reasons are applied with the first alternative.
+        // Fixes of one reason are alternatives. Those of other reasons are applied with the first
+        // alternative.
         for (index, reason) in reasons.iter().enumerate() {
             schema().check("reason of explain", reason);
             for fix in reason["fixes"].as_array().unwrap() {
@@ -311,7 +313,8 @@ fn a_missing_helper_is_replaced_by_an_older_one_or_guarded() {
 #[test]
 fn missing_externs_are_declared_weak_and_guarded() {
     check_places("kfunc", &["line"]);
-    // A missing kfunc is the only reason, also where the kernel knows no calls of kfuncs: no load reaches the call.
+    // A missing kfunc is the only reason, also where the kernel knows no calls of kfuncs: no load reaches the
+    // call.
     check_places("kfunc_before_kfuncs", &["line"]);
     check_places("kernel_variable", &["line"]);
     // The first fix calls the function that the kernel has.

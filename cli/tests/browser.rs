@@ -1,4 +1,5 @@
-//! The HTML report in a real browser, without a window: Chromium from `PATH`, or the program in `CORE_RELO_BROWSER`.
+//! The HTML report in a real browser, without a window: Chromium from `PATH`, or the program in
+//! `CORE_RELO_BROWSER`.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -15,7 +16,8 @@ use std::{
 /// The names of Chromium and its relatives.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// Checks the page as a user would: filters, clicks on a cell, the width of the page, the contrast of the colours.
+/// Checks the page as a user would: filters, clicks on a cell, the width of the page, the contrast of the
+/// colours.
 const SCRIPT: &str = r#"
 const find = id => document.getElementById(id);
 const shown = () => [...find('matrix').tBodies[0].rows].filter(row => row.getBoundingClientRect().height > 0).length;

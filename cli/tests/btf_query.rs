@@ -73,7 +73,8 @@ fn violations_of_the_records_of_a_program_are_printed() {
     let header = [0x9f, 0xeb, 1, 0, 32, 0, 0, 0];
     let at = object.windows(header.len()).position(|bytes| bytes == header).unwrap();
     let word = |object: &[u8], at: usize| usize::try_from(Endian::Little.u32(object, at).unwrap()).unwrap();
-    // The second record of the first section gets the instruction of the first. The records follow three words.
+    // The second record of the first section gets the instruction of the first. The records follow three
+    // words.
     let second = at + 32 + word(&object, at + 16) + 12 + 16;
     object[second..second + 4].fill(0);
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! The verifier's statistics and budgets of `load --each`, on the running kernel. They need root, except for wrong usage.
+//! The verifier's statistics and budgets of `load --each`, on the running kernel. They need root, except for
+//! wrong usage.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod common;

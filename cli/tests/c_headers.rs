@@ -185,8 +185,8 @@ fn assert_compiles_in_all_standards(header: &str, program: &str) {
     }
 }
 
-/// Sources in the older standards define `bool`, `true` and `false`, newer ones have the words. Linux 5.10 has a member `bool`, and
-/// Linux 5.18 has `restrict` pointers.
+/// Sources in the older standards define `bool`, `true` and `false`, newer ones have the words. Linux 5.10
+/// has a member `bool`, and Linux 5.18 has `restrict` pointers.
 #[test]
 fn one_header_compiles_in_all_standards_of_the_language() {
     let mut b = Builder::new(Endian::Little);
@@ -205,7 +205,8 @@ fn one_header_compiles_in_all_standards_of_the_language() {
     assert_compiles_in_all_standards(&header_of(b), program);
 }
 
-/// The declarations that only look like those of the language: `bool` of another type, and `true` in an enum within a typedef.
+/// The declarations that only look like those of the language: `bool` of another type, and `true` in an enum
+/// within a typedef.
 #[test]
 fn kernels_with_another_bool_compile_in_all_standards() {
     let mut b = Builder::new(Endian::Little);
@@ -236,7 +237,8 @@ fn kernels_with_another_bool_compile_in_all_standards() {
     }
 }
 
-/// A kernel with what objects have no trace of: enumerators, typedefs, members that only unused functions read.
+/// A kernel with what objects have no trace of: enumerators, typedefs, members that only unused functions
+/// read.
 const SMALL_KERNEL: &str = "
 typedef _Bool bool;
 typedef unsigned int __u32, dev_t;
@@ -423,8 +425,8 @@ impl Drop for LimitedChild {
     }
 }
 
-/// A terminal sends a signal to clang, too; a service manager may send it to the command alone. A test that runs in the background of a
-/// shell ignores SIGINT, and so do its children.
+/// A terminal sends a signal to clang, too; a service manager may send it to the command alone. A test that
+/// runs in the background of a shell ignores SIGINT, and so do its children.
 #[test]
 fn a_signal_stops_clang_and_leaves_no_directory_of_headers() {
     let signal = Signal::TERM;

@@ -181,11 +181,13 @@ fn the_text_of_all_encodings_is_that_of_llvm_objdump() {
     assert!(known > 20_000, "{known}");
 }
 
-/// Returns whether an instruction is newer than LLVM 19, or one that only the kernel writes, or one whose fields LLVM ignores.
+/// Returns whether an instruction is newer than LLVM 19, or one that only the kernel writes, or one whose
+/// fields LLVM ignores.
 fn is_unknown_to_llvm_19((code, dst, src, off, imm): Fields) -> bool {
     let newer = matches!((code, off, imm), (0x0d | 0xc2, ..) | (0xbf, 32 | -1, _))
         || matches!((code, imm), (0xc3 | 0xcb | 0xd3 | 0xdb, 0x100 | 0x110));
-    // LLVM ignores the high bits of an atomic operation's number, and decodes no registers where an instruction has none.
+    // LLVM ignores the high bits of an atomic operation's number, and decodes no registers where an
+    // instruction has none.
     let is_atomic = matches!(code, 0xc3 | 0xdb);
     newer || (is_atomic && imm == i32::MIN) || dst > 11 || src > 11
 }

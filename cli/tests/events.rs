@@ -141,7 +141,8 @@ fn lost_samples_are_counted_on_stderr() {
     if !may_load() {
         return;
     }
-    // 8 pages have no room for 5000 samples of 32 bytes. The kernel reports the loss with a sample that fits again.
+    // 8 pages have no room for 5000 samples of 32 bytes. The kernel reports the loss with a sample that fits
+    // again.
     let args = ["--print", "events=u64", "--repeat", "5000", "--format", "json"];
     let run = run_program("live/perf_array.bpf.o", "output", &args);
     assert!(run.exit == 0 && run.lines().len() < 5000, "{}", run.out.lines().count());

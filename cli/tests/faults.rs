@@ -1,5 +1,5 @@
-//! Tests of `load` under faults: a load that is killed, two loads at a time, a bpffs and a cgroup that refuse, a process that is suspended.
-//! Needs root, and mounts its own bpffs.
+//! Tests of `load` under faults: a load that is killed, two loads at a time, a bpffs and a cgroup that
+//! refuse, a process that is suspended. Needs root, and mounts its own bpffs.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod common;
@@ -168,7 +168,8 @@ fn a_load_that_is_killed_at_any_step_leaves_nothing_without_pins() {
     if !has_own_bpffs("a_load_that_is_killed_at_any_step_leaves_nothing_without_pins") || !can_trace() {
         return;
     }
-    // The names of the object's data maps begin with its file name. A program or link that stays would keep these maps.
+    // The names of the object's data maps begin with its file name. A program or link that stays would keep
+    // these maps.
     let dir = tempfile::tempdir().unwrap();
     let name = format!("k{}", std::process::id() % 1_000_000);
     let object = dir.path().join(format!("{name}.bpf.o"));
@@ -185,7 +186,8 @@ fn a_load_that_is_killed_at_any_step_leaves_nothing_without_pins() {
     }
 }
 
-/// Starts a load that attaches its programs, and waits until they are attached. Returns the lines of its report, too.
+/// Starts a load that attaches its programs, and waits until they are attached. Returns the lines of its
+/// report, too.
 fn start_attached(args: &[&str]) -> (Child, BufReader<std::process::ChildStderr>, String) {
     let mut child = command(args).spawn().unwrap();
     let mut err = BufReader::new(child.stderr.take().unwrap());

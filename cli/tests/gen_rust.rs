@@ -7,8 +7,8 @@ mod common;
 use common::{prebuilt, run_in, text};
 use std::{fs, path::Path};
 
-/// The committed skeletons, the files of their objects below `prebuilt/el` and `prebuilt/eb`, and the options that generate them. The live
-/// tests compile the traits of bytemuck and zerocopy.
+/// The committed skeletons, the files of their objects below `prebuilt/el` and `prebuilt/eb`, and the options
+/// that generate them. The live tests compile the traits of bytemuck and zerocopy.
 const COMMITTED: [(&str, &str, &str, &[&str]); 6] = [
     ("loader/examples/skeletons/exec_monitor.skel.rs", "loader/examples/prebuilt", "exec_monitor.bpf.o", &[]),
     ("loader/examples/skeletons/xdp_counter.skel.rs", "loader/examples/prebuilt", "xdp_counter.bpf.o", &[]),

@@ -17,15 +17,16 @@ use std::{
     thread,
 };
 
-/// The smaller count. The larger count is [`TIMES`] times as large: quadratic work of 7 instructions or more for each pair of elements
-/// is then larger than [`MIN_WORK`] may grow.
+/// The smaller count. The larger count is [`TIMES`] times as large: quadratic work of 7 instructions or more
+/// for each pair of elements is then larger than [`MIN_WORK`] may grow.
 const COUNT: usize = 250;
 const TIMES: usize = 4;
 
 /// The maximum exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
 const MAX_EXPONENT: f64 = 1.1;
 
-/// Instructions for the parsing of a line, which do not count. The cheapest command needs about 175,000 (`inspect` of a missing file).
+/// Instructions for the parsing of a line, which do not count. The cheapest command needs about 175,000
+/// (`inspect` of a missing file).
 const FIXED: u64 = 150_000;
 
 /// The smallest work that is compared. Differences of less work are noise.
@@ -60,7 +61,8 @@ fn the_work_of_every_command_is_nearly_linear() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Returns a copy of the command without lines of code, which valgrind starts faster, or the command itself without `strip`.
+/// Returns a copy of the command without lines of code, which valgrind starts faster, or the command itself
+/// without `strip`.
 fn without_debug_info(dir: &Path) -> PathBuf {
     let (command, copy) = (PathBuf::from(env!("CARGO_BIN_EXE_core-relo")), dir.join("core-relo"));
     let strip = process::Command::new("strip").arg("-g").arg("-o").arg(&copy).arg(&command).status();
@@ -124,8 +126,8 @@ fn find_superlinear(program: &Path, dimension: &Dimension, dir: &Path) -> Result
 /// The function whose calls separate the commands of a batch.
 const PARSE_LINE: &str = "core_relo_cli::dispatch::batch::parse_line";
 
-/// Returns the instructions of each command, in all its threads. One process runs them all, because valgrind needs a second or more to
-/// translate the code of each process.
+/// Returns the instructions of each command, in all its threads. One process runs them all, because valgrind
+/// needs a second or more to translate the code of each process.
 fn instructions(program: &Path, forms: &[Form], input: &Written, dir: &Path) -> Result<Vec<u64>, String> {
     let (batch, profile) = (dir.join("commands"), dir.join("profile"));
     let error = |e: io::Error| format!("{}: {e}", dir.display());

@@ -33,8 +33,8 @@ fn is_hostile(c: char) -> bool {
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Runs a command with colours and checks that its output has no hostile character and no forged line. Returns the output
-/// without colours.
+/// Runs a command with colours and checks that its output has no hostile character and no forged line.
+/// Returns the output without colours.
 fn check_text<S: AsRef<OsStr> + Debug>(args: &[S]) -> String {
     let color = [OsStr::new("--color"), OsStr::new("always")];
     let shown = run(color.into_iter().chain(args.iter().map(AsRef::as_ref)));
@@ -84,7 +84,8 @@ fn hostile(len: usize) -> String {
     text
 }
 
-/// The runner of a CI job reads commands from the log: `::add-path::DIR` at the start of a line, `##[add-path]DIR` anywhere.
+/// The runner of a CI job reads commands from the log: `::add-path::DIR` at the start of a line,
+/// `##[add-path]DIR` anywhere.
 #[test]
 fn names_are_no_commands_of_ci_runners() {
     const RUNNERS: [&str; 4] = ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", "CI"];

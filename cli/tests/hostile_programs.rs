@@ -7,7 +7,8 @@ mod common;
 use common::run;
 use core_relo_tests::growth::{Command, dimensions};
 
-/// The programs, with a count that gives about a million instructions or the most functions, and the kind of the reason.
+/// The programs, with a count that gives about a million instructions or the most functions, and the kind of
+/// the reason.
 const PROGRAMS: [(&str, usize, &str); 4] = [
     ("branches that double the paths", 300_000, "helper"),
     ("loops that are entered in the middle", 160_000, "helper"),

@@ -49,7 +49,8 @@ fn a_file_named_like_stdout_is_not_written_to() {
     assert_eq!(fs::read(dir.path().join("-")).unwrap(), b"a file of the user");
 }
 
-/// Reports and budgets replace only reports and budgets. A glob after an option makes its first file the output.
+/// Reports and budgets replace only reports and budgets. A glob after an option makes its first file the
+/// output.
 #[test]
 fn reports_and_budgets_replace_no_other_files() {
     let dir = tempfile::tempdir().unwrap();

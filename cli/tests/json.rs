@@ -1,4 +1,5 @@
-//! JSON output matches docs/json.schema.json: exactly the documented keys, in order and with the documented types.
+//! JSON output matches docs/json.schema.json: exactly the documented keys, in order and with the documented
+//! types.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 

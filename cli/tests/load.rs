@@ -250,7 +250,8 @@ fn variables_of_every_kind_are_set_by_name_and_path() {
         ("live/arena_globals.bpf.o", "config.ports[1].high=77"),
         ("live/struct_ops_link.bpf.o", "still.name=bpf_other"),
     ] {
-        // The demo kernel has few types, so the verdict may be another. A wrong argument is an error on stderr.
+        // The demo kernel has few types, so the verdict may be another. A wrong argument is an error on
+        // stderr.
         let (_, err) = set_global(object, set);
         assert_eq!(err, "", "{set}");
     }

@@ -1,4 +1,5 @@
-//! Tests of `load` and `run` with pins: concurrent loads of one pinned map, and signals. Needs root and mounts its own bpffs.
+//! Tests of `load` and `run` with pins: concurrent loads of one pinned map, and signals. Needs root and
+//! mounts its own bpffs.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod common;
@@ -86,7 +87,8 @@ fn a_load_that_ends_removes_no_pin_that_another_load_uses() {
     let second = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/b"]).output().unwrap();
     assert!(second.status.success(), "{second:?}");
     let id = pinned_map();
-    // SIGTERM, because a shell starts a job in the background with SIGINT ignored, and the command respects that.
+    // SIGTERM, because a shell starts a job in the background with SIGINT ignored, and the command respects
+    // that.
     kill(&first, SIGTERM);
     assert!(first.wait().unwrap().success());
     assert_eq!(pinned_map(), id);

@@ -15,7 +15,8 @@ use serde_json::Value;
 use std::fs;
 use tempfile::TempDir;
 
-/// Writes an object whose only program, in a section that only cilium/ebpf and aya know, uses a map of the section `maps`.
+/// Writes an object whose only program, in a section that only cilium/ebpf and aya know, uses a map of the
+/// section `maps`.
 fn write_legacy_object(dir: &TempDir) {
     let mut elf = write::Object::new(BinaryFormat::Elf, Architecture::Bpf, Endianness::Little);
     let symbol = |elf: &mut write::Object<'_>, name: &str, kind, section, size| {
@@ -150,7 +151,8 @@ fn empty_btf_of_a_module_in_a_directory_is_skipped_with_a_note() {
     assert!(run.exit == 0 && run.err.contains(note), "{}{}", run.out, run.err);
 }
 
-/// The loader of `core-relo.toml` decides how `explain --relocation` and `plan` relocate, too: cilium/ebpf zero-extends enumerators.
+/// The loader of `core-relo.toml` decides how `explain --relocation` and `plan` relocate, too: cilium/ebpf
+/// zero-extends enumerators.
 #[test]
 fn relocations_are_those_of_the_loader_of_the_file() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! `btf min` and `btf which`: the same plans and verdicts on minimal BTF, archives, and bad input that leaves nothing behind.
+//! `btf min` and `btf which`: the same plans and verdicts on minimal BTF, archives, and bad input that leaves
+//! nothing behind.
 #![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod common;
@@ -109,7 +110,8 @@ fn verdicts_on_an_archive_are_the_same_and_other_minimal_btf_has_none() {
     assert!(checked.exit == 2 && checked.err.contains(help), "{checked:?}");
 }
 
-/// The programs read fields of `struct tcp_sock` through a `struct sock *`, for example: both must be known to begin alike.
+/// The programs read fields of `struct tcp_sock` through a `struct sock *`, for example: both must be known
+/// to begin alike.
 #[test]
 fn verdicts_and_warnings_about_test_programs_are_those_of_the_running_kernels_full_btf() {
     let kernel = "/sys/kernel/btf/vmlinux";

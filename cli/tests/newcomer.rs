@@ -1,4 +1,5 @@
-//! First attempts of a new user: directories that have other files too, standard input, pipes, `| head`, sizes with a suffix, ids.
+//! First attempts of a new user: directories that have other files too, standard input, pipes, `| head`,
+//! sizes with a suffix, ids.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 

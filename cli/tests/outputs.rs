@@ -23,7 +23,8 @@ fn command(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Creates a directory with an object and a kernel. Returns the directory and the object patched for the kernel.
+/// Creates a directory with an object and a kernel. Returns the directory and the object patched for the
+/// kernel.
 fn dir() -> (tempfile::TempDir, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     for (from, to) in [("exec.bpf.o", "in.o"), ("linux-6.1.btf", "kernel.btf")] {
@@ -271,7 +272,8 @@ fn inputs_are_no_outputs() {
     assert!(contents() == before);
 }
 
-/// Rust's runtime opens `/dev/null` in place of a closed stdout, where the output would be lost without an error.
+/// Rust's runtime opens `/dev/null` in place of a closed stdout, where the output would be lost without an
+/// error.
 #[test]
 fn a_closed_stdout_is_an_error_of_every_command_that_writes_there() {
     let demo = common::demo();

@@ -32,7 +32,8 @@ fn only_instructions_change() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left");
 }
 
-/// A loader relocated the instructions of a patched object a second time: it refused most objects, and loaded others with wrong values.
+/// A loader relocated the instructions of a patched object a second time: it refused most objects, and loaded
+/// others with wrong values.
 #[test]
 fn a_patched_object_has_no_core_records() {
     let dir = tempfile::tempdir().unwrap();
@@ -102,7 +103,8 @@ fn an_object_may_replace_itself_but_no_directory() {
     }
 }
 
-/// A program outside of the default load relocates against one of two structs of a name, the loaded program against the other.
+/// A program outside of the default load relocates against one of two structs of a name, the loaded program
+/// against the other.
 const OPTIONAL: &str = r#"
 #define SEC(name) __attribute__((section(name), used))
 struct nic { unsigned a; unsigned b; } __attribute__((preserve_access_index));

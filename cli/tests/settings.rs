@@ -393,7 +393,8 @@ fn the_configuration_file_has_settings_by_object() {
     assert_eq!(run.exit, 2, "{}", run.whole());
     let expected = "core-relo: core-relo.toml:1: no object has a map `ringz`; did you mean `rings`?\n";
     assert_eq!(run.err, expected);
-    // Another object of the project may have the name: `explain` has only one of them. Its own options have to fit.
+    // Another object of the project may have the name: `explain` has only one of them. Its own options have
+    // to fit.
     let run = probes(dir, "explain", &[]);
     assert!(run.exit == 1 && !run.err.contains("ringz"), "{}", run.whole());
     assert_eq!(probes(dir, "explain", &["--max-entries", "ringz=4"]).exit, 2);

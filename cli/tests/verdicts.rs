@@ -38,8 +38,8 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-/// Returns a kernel whose `struct guard` has only these members. `has_enums` adds the parts of a kernel that tell of program types and
-/// instructions.
+/// Returns a kernel whose `struct guard` has only these members. `has_enums` adds the parts of a kernel that
+/// tell of program types and instructions.
 fn guard_kernel(members: &[&str], has_enums: bool) -> Vec<u8> {
     let mut b = Builder::new(Endian::Little);
     let long = b.int("unsigned long", 8, 0);

@@ -1,4 +1,5 @@
-//! `vm`: objects and commands on other kernels. Boots only where QEMU and a kernel of `cargo xtask vm` are there.
+//! `vm`: objects and commands on other kernels. Boots only where QEMU and a kernel of `cargo xtask vm` are
+//! there.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 

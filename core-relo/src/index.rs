@@ -20,7 +20,8 @@ impl fmt::Display for InsnIndex {
     }
 }
 
-/// Converts a 32-bit number of the file format to an index. Every supported host has addresses of at least 32 bits.
+/// Converts a 32-bit number of the file format to an index. Every supported host has addresses of at least 32
+/// bits.
 #[expect(clippy::as_conversions, reason = "usize::from(u32) does not exist; hosts have >= 32-bit usize")]
 pub(crate) const fn to_usize(v: u32) -> usize {
     const { assert!(usize::BITS >= 32) };

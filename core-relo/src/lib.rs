@@ -1,9 +1,10 @@
 //! A CO-RE relocation engine: decides and explains every relocation of a BPF object on the BTF of any kernel.
 //!
-//! The inputs are the object's types and records ([`btf::Btf`], [`ext::BtfExt`]), the object's instructions ([`CodeSection`]), and
-//! the kernel's types ([`Target`]). [`Relocs`] collects the relocations of an object without a target. A [`Plan`] resolves them
-//! against a target. A plan never fails as a whole: each record becomes a [`plan::Decision`] or a [`plan::RelocError`], equal to
-//! libbpf's result to the bit. [`explain::explain`] gives the reason.
+//! The inputs are the object's types and records ([`btf::Btf`], [`ext::BtfExt`]), the object's instructions
+//! ([`CodeSection`]), and the kernel's types ([`Target`]). [`Relocs`] collects the relocations of an object
+//! without a target. A [`Plan`] resolves them against a target. A plan never fails as a whole: each record
+//! becomes a [`plan::Decision`] or a [`plan::RelocError`], equal to libbpf's result to the bit.
+//! [`explain::explain`] gives the reason.
 //!
 //! ```
 //! use core_relo::{
@@ -46,18 +47,19 @@
 //!
 //! # Features
 //!
-//! On by default: `minimise`, and those of [`btf`] of the same names, `c-header`, `text` and `transform`. The loader needs none of them.
-//! With `serde`, [`explain::Explanation`], [`plan::Summary`] and [`btf::Type`] implement `serde::Serialize`.
+//! On by default: `minimise`, and those of [`btf`] of the same names, `c-header`, `text` and `transform`. The
+//! loader needs none of them. With `serde`, [`explain::Explanation`], [`plan::Summary`] and [`btf::Type`]
+//! implement `serde::Serialize`.
 //!
 //! # What it does not do
 //!
-//! This crate reads no files, parses no ELF and makes no system calls. `core-relo-loader` reads objects, finds targets, and loads
-//! programs.
+//! This crate reads no files, parses no ELF and makes no system calls. `core-relo-loader` reads objects,
+//! finds targets, and loads programs.
 //!
 //! # Hostile input
 //!
-//! Objects and BTF may be hostile. No input makes this crate panic or recurse without bound. Time and memory stay in proportion to the
-//! size of the input. The limits are in [`limits`].
+//! Objects and BTF may be hostile. No input makes this crate panic or recurse without bound. Time and memory
+//! stay in proportion to the size of the input. The limits are in [`limits`].
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The relocations of an object: the CO-RE records with their instructions and their accesses, before a target is known.
+//! The relocations of an object: the CO-RE records with their instructions and their accesses, before a
+//! target is known.
 
 use crate::{
     ByteOffset, Endian, Name, StrOffset,
@@ -61,7 +62,8 @@ crate::debug_as_message!(RelocsError);
 pub struct Record<'o> {
     /// The ELF section's name.
     pub section: Name<'o>,
-    /// The record's index among those of the same section (`struct btf_ext_info_sec`), from 0: libbpf's "relo #N".
+    /// The record's index among those of the same section (`struct btf_ext_info_sec`), from 0: libbpf's "relo
+    /// #N".
     pub index_in_section: u32,
     /// The record as the compiler wrote it.
     pub relo: CoreRelo,
@@ -76,7 +78,8 @@ pub struct Record<'o> {
 }
 
 impl Record<'_> {
-    /// Returns the index of the record's section in [`Relocs::code`]; `None` if there is no section of that name.
+    /// Returns the index of the record's section in [`Relocs::code`]; `None` if there is no section of that
+    /// name.
     pub fn section_position(&self) -> Option<usize> {
         self.section_index
     }
@@ -86,8 +89,8 @@ impl Record<'_> {
         Some((self.section_index?, self.function_index?))
     }
 
-    /// Returns the words of the access: the names of the members, the enumerator, or the type of a relocation of a whole type. `btf` is the
-    /// object's BTF.
+    /// Returns the words of the access: the names of the members, the enumerator, or the type of a relocation
+    /// of a whole type. `btf` is the object's BTF.
     fn access_words<'b>(&self, btf: &'b Btf<'_>) -> AccessWords<'b> {
         let Ok(spec) = &self.spec else { return AccessWords::default() };
         let names: Vec<_> = if spec.kind.is_type() {
@@ -197,9 +200,9 @@ impl<'o> Relocs<'o> {
         Slot::decode(self.endian(), self.code.get(record.section_index?)?.code.get(at..)?)
     }
 
-    /// Returns the source line of a record's access. The line that contains the access may begin after the record's instruction,
-    /// because compilers load offsets early. If no line of the function names the member, the access is only near the line:
-    /// [`SourceLine::is_near`].
+    /// Returns the source line of a record's access. The line that contains the access may begin after the
+    /// record's instruction, because compilers load offsets early. If no line of the function names the
+    /// member, the access is only near the line: [`SourceLine::is_near`].
     pub fn source_line(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
         let function = self.function(record).map(|function| function.start..function.end());
         // The instruction of a load or store is in the line of its access.
@@ -281,8 +284,9 @@ mod tests {
     };
     use alloc::{format, sync::Arc, vec};
 
-    /// Returns the BTF and `.BTF.ext` of three records on the same field. The first is in function `kept` of `.text`. The second is
-    /// at instruction 3, outside any function, as where the linker drops a weak function. The section of the third does not exist.
+    /// Returns the BTF and `.BTF.ext` of three records on the same field. The first is in function `kept` of
+    /// `.text`. The second is at instruction 3, outside any function, as where the linker drops a weak
+    /// function. The section of the third does not exist.
     fn object(endian: Endian) -> (Vec<u8>, Vec<u8>) {
         let mut b = Builder::new(endian);
         let int = b.int("int", 4, Builder::SIGNED);
@@ -343,7 +347,8 @@ mod tests {
         }
     }
 
-    /// An access of two instructions: a load of the member's offset in line 1, and another instruction with r1 in line 2.
+    /// An access of two instructions: a load of the member's offset in line 1, and another instruction with
+    /// r1 in line 2.
     struct Access {
         composite: &'static str,
         member: &'static str,

@@ -40,14 +40,16 @@ impl<'t> Target<'t> {
         self
     }
 
-    /// Sets the number of modules that a [`ModuleFilter`](crate::btf::ModuleFilter) excluded. Explanations print the number.
+    /// Sets the number of modules that a [`ModuleFilter`](crate::btf::ModuleFilter) excluded. Explanations
+    /// print the number.
     #[must_use]
     pub const fn with_excluded_modules(mut self, count: usize) -> Self {
         self.excluded_module_count = count;
         self
     }
 
-    /// Adds an index of the vmlinux BTF. Building the index takes longer than one search, so it is for targets of many objects.
+    /// Adds an index of the vmlinux BTF. Building the index takes longer than one search, so it is for
+    /// targets of many objects.
     #[must_use]
     pub fn with_index(mut self, index: Arc<NameIndex>) -> Self {
         self.vmlinux.index = Some(index);
@@ -78,7 +80,8 @@ impl<'t> Target<'t> {
         self.modules.len().saturating_add(self.excluded_module_count)
     }
 
-    /// Returns a BTF by the index in a [`Candidate`](crate::resolve::Candidate): 0 is the vmlinux BTF, and the modules follow.
+    /// Returns a BTF by the index in a [`Candidate`](crate::resolve::Candidate): 0 is the vmlinux BTF, and
+    /// the modules follow.
     pub(crate) fn btf(&self, index: usize) -> Option<&TargetBtf<'t>> {
         match index.checked_sub(1) {
             None => Some(&self.vmlinux),

@@ -71,7 +71,8 @@ pub fn encode(file: &[u8], settings: &EncodeSettings) -> Result<Encoded, EncodeE
     encode_data(file, settings)
 }
 
-/// Converts the debug information of an open ELF file. Reads only the sections of the debug information and the symbols.
+/// Converts the debug information of an open ELF file. Reads only the sections of the debug information and
+/// the symbols.
 pub fn encode_file(file: impl Read + Seek, settings: &EncodeSettings) -> Result<Encoded, EncodeError> {
     encode_data(&ReadCache::new(file), settings)
 }
@@ -129,7 +130,8 @@ fn parse(bytes: Vec<u8>, settings: &EncodeSettings) -> Result<Btf<'static>, Enco
 
 /// Returns whether a base has arrays, but none whose elements are arrays.
 ///
-/// Older versions of pahole write `int a[2][3]` as `int a[6]`. Types of a module equal those of the base only if they are written alike.
+/// Older versions of pahole write `int a[2][3]` as `int a[6]`. Types of a module equal those of the base only
+/// if they are written alike.
 fn has_flat_arrays(base: &Btf<'_>) -> bool {
     let element_kind = |element| base.ty(element).map(Type::kind);
     let mut kinds =

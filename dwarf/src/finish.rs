@@ -1,4 +1,5 @@
-//! The last steps on the BTF of all units: functions whose definitions differ, and the section of per-CPU variables.
+//! The last steps on the BTF of all units: functions whose definitions differ, and the section of per-CPU
+//! variables.
 
 use crate::{elf::PerCpuSymbols, error::EncodeError};
 use core_relo::{
@@ -69,8 +70,9 @@ pub(crate) fn finish(
 
 /// Drops functions that are defined several times.
 ///
-/// Definitions with the same types of parameters and result are one function. Otherwise nobody can know which of them a name means, and
-/// all are dropped (pahole: `--skip_encoding_btf_inconsistent_proto`). Returns the names of the latter.
+/// Definitions with the same types of parameters and result are one function. Otherwise nobody can know which
+/// of them a name means, and all are dropped (pahole: `--skip_encoding_btf_inconsistent_proto`). Returns the
+/// names of the latter.
 fn drop_functions(merged: &Btf<'_>, dropped: &mut HashSet<TypeId>) -> Vec<String> {
     let mut functions: HashMap<_, Vec<Type<'_>>> = HashMap::new();
     for ty in merged.types().filter(|ty| ty.kind() == Kind::Func) {
@@ -138,7 +140,8 @@ fn place_variables(
     variables
 }
 
-/// Drops the prototypes of dropped functions, unless other types use them, and the tags of dropped functions and variables.
+/// Drops the prototypes of dropped functions, unless other types use them, and the tags of dropped functions
+/// and variables.
 fn drop_unused(merged: &Btf<'_>, dropped: &mut HashSet<TypeId>) {
     if dropped.is_empty() {
         return;

@@ -1,8 +1,8 @@
 //! BTF from DWARF debug information.
 //!
-//! [`encode_file`] reads the debug information of a kernel, a module or an object file and returns its BTF: types, functions and per-CPU
-//! variables, each type once. With a base, the result is split BTF. So kernels and modules that were built without BTF can be checked
-//! like others.
+//! [`encode_file`] reads the debug information of a kernel, a module or an object file and returns its BTF:
+//! types, functions and per-CPU variables, each type once. With a base, the result is split BTF. So kernels
+//! and modules that were built without BTF can be checked like others.
 //!
 //! ```no_run
 //! use core_relo_dwarf::{EncodeSettings, encode_file};
@@ -28,8 +28,8 @@
 //!
 //! # Hostile input
 //!
-//! No input makes this crate panic or recurse without bound. Time and memory stay in proportion to the size of the debug sections. The
-//! limits are in [`limits`]. An error names the unit and the entry.
+//! No input makes this crate panic or recurse without bound. Time and memory stay in proportion to the size
+//! of the debug sections. The limits are in [`limits`]. An error names the unit and the entry.
 
 #![forbid(unsafe_code)]
 

@@ -102,7 +102,8 @@ impl<'s> Units<'s> {
         Ok(Arc::clone(shared.get_or_init(|| parsed)))
     }
 
-    /// Parses the abbreviation table at an offset, up to the next table. Tables of a valid file do not overlap.
+    /// Parses the abbreviation table at an offset, up to the next table. Tables of a valid file do not
+    /// overlap.
     fn parse_abbreviations(&self, offset: DebugAbbrevOffset) -> gimli::Result<Abbreviations> {
         let section = &*self.sections.abbrev;
         let next = self.tables.partition_point(|at| usize::try_from(*at).is_ok_and(|at| at <= offset.0));

@@ -91,7 +91,8 @@ fn units_have_a_limited_number_of_records() {
     assert_eq!(problem(&unit.elf()), EntryProblem::UnitRecords);
 }
 
-/// Each `const` refers to the one before it, and all share one chain of annotations: no record equals another.
+/// Each `const` refers to the one before it, and all share one chain of annotations: no record equals
+/// another.
 #[test]
 fn files_have_a_limited_number_of_records() {
     let (tag, next) = (DwTag(0x6001), DwAt(0x2139));

@@ -65,8 +65,9 @@ fn targets_of_a(btf: &Btf<'_>) -> Vec<Option<u64>> {
     .collect()
 }
 
-/// A unit knows the definition to which a member of `A` leads, another has a forward declaration only, and another one has a
-/// `struct B` that has nothing to do with it. In every order, `A` leads to the definition, as with libbpf's deduplication.
+/// A unit knows the definition to which a member of `A` leads, another has a forward declaration only, and
+/// another one has a `struct B` that has nothing to do with it. In every order, `A` leads to the definition,
+/// as with libbpf's deduplication.
 #[test]
 fn a_member_leads_to_the_definition_that_one_unit_knows() {
     let kinds = [(None, true), (Some(4), true), (Some(8), false)];
@@ -79,7 +80,8 @@ fn a_member_leads_to_the_definition_that_one_unit_knows() {
 /// The offsets of pointers to structs, by the structs' names.
 type Pointers = HashMap<&'static str, u32>;
 
-/// Returns a unit with some of the structs `S` and `T`, which have a pointer to a struct `X`, and `U`, which has pointers to both.
+/// Returns a unit with some of the structs `S` and `T`, which have a pointer to a struct `X`, and `U`, which
+/// has pointers to both.
 fn unit_of_pointers(defines_x: bool, structs: &[&'static str]) -> Unit {
     // Types refer to later ones, whose offsets are known after the first time.
     let (_, pointers) = write_pointers(defines_x, structs, &Pointers::new());
@@ -115,9 +117,9 @@ fn write_pointers(defines_x: bool, structs: &[&'static str], known: &Pointers) -
     (unit, pointers)
 }
 
-/// One unit has `U` with a declaration of `X`, another one has `T` with the definition. If `S` kept the declaration, `U` would reach both.
-/// To libbpf's algorithm, it would differ from a `U` that reaches the definition only. Most structs of Linux on s390x were written once
-/// for each shard of units.
+/// One unit has `U` with a declaration of `X`, another one has `T` with the definition. If `S` kept the
+/// declaration, `U` would reach both. To libbpf's algorithm, it would differ from a `U` that reaches the
+/// definition only. Most structs of Linux on s390x were written once for each shard of units.
 #[test]
 fn types_with_declarations_and_definitions_equal_those_with_definitions() {
     let all = ["U", "S", "T"];

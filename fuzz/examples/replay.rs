@@ -1,7 +1,8 @@
 //! Runs a fuzz target without a fuzzer, on any toolchain: `replay TARGET SECONDS FILE|DIR...`
 //!
-//! The inputs are all given files, then mutations of them and, for generators, random bytes, until the time is up. An input that panics
-//! or exceeds the limits of time or memory is a failure, as in libFuzzer, and is saved in `artifacts/TARGET`. `SEED=n` repeats a run.
+//! The inputs are all given files, then mutations of them and, for generators, random bytes, until the time
+//! is up. An input that panics or exceeds the limits of time or memory is a failure, as in libFuzzer, and is
+//! saved in `artifacts/TARGET`. `SEED=n` repeats a run.
 
 use core_relo_fuzz::{FuzzTarget, Input, TARGETS, random::Random};
 use cpu_time::ProcessTime;

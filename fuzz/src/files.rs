@@ -14,7 +14,8 @@ use core_relo_loader::{
 };
 use std::{fmt::Write as _, sync::Arc};
 
-/// Checks a BTF, an ELF file with BTF, or a BTF and a split BTF on it: `[length of the first; 4][first][second]`.
+/// Checks a BTF, an ELF file with BTF, or a BTF and a split BTF on it:
+/// `[length of the first; 4][first][second]`.
 pub fn btf(data: &[u8]) {
     if let Ok(elf) = target::extract(data) {
         types::check(elf.btf, None);
@@ -70,7 +71,8 @@ pub fn plan(data: &[u8]) {
     }
 }
 
-/// Judges an object on a kernel: `[length of the object; 4][object][BTF of the kernel]`, or on a kernel with its own types.
+/// Judges an object on a kernel: `[length of the object; 4][object][BTF of the kernel]`, or on a kernel with
+/// its own types.
 pub fn verdict(data: &[u8]) {
     if let Ok(own) = target::extract(data) {
         verdict::check(data, own.btf);
@@ -80,8 +82,8 @@ pub fn verdict(data: &[u8]) {
     }
 }
 
-/// Links objects: `[length of the first; 4][first][second]`, where the second may contain two objects in the same format. Also links
-/// the input alone and with itself.
+/// Links objects: `[length of the first; 4][first][second]`, where the second may contain two objects in the
+/// same format. Also links the input alone and with itself.
 pub fn link(data: &[u8]) {
     linking::check(&[data]);
     linking::check(&[data, data]);

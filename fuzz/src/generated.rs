@@ -10,7 +10,8 @@ use core_relo::btf::{Btf, Builder};
 use core_relo_verdict::test_support::check_reach;
 use std::sync::Arc;
 
-/// The result of a target. An error means that the input has too few bytes, and is not a failure of the target.
+/// The result of a target. An error means that the input has too few bytes, and is not a failure of the
+/// target.
 type Generated = Result<()>;
 
 /// Checks a generated kernel BTF, a split BTF on it, and a split BTF with a distilled base.
@@ -39,7 +40,8 @@ fn check_btf(u: &mut Unstructured<'_>) -> Generated {
     Ok(())
 }
 
-/// Checks a generated object: plans it for kernels with types of the same names, judges it on them, and plans its load.
+/// Checks a generated object: plans it for kernels with types of the same names, judges it on them, and plans
+/// its load.
 pub fn object(data: &[u8]) {
     let _ended: Generated = check_object(data);
 }

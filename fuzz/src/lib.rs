@@ -1,8 +1,9 @@
-//! Fuzz targets: functions that must return for every input without a panic and within the limits of time and memory.
+//! Fuzz targets: functions that must return for every input without a panic and within the limits of time and
+//! memory.
 //!
-//! The targets of [`files`] parse the input as a file. For the targets of [`generated`], the input is a list of choices that a generator
-//! ([`generate`]) makes. Generated files are mostly valid, so the fuzzer reaches the code behind the parsers. [`properties`] contains the
-//! checks.
+//! The targets of [`files`] parse the input as a file. For the targets of [`generated`], the input is a list
+//! of choices that a generator ([`generate`]) makes. Generated files are mostly valid, so the fuzzer reaches
+//! the code behind the parsers. [`properties`] contains the checks.
 
 mod files;
 mod generate;

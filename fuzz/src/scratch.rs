@@ -6,7 +6,8 @@ use std::{
     sync::OnceLock,
 };
 
-/// A file in the temporary directory. Each run overwrites the file of the previous run, because a fuzzer runs one input at a time.
+/// A file in the temporary directory. Each run overwrites the file of the previous run, because a fuzzer runs
+/// one input at a time.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -26,8 +27,8 @@ impl Scratch {
     }
 }
 
-/// Returns the directory of the files, in memory if possible. The directory is never removed, because a target does not know when
-/// the fuzzer ends.
+/// Returns the directory of the files, in memory if possible. The directory is never removed, because a
+/// target does not know when the fuzzer ends.
 fn dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {

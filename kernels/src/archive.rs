@@ -26,7 +26,8 @@ use std::{
 /// The maximum size of the headers and long names before a member, in bytes.
 const HEADER_BYTES: u64 = 1 << 20;
 
-/// Bytes to take from the budget for each byte of a header: `tar` parses the records of a pax header several times.
+/// Bytes to take from the budget for each byte of a header: `tar` parses the records of a pax header several
+/// times.
 const HEADER_COST: u64 = 16;
 
 /// The size of a header in bytes. The content of a member is padded to a multiple of this size.
@@ -78,10 +79,11 @@ impl Member<'_> {
         Ok((bytes, budget))
     }
 
-    /// Takes the cost of a sparse member from the budget: its zeros, and the square of the number of its segments.
+    /// Takes the cost of a sparse member from the budget: its zeros, and the square of the number of its
+    /// segments.
     ///
-    /// `tar` stores the segments (data and holes) in a vector and removes the first one repeatedly. 24 bytes of the map become two
-    /// segments of 40 bytes.
+    /// `tar` stores the segments (data and holes) in a vector and removes the first one repeatedly. 24 bytes
+    /// of the map become two segments of 40 bytes.
     fn take_holes(&self, budget: &Budget) -> Result<(), Exceeded> {
         let zeros = self.len.saturating_sub(self.stored_bytes);
         let segment_cost = self.sparse_map_bytes.saturating_mul(self.sparse_map_bytes) / 8;
@@ -89,7 +91,8 @@ impl Member<'_> {
     }
 }
 
-/// Passes each member whose type and name are possible for a kernel to `visit`. Returns a note about skipped links.
+/// Passes each member whose type and name are possible for a kernel to `visit`. Returns a note about skipped
+/// links.
 pub(crate) fn visit_members(
     path: &Path,
     limits: Limits,
@@ -175,8 +178,8 @@ fn join(archive: &Path, member: &Path) -> PathBuf {
     PathBuf::from(OsString::from_vec(parts.concat()))
 }
 
-/// A reader for an uncompressed archive. Its bytes count as unpacked, because an archive file may consist of holes, which take no
-/// disk space but time to read.
+/// A reader for an uncompressed archive. Its bytes count as unpacked, because an archive file may consist of
+/// holes, which take no disk space but time to read.
 struct Uncompressed<R> {
     stream: R,
     budget: Budget,
@@ -190,7 +193,8 @@ impl<R: Read> Read for Uncompressed<R> {
     }
 }
 
-/// A reader for an archive. It reads at most [`HEADER_BYTES`] beyond the end of a member before the content of the next one begins.
+/// A reader for an archive. It reads at most [`HEADER_BYTES`] beyond the end of a member before the content
+/// of the next one begins.
 struct Bounded<'a> {
     stream: Box<dyn Read + 'a>,
     position: &'a Cell<u64>,

@@ -4,8 +4,9 @@ use crate::{compression::format::Compression, limits::MAX_BANNER_BYTES};
 use core_relo::Endian;
 use std::ops::Range;
 
-/// Returns the range of the compressed kernel in an x86 bzImage (`Documentation/arch/x86/boot.rst`) or an EFI zboot image
-/// (`drivers/firmware/efi/libstub/zboot-header.S`), from the header. The range may end beyond the image.
+/// Returns the range of the compressed kernel in an x86 bzImage (`Documentation/arch/x86/boot.rst`) or an EFI
+/// zboot image (`drivers/firmware/efi/libstub/zboot-header.S`), from the header. The range may end beyond the
+/// image.
 pub(crate) fn payload(image: &[u8]) -> Option<Range<usize>> {
     bz_image_payload(image).or_else(|| zboot_payload(image))
 }
@@ -23,7 +24,8 @@ fn bz_image_payload(image: &[u8]) -> Option<Range<usize>> {
     range(start.checked_add(u32_at(image, 0x248)?)?, u32_at(image, 0x24c)?)
 }
 
-/// Returns the text of the version in the header of an x86 bzImage, with its NUL: `6.1.0-50-amd64 (…) #1 SMP …`.
+/// Returns the text of the version in the header of an x86 bzImage, with its NUL:
+/// `6.1.0-50-amd64 (…) #1 SMP …`.
 pub(crate) fn kernel_version(image: &[u8]) -> Option<&[u8]> {
     if image.get(0x202..0x206)? != b"HdrS" {
         return None;
@@ -53,7 +55,8 @@ pub(crate) fn find_streams(image: &[u8]) -> impl Iterator<Item = (Compression, &
     })
 }
 
-/// Returns which bytes are the first of a magic number. The table makes the search of hundreds of megabytes fast.
+/// Returns which bytes are the first of a magic number. The table makes the search of hundreds of megabytes
+/// fast.
 fn first_bytes() -> [bool; 256] {
     let mut is_first_byte = [false; 256];
     for (_, magic) in Compression::searchable() {

@@ -166,7 +166,8 @@ fn is_empty_btf(head: &[u8]) -> bool {
     sizes == Some([Some(0); 2])
 }
 
-/// Returns whether the strings of a raw BTF continue those of a base BTF. The strings of other BTFs begin with an empty one.
+/// Returns whether the strings of a raw BTF continue those of a base BTF. The strings of other BTFs begin
+/// with an empty one.
 fn has_split_strings(head: &[u8], byte: impl Fn(u64) -> Option<u8>) -> Option<bool> {
     let endian = btf_endian(head)?;
     let word = |offset| endian.u32(head, offset).map(u64::from);
@@ -176,7 +177,8 @@ fn has_split_strings(head: &[u8], byte: impl Fn(u64) -> Option<u8>) -> Option<bo
 
 /// Returns the modules among files: those named `.ko`, or if there are none, all files that may be BTF.
 ///
-/// `/lib/modules/…` also has files like `modules.builtin`, which the names exclude. A directory of BTFs has no `.ko`.
+/// `/lib/modules/…` also has files like `modules.builtin`, which the names exclude. A directory of BTFs has
+/// no `.ko`.
 pub(crate) fn retain_modules(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
     if files.iter().any(|path| is_module_name(path)) {
         files.retain(|path| is_module_name(path));

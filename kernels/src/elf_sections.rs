@@ -1,4 +1,5 @@
-//! Sections of an ELF, read without the rest of the file: a vmlinux with debug information is a hundred times as large as its BTF.
+//! Sections of an ELF, read without the rest of the file: a vmlinux with debug information is a hundred times
+//! as large as its BTF.
 
 use crate::{file::InputFile, file_kind::is_elf};
 use core_relo::{Data, Endian};
@@ -10,7 +11,8 @@ pub(super) const SHT_NOTE: u32 = 7;
 const SHF_EXECINSTR: u64 = 4;
 const SHF_COMPRESSED: u64 = 0x800;
 
-/// The maximum number of sections of an ELF that is read in parts. Kernels have fewer than a hundred, modules a few hundred.
+/// The maximum number of sections of an ELF that is read in parts. Kernels have fewer than a hundred, modules
+/// a few hundred.
 const SECTIONS: u64 = 0x1000;
 
 /// The result of reading only the BTF sections.
@@ -180,8 +182,8 @@ impl<'d> Sections<'d> {
 
     /// Returns the section with this name, or `Some(None)` if there is none.
     ///
-    /// Returns `None` if several sections have the name, or if the section is of another kind (`SHT_*`), compressed, empty or larger
-    /// than `limit`.
+    /// Returns `None` if several sections have the name, or if the section is of another kind (`SHT_*`),
+    /// compressed, empty or larger than `limit`.
     pub(super) fn find_kind(&self, name: &[u8], kind: u32, limit: u64) -> Option<Option<Section>> {
         let has_name = |section: &&Section| {
             let rest = self.names.get(section.name_offset..).and_then(|text| text.strip_prefix(name));

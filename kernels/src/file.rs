@@ -1,4 +1,5 @@
-//! Regular files, opened and read within limits, and the streams that the command line names. Devices and other pipes are refused.
+//! Regular files, opened and read within limits, and the streams that the command line names. Devices and
+//! other pipes are refused.
 
 use crate::{
     error::{Defect, InputError},
@@ -36,7 +37,8 @@ fn open(path: &Path) -> Result<(File, Metadata), InputError> {
     })
 }
 
-/// Returns whether a path leads to something without an end: a device, a pipe, a socket, a file that the kernel generates.
+/// Returns whether a path leads to something without an end: a device, a pipe, a socket, a file that the
+/// kernel generates.
 pub(crate) fn is_endless(path: &Path) -> bool {
     let Ok(meta) = fs::metadata(path) else { return false };
     let is_pseudo = || matches!(target::open_file(path), Err(TargetError::PseudoFile { .. }));
@@ -89,7 +91,8 @@ impl<'p> OpenFile<'p> {
 fn stored_bytes(file: &File, meta: &Metadata) -> io::Result<u64> {
     const BLOCK_BYTES: u64 = 512;
     let len = meta.len();
-    // Compression, and blocks that are not allocated yet, also reduce the number of blocks: only the blocks of files with holes count.
+    // Compression, and blocks that are not allocated yet, also reduce the number of blocks: only the blocks
+    // of files with holes count.
     let has_holes = match seek(file, SeekFrom::Hole(0)) {
         Ok(hole) => hole < len,
         // The file system does not report holes, or the file is empty.
@@ -136,8 +139,8 @@ impl<'p> InputFile<'p> {
         bytes.map_err(|e| unreadable(path, &e))?.ok_or_else(too_long)
     }
 
-    /// Reads the running kernel's BTF, which need not be validated, if the file is `/sys/kernel/btf/vmlinux`. Returns `None` for any
-    /// other file, and for more than `limit` bytes.
+    /// Reads the running kernel's BTF, which need not be validated, if the file is `/sys/kernel/btf/vmlinux`.
+    /// Returns `None` for any other file, and for more than `limit` bytes.
     pub fn read_sysfs_btf(&self, limit: u64) -> Result<Option<BtfFile>, InputError> {
         if self.len > limit {
             return Ok(None);

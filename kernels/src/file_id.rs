@@ -7,10 +7,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// The time after which two changes of a file have different timestamps, in seconds. FAT has a resolution of two seconds.
+/// The time after which two changes of a file have different timestamps, in seconds. FAT has a resolution of
+/// two seconds.
 const TIMESTAMP_SECONDS: i64 = 3;
 
-/// The identity of a file and its content: inode, size and times. All links to a file have the same identity until the file changes.
+/// The identity of a file and its content: inode, size and times. All links to a file have the same identity
+/// until the file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     device: u64,
@@ -37,8 +39,8 @@ impl Inode {
 impl FileId {
     /// Returns the identity, or `None` if the metadata does not identify the content.
     ///
-    /// There are three such cases. A file that has just changed may change again with the same timestamp. The kernel generates the
-    /// content of files in `/sys` and `/proc`. Some file systems have no inode numbers.
+    /// There are three such cases. A file that has just changed may change again with the same timestamp. The
+    /// kernel generates the content of files in `/sys` and `/proc`. Some file systems have no inode numbers.
     pub fn new(path: &Path, meta: &Metadata, now: SystemTime) -> Option<Self> {
         let modified = (meta.mtime(), meta.mtime_nsec());
         let changed = (meta.ctime(), meta.ctime_nsec());

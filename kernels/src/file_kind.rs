@@ -57,7 +57,8 @@ pub(crate) fn is_archive_name(path: &Path) -> bool {
     name.is_some_and(|name| ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes())))
 }
 
-/// Returns whether a file's name excludes that it is a kernel: a hidden file, a file of the boot loader, or a name of other files.
+/// Returns whether a file's name excludes that it is a kernel: a hidden file, a file of the boot loader, or a
+/// name of other files.
 ///
 /// The path is that below the directory, or in the archive, which the user has named.
 pub(crate) fn is_other_name(path: &Path) -> bool {
@@ -79,7 +80,8 @@ pub(crate) fn is_module_name(path: &Path) -> bool {
     is_compressed_module_name(path) || path.extension().is_some_and(|e| e == "ko")
 }
 
-/// Returns whether a file's name is that of a compressed module, as distributions ship them: `nf_conntrack.ko.xz`.
+/// Returns whether a file's name is that of a compressed module, as distributions ship them:
+/// `nf_conntrack.ko.xz`.
 pub(crate) fn is_compressed_module_name(path: &Path) -> bool {
     let stem = path.file_stem().map(Path::new);
     let extension = path.extension().and_then(|e| e.to_str());

@@ -13,7 +13,8 @@ use std::{
 /// The first bytes of a gzip file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// Reads a text such as `/boot/config-*`, `/proc/config.gz` or `/proc/kallsyms`. Copies a stream. Unpacks a gzip file. Replaces bytes that are not UTF-8.
+/// Reads a text such as `/boot/config-*`, `/proc/config.gz` or `/proc/kallsyms`. Copies a stream. Unpacks a
+/// gzip file. Replaces bytes that are not UTF-8.
 pub fn read(path: &Path) -> Result<String, InputError> {
     let cannot_be_read = |e: io::Error| InputError::new(path, Defect::UnreadableText(e.into()));
     let file = match file::copy_stream(path, KERNEL_TEXT_BYTES)? {

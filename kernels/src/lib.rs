@@ -1,7 +1,9 @@
-//! Kernels to check BPF objects against: their BTF, and what their images show of their version, configuration and symbols.
+//! Kernels to check BPF objects against: their BTF, and what their images show of their version,
+//! configuration and symbols.
 //!
-//! A [`KernelSelection`] lists the kernels in files, directories, tar archives and the running system. Compressed files, boot images and ELF
-//! files with debug information are unpacked within [`Limits`], so that a small file cannot take all the memory.
+//! A [`KernelSelection`] lists the kernels in files, directories, tar archives and the running system.
+//! Compressed files, boot images and ELF files with debug information are unpacked within [`Limits`], so that
+//! a small file cannot take all the memory.
 //!
 //! ```no_run
 //! use core_relo_kernels::{KernelPaths, KernelSelection, WantedFacts};

@@ -1,7 +1,7 @@
 //! Limits on the files of kernels.
 
-/// The default limit for a kernel image, and for everything unpacked from it, in bytes. A vmlinux with all its debug information
-/// has about 1 GiB.
+/// The default limit for a kernel image, and for everything unpacked from it, in bytes. A vmlinux with all
+/// its debug information has about 1 GiB.
 const MAX_KERNEL_BYTES: u64 = 1 << 30;
 
 /// The maximum size of a file that is searched for BTF because its first bytes have no known format.
@@ -10,9 +10,11 @@ pub(crate) const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 /// The limit for reading and unpacking one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The maximum size of a file that is read whole, of a decompressed file, and of an archive member, in bytes.
+    /// The maximum size of a file that is read whole, of a decompressed file, and of an archive member, in
+    /// bytes.
     pub bytes: u64,
-    /// Whether the limit is not the default. A limit that is set also replaces the limits that depend on the size of the file.
+    /// Whether the limit is not the default. A limit that is set also replaces the limits that depend on the
+    /// size of the file.
     pub is_user_set: bool,
 }
 
@@ -29,11 +31,12 @@ impl Limits {
     }
 }
 
-/// The limit on the bytes of a kernel's configuration or symbols, unpacked. `/proc/kallsyms` of a distribution's kernel has about 15 MiB.
+/// The limit on the bytes of a kernel's configuration or symbols, unpacked. `/proc/kallsyms` of a
+/// distribution's kernel has about 15 MiB.
 pub(crate) const KERNEL_TEXT_BYTES: u64 = 64 << 20;
 
-/// The largest section of an ELF that is searched for facts about a kernel, in bytes. The read-only data of a kernel have less than
-/// 32 MiB.
+/// The largest section of an ELF that is searched for facts about a kernel, in bytes. The read-only data of a
+/// kernel have less than 32 MiB.
 pub(crate) const MAX_FACT_SECTION_BYTES: u64 = 128 << 20;
 
 /// The longest name of a symbol in a symbol table, in bytes (the kernel's `KSYM_NAME_LEN`).
@@ -42,5 +45,6 @@ pub(crate) const MAX_SYMBOL_BYTES: usize = 512;
 /// The largest banner of a kernel that is parsed, in bytes.
 pub(crate) const MAX_BANNER_BYTES: usize = 1024;
 
-/// The largest number of places in an image that are parsed as a banner or signature. A kernel has a few of each.
+/// The largest number of places in an image that are parsed as a banner or signature. A kernel has a few of
+/// each.
 pub(crate) const MAX_BANNERS: usize = 256;

@@ -25,8 +25,8 @@ static IS_STDIN_READ: AtomicBool = AtomicBool::new(false);
 /// Returns whether a wait for the writer of a pipe must end, once the program has set it.
 static IS_INTERRUPTED: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Ends waits for the writers of pipes with an error as soon as `is_interrupted` returns `true`, such as after a signal that the program
-/// catches. Only the first function that a process sets has an effect.
+/// Ends waits for the writers of pipes with an error as soon as `is_interrupted` returns `true`, such as
+/// after a signal that the program catches. Only the first function that a process sets has an effect.
 pub fn interrupt_waits(is_interrupted: fn() -> bool) {
     let _: &fn() -> bool = IS_INTERRUPTED.get_or_init(|| is_interrupted);
 }
@@ -51,7 +51,8 @@ impl From<Errno> for StreamError {
     }
 }
 
-/// An open file of this process, named on the command line: `-`, `/dev/stdin`, or `/dev/fd/63` of a process substitution.
+/// An open file of this process, named on the command line: `-`, `/dev/stdin`, or `/dev/fd/63` of a process
+/// substitution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor(u32);
 
@@ -76,7 +77,8 @@ impl Descriptor {
         PathBuf::from(format!("/proc/self/fd/{}", self.0))
     }
 
-    /// Opens the pipe or socket for reading. Only standard input may be a socket, because a socket cannot be opened by a path.
+    /// Opens the pipe or socket for reading. Only standard input may be a socket, because a socket cannot be
+    /// opened by a path.
     fn open(self) -> io::Result<OwnedFd> {
         if self == Self::STDIN {
             return io::stdin().as_fd().try_clone_to_owned();
@@ -91,7 +93,8 @@ pub(crate) fn file_path(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }
 
-/// Copies a stream of at most `limit` bytes. Returns `None` if the path leads to a file, a device, or something that is not open.
+/// Copies a stream of at most `limit` bytes. Returns `None` if the path leads to a file, a device, or
+/// something that is not open.
 pub(crate) fn copy(path: &Path, limit: u64) -> Result<Option<File>, StreamError> {
     let Some(descriptor) = Descriptor::from_path(path) else { return Ok(None) };
     let Ok(stat) = rustix::fs::stat(descriptor.path()) else { return Ok(None) };

@@ -20,7 +20,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Sets the limit to `jobs` threads, or to one thread for each CPU. With one job, the calling thread does the work.
+    /// Sets the limit to `jobs` threads, or to one thread for each CPU. With one job, the calling thread does
+    /// the work.
     pub fn new(jobs: Option<NonZeroUsize>) -> Self {
         let count = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         Self { count }

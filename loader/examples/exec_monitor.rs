@@ -1,11 +1,12 @@
-//! Prints processes that start and exit, with user, file and exit code. Needs root, or `CAP_BPF` and `CAP_PERFMON`.
+//! Prints processes that start and exit, with user, file and exit code. Needs root, or `CAP_BPF` and
+//! `CAP_PERFMON`.
 //!
 //! ```text
 //! cargo run --example exec_monitor -- [--count N] [--uid UID] [--name NAME] [--min-ms MS] [--tracepoints]
 //! ```
 //!
-//! The program ends with Ctrl-C or after N lines. In both cases the kernel closes the descriptors of the process, and detaches and unloads
-//! the programs with their last descriptor.
+//! The program ends with Ctrl-C or after N lines. In both cases the kernel closes the descriptors of the
+//! process, and detaches and unloads the programs with their last descriptor.
 
 use core::{error::Error, ops::ControlFlow, time::Duration};
 use core_relo_loader::{skeleton::CText, target};

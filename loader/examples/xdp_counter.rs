@@ -1,5 +1,6 @@
-//! Counts the received frames of an interface by protocol. The program creates two network namespaces with a veth pair, sends a few
-//! packets and prints the counts. The namespaces are removed when the program ends. Needs root.
+//! Counts the received frames of an interface by protocol. The program creates two network namespaces with a
+//! veth pair, sends a few packets and prints the counts. The namespaces are removed when the program ends.
+//! Needs root.
 //!
 //! ```text
 //! cargo run --example xdp_counter -- [--packets N] [--generic]

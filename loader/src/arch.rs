@@ -1,7 +1,7 @@
 //! Constants that depend on the architecture.
 
-/// The architecture's name in the functions of system calls, such as `__x64_sys_open`. `None` if libbpf knows no such name
-/// (libbpf: `arch_specific_syscall_pfx`).
+/// The architecture's name in the functions of system calls, such as `__x64_sys_open`. `None` if libbpf knows
+/// no such name (libbpf: `arch_specific_syscall_pfx`).
 pub(crate) const SYSCALL_PREFIX: Option<&str> = if cfg!(target_arch = "x86_64") {
     Some("x64")
 } else if cfg!(target_arch = "x86") {

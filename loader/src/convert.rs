@@ -1,4 +1,5 @@
-//! Lossless conversions of integers, and of C strings in buffers. `usize` has 32 or 64 bits on every supported machine.
+//! Lossless conversions of integers, and of C strings in buffers. `usize` has 32 or 64 bits on every
+//! supported machine.
 
 use core::ffi::CStr;
 

@@ -6,8 +6,9 @@ use core_relo_object::globals::{Global, GlobalError, RustType};
 
 /// A Rust type that a global variable is read and set as: every [`Pod`] type, and `bool`.
 ///
-/// `bool` is not [`Pod`], because most bytes are no `bool`. A C `bool` is read and set as a Rust `bool` all the same: any byte but 0
-/// and 1 is an error ([`GlobalError::Bool`]). The trait cannot be implemented elsewhere.
+/// `bool` is not [`Pod`], because most bytes are no `bool`. A C `bool` is read and set as a Rust `bool` all
+/// the same: any byte but 0 and 1 is an error ([`GlobalError::Bool`]). The trait cannot be implemented
+/// elsewhere.
 #[diagnostic::on_unimplemented(
     message = "a global variable cannot be read or set as `{Self}`",
     label = "neither plain old data nor `bool`",

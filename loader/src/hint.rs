@@ -23,8 +23,8 @@ impl Hint {
     pub(crate) const PIN_EXISTS: Self =
         Self("something is pinned there already: remove it, or pin elsewhere");
 
-    /// Returns the remedy for a pin below `/sys/fs/bpf` if no bpffs is mounted there. `None` if one is, if that cannot be found out, or for
-    /// another path.
+    /// Returns the remedy for a pin below `/sys/fs/bpf` if no bpffs is mounted there. `None` if one is, if
+    /// that cannot be found out, or for another path.
     ///
     /// `ip netns exec` mounts a new sysfs, which hides the bpffs.
     pub fn missing_bpffs(path: &Path) -> Option<Self> {

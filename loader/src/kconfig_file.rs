@@ -10,8 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the files that may have the configuration of a kernel: the file of distributions, the file of `CONFIG_IKCONFIG_PROC`, and the
-/// file beside the modules. The first file that can be read counts. libbpf reads the first two.
+/// Returns the files that may have the configuration of a kernel: the file of distributions, the file of
+/// `CONFIG_IKCONFIG_PROC`, and the file beside the modules. The first file that can be read counts. libbpf
+/// reads the first two.
 pub(crate) fn paths(release: &str) -> [PathBuf; 3] {
     [
         format!("/boot/config-{release}").into(),
@@ -20,7 +21,8 @@ pub(crate) fn paths(release: &str) -> [PathBuf; 3] {
     ]
 }
 
-/// Reads the first file that can be read. Files that end in `.gz` are decompressed. The error has the problem of each file.
+/// Reads the first file that can be read. Files that end in `.gz` are decompressed. The error has the problem
+/// of each file.
 pub(crate) fn read_first(paths: &[PathBuf]) -> io::Result<Vec<u8>> {
     let mut problems = Vec::new();
     for path in paths {

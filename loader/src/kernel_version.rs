@@ -2,7 +2,8 @@
 
 use std::fs;
 
-/// Returns the running kernel's version, or 0 if `/proc` does not show the version (libbpf: `get_kernel_version`).
+/// Returns the running kernel's version, or 0 if `/proc` does not show the version (libbpf:
+/// `get_kernel_version`).
 ///
 /// Debian and Ubuntu keep the number of the stable release out of `uname -r`, so their own files come first.
 pub(crate) fn running_version() -> u32 {

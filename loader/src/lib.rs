@@ -16,8 +16,9 @@
 //! | [`privileges`] | the capabilities of this process for BPF |
 //! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
 //!
-//! [`Loader`] combines these modules for the usual case. The engine, `core-relo`, resolves each relocation. The
-//! [embedding guide](guide) covers privileges, containers, kernels without BTF, errors, threads and cleanup.
+//! [`Loader`] combines these modules for the usual case. The engine, `core-relo`, resolves each relocation.
+//! The [embedding guide](guide) covers privileges, containers, kernels without BTF, errors, threads and
+//! cleanup.
 //!
 //! ```no_run
 //! use core_relo_loader::{Loader, object::Object};
@@ -87,8 +88,9 @@
 //!
 //! # Hostile input
 //!
-//! Objects and targets may be hostile. No input makes this crate panic, and memory use stays below a small multiple of the
-//! input. The bounds are in [`limits`]. The verifier's log is an exception: the crate keeps the whole log, up to 1 GiB.
+//! Objects and targets may be hostile. No input makes this crate panic, and memory use stays below a small
+//! multiple of the input. The bounds are in [`limits`]. The verifier's log is an exception: the crate keeps
+//! the whole log, up to 1 GiB.
 
 extern crate alloc;
 
@@ -125,7 +127,8 @@ mod sys;
 pub mod target;
 mod token_scope;
 
-/// The Rust examples of the project's README. Packages do not contain that file, and nothing but the doctests reads it.
+/// The Rust examples of the project's README. Packages do not contain that file, and nothing but the doctests
+/// reads it.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -1,4 +1,5 @@
-//! Small maps and programs for tests on the running kernel. A constructor prints `SKIP` and returns `None` if the kernel refuses.
+//! Small maps and programs for tests on the running kernel. A constructor prints `SKIP` and returns `None` if
+//! the kernel refuses.
 #![cfg(test)]
 
 use crate::sys::{self, Errno, MapCreate, MapFd, ProgLoad, TestRun, page_size};
@@ -24,7 +25,8 @@ pub(crate) fn or_skip<T>(label: &str, result: Result<T, Errno>) -> Option<T> {
 
 /// Creates a map called `test_map`.
 pub(crate) fn map_with(map_type: MapType, request: &MapCreate<'_>) -> Option<MapFd> {
-    // Kernels before 5.11 charge maps to the limit on locked memory. A limit that stays low fails the request below.
+    // Kernels before 5.11 charge maps to the limit on locked memory. A limit that stays low fails the request
+    // below.
     if let Err(errno) = sys::raise_memlock_limit() {
         println!("the limit on locked memory stays: {errno}");
     }

@@ -5,7 +5,8 @@ use core_relo::insn::Helper;
 use core_relo_object::lockdown::Lockdown;
 use std::fs;
 
-/// Returns the active mode. Returns `None` without lockdown, and where its file cannot be read: securityfs is not mounted.
+/// Returns the active mode. Returns `None` without lockdown, and where its file cannot be read: securityfs is
+/// not mounted.
 pub(crate) fn active() -> Option<Lockdown> {
     Lockdown::parse(&fs::read_to_string(Lockdown::FILE).ok()?)
 }
@@ -23,7 +24,8 @@ fn probe_hint(mode: Lockdown) -> Option<Hint> {
     ))
 }
 
-/// Returns the reason why the verifier does not know a helper in its log, if lockdown closes the helper on this machine.
+/// Returns the reason why the verifier does not know a helper in its log, if lockdown closes the helper on
+/// this machine.
 pub(crate) fn explain_log(log: &str) -> Option<String> {
     explain(log, active()?)
 }

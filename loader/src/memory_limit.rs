@@ -1,4 +1,5 @@
-//! The memory limit behind an `ENOMEM` of the kernel. Memory of maps and programs counts for the cgroup of the process that creates them.
+//! The memory limit behind an `ENOMEM` of the kernel. Memory of maps and programs counts for the cgroup of
+//! the process that creates them.
 
 use std::{
     fs,
@@ -31,7 +32,8 @@ impl Hierarchy {
     }
 }
 
-/// Returns the likely reason for `ENOMEM`, with the lowest limit of this process's cgroup and the cgroups above, if there is one.
+/// Returns the likely reason for `ENOMEM`, with the lowest limit of this process's cgroup and the cgroups
+/// above, if there is one.
 #[must_use]
 pub fn memory_shortage() -> String {
     // Without /proc or /sys/fs/cgroup the reason stays general.

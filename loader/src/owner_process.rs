@@ -1,4 +1,5 @@
-//! The process that made a resource outside of its memory. A child after `fork` has copies of all values, and must not undo the parent's work.
+//! The process that made a resource outside of its memory. A child after `fork` has copies of all values, and
+//! must not undo the parent's work.
 
 use std::{fs, os::unix::fs::MetadataExt as _, process};
 
@@ -6,8 +7,8 @@ use std::{fs, os::unix::fs::MetadataExt as _, process};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnerProcess {
     pid: u32,
-    /// The inode of the process's pid namespace; `None` without `/proc`. The first process of a container has a child with the same pid if it
-    /// forks after `unshare(CLONE_NEWPID)`.
+    /// The inode of the process's pid namespace; `None` without `/proc`. The first process of a container has
+    /// a child with the same pid if it forks after `unshare(CLONE_NEWPID)`.
     pid_namespace: Option<u64>,
 }
 
@@ -17,8 +18,8 @@ impl OwnerProcess {
         Self { pid: process::id(), pid_namespace: pid_namespace() }
     }
 
-    /// Returns whether this process is the calling one. The pid decides alone if `/proc` was missing then or is missing now, such as after
-    /// `chroot`.
+    /// Returns whether this process is the calling one. The pid decides alone if `/proc` was missing then or
+    /// is missing now, such as after `chroot`.
     pub(crate) fn is_current(self) -> bool {
         self.pid == process::id()
             && self.pid_namespace.zip(pid_namespace()).is_none_or(|(owner, current)| owner == current)

@@ -78,7 +78,8 @@ pub(crate) fn with_running_system(mut kernel: TargetKernel) -> TargetKernel {
     kernel
 }
 
-/// Returns the `CONFIG_…=` lines of a kernel configuration, a third of the bytes. Comments go, to save memory.
+/// Returns the `CONFIG_…=` lines of a kernel configuration, a third of the bytes. Comments go, to save
+/// memory.
 fn assignments(config: &[u8]) -> Arc<str> {
     let text = String::from_utf8_lossy(config);
     let mut assignments = String::new();

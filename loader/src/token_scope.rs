@@ -38,8 +38,8 @@ pub(crate) struct TokenScope {
     attach_types: u64,
 }
 
-/// Returns why the kernel refuses a request with `EPERM` although the process has a token. Returns `None` if the system does not show what the
-/// token delegates.
+/// Returns why the kernel refuses a request with `EPERM` although the process has a token. Returns `None` if
+/// the system does not show what the token delegates.
 pub(crate) fn explain_refusal(token: BorrowedFd<'_>, request: TokenRequest) -> Option<String> {
     let missing = TokenScope::read(token)?.missing(request);
     Some(match &*missing {
@@ -82,7 +82,8 @@ impl TokenScope {
         })
     }
 
-    /// Returns what a request needs and the token does not delegate, each with the mount option that delegates it.
+    /// Returns what a request needs and the token does not delegate, each with the mount option that
+    /// delegates it.
     fn missing(&self, request: TokenRequest) -> Vec<String> {
         let mut missing = Vec::new();
         let command = match request {
@@ -122,8 +123,8 @@ impl TokenScope {
     }
 }
 
-/// Returns the attach type that the kernel compares with the token: some program types have a default (kernel:
-/// `bpf_prog_load_fixup_attach_type`).
+/// Returns the attach type that the kernel compares with the token: some program types have a default
+/// (kernel: `bpf_prog_load_fixup_attach_type`).
 fn checked_attach_type(program_type: Option<ProgramType>, attach_type: u32) -> u32 {
     match (program_type, attach_type) {
         (Some(ProgramType::CgroupSock), 0) => AttachType::CgroupInetSockCreate.number(),

@@ -72,8 +72,8 @@ const _: () = {
     is_error::<inventory::InventoryError>();
 };
 
-/// Method resolution shows whether a type is `Sync`: the inherent method exists only for `Sync` types and precedes that of the trait,
-/// which needs a reference.
+/// Method resolution shows whether a type is `Sync`: the inherent method exists only for `Sync` types and
+/// precedes that of the trait, which needs a reference.
 #[test]
 fn ring_readers_are_not_sync() {
     use core::marker::PhantomData;

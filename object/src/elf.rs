@@ -1,6 +1,7 @@
 //! ELF headers and sections of any class and byte order, checked against the file's end.
 //!
-//! The `object` crate parses the records. The errors here add the section and its offset, which that crate's errors lack.
+//! The `object` crate parses the records. The errors here add the section and its offset, which that crate's
+//! errors lack.
 
 use crate::{
     index::{SectionIndex, to_usize},
@@ -60,7 +61,8 @@ pub enum ElfError {
         /// `e_shstrndx`.
         index: u32,
     },
-    /// A section's name lies outside the string table, or is longer than [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
+    /// A section's name lies outside the string table, or is longer than
+    /// [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
     #[error("section {index}: the name at {offset:#x} is too long, or outside the section name string table")]
     SectionName {
         /// The section's index.
@@ -259,7 +261,7 @@ fn section_names<'d, H: FileHeader<Endian = Endianness>>(
     data: &'d [u8],
     headers: &[H::SectionHeader],
 ) -> Result<&'d [u8], ElfError> {
-    // Section 0 holds an index that does not fit the header. If that cannot be read, the error states index 0.
+    // Section 0 holds an index that does not fit the header. If that cannot be read, the error has index 0.
     let Ok(index) = header.shstrndx(e, data) else { return Err(ElfError::SectionNames { index: 0 }) };
     let names = headers.get(to_usize(index)).filter(|h| h.sh_type(e) == elf::SHT_STRTAB);
     let bytes = names.and_then(|h| h.data(e, data).ok());
@@ -277,7 +279,8 @@ pub fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
     CStr::from_bytes_until_nul(bounded).ok().map(CStr::to_bytes)
 }
 
-/// Returns the whole name of a program, map or section, as callers refer to it. The name is not escaped for display.
+/// Returns the whole name of a program, map or section, as callers refer to it. The name is not escaped for
+/// display.
 pub fn key(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }

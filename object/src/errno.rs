@@ -34,8 +34,8 @@ impl Errno {
         error.raw_os_error().map_or(Self::EIO, Self)
     }
 
-    /// Returns whether the error is a lack of memory or descriptors, or the interruption by a signal, which say nothing about the request.
-    /// The verifier ends with `EAGAIN` after a signal.
+    /// Returns whether the error is a lack of memory or descriptors, or the interruption by a signal, which
+    /// say nothing about the request. The verifier ends with `EAGAIN` after a signal.
     pub const fn is_shortage(self) -> bool {
         matches!(self, Self::EMFILE | Self::ENFILE | Self::ENOMEM | Self::EINTR | Self::EAGAIN)
     }
@@ -51,7 +51,8 @@ macro_rules! errnos {
                 pub const $name: Self = Self($number);
             )*
 
-            /// Returns the symbolic name, such as `EPERM`. Returns `None` for a number that is no constant of this type.
+            /// Returns the symbolic name, such as `EPERM`. Returns `None` for a number that is no constant of
+            /// this type.
             pub const fn name(self) -> Option<&'static str> {
                 Some(match self {
                     $(Self::$name => stringify!($name),)*

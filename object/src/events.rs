@@ -1,5 +1,5 @@
-//! The types of the records of ring buffers and perf event arrays. The macros `EVENT_TYPE` and `EVENT_KIND` of `core_relo.h` declare
-//! them.
+//! The types of the records of ring buffers and perf event arrays. The macros `EVENT_TYPE` and `EVENT_KIND`
+//! of `core_relo.h` declare them.
 
 use crate::limits;
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
@@ -116,7 +116,8 @@ pub fn declared_events(btf: &Btf<'_>) -> BTreeMap<Vec<u8>, Vec<DeclaredEvent>> {
     events
 }
 
-/// Returns, for each event of a map, the bytes of its records that contain the kind. The only event of a map may have no kind.
+/// Returns, for each event of a map, the bytes of its records that contain the kind. The only event of a map
+/// may have no kind.
 pub fn kind_fields(
     btf: &Btf<'_>,
     events: &[DeclaredEvent],
@@ -208,7 +209,8 @@ mod tests {
     use alloc::{string::ToString as _, vec};
     use core_relo::{Endian, btf::Builder};
 
-    /// Returns the number of events of an object with one declaration: a map's name, and members that the macros do not write.
+    /// Returns the number of events of an object with one declaration: a map's name, and members that the
+    /// macros do not write.
     fn count(map: &str, further_members: usize) -> usize {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 macro_rules! features {
     ($($(#[$doc:meta])* $variant:ident $name:literal $text:literal,)*) => {
-        /// A feature that some kernels lack: what loads depend on (libbpf: `enum kern_feature_id`), and what the verifier accepts.
+        /// A feature that some kernels lack: what loads depend on (libbpf: `enum kern_feature_id`), and what
+        /// the verifier accepts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Feature {$($(#[$doc])* $variant,)*}
@@ -114,8 +115,9 @@ pub trait ProbeKernel: Send + Sync {
 
     /// Checks that this process may load programs.
     ///
-    /// If maps and programs are charged to `RLIMIT_MEMLOCK`, the implementation raises the limit first. Otherwise a probe could fail
-    /// for lack of memory and look like a missing feature: the kernel releases the charge of a closed program late.
+    /// If maps and programs are charged to `RLIMIT_MEMLOCK`, the implementation raises the limit first.
+    /// Otherwise a probe could fail for lack of memory and look like a missing feature: the kernel releases
+    /// the charge of a closed program late.
     fn check_permission(&self, charges_locked_memory: bool) -> Result<(), Errno>;
 }
 
@@ -167,7 +169,8 @@ impl Features {
 
     /// Returns whether maps and programs are charged to `RLIMIT_MEMLOCK`.
     ///
-    /// Unlike [`has`](Self::has), this does not need permission to load programs: the limit may be the reason for the refusal.
+    /// Unlike [`has`](Self::has), this does not need permission to load programs: the limit may be the reason
+    /// for the refusal.
     pub fn charges_locked_memory(&self) -> bool {
         // The limit itself may refuse the probe.
         !matches!(self.probe(Feature::MemcgAccounting), Ok(true))
@@ -175,15 +178,16 @@ impl Features {
 
     /// Returns whether the kernel has a feature.
     ///
-    /// Returns true if this process may not probe the kernel ([`check_permission`](Self::check_permission)), or if nothing tells
-    /// ([`probe`](Self::probe)): a plan for a kernel with every feature is the most useful one. To libbpf's `feat_supported`, a probe that a
-    /// policy refuses shows an old kernel.
+    /// Returns true if this process may not probe the kernel ([`check_permission`](Self::check_permission)),
+    /// or if nothing tells ([`probe`](Self::probe)): a plan for a kernel with every feature is the most
+    /// useful one. To libbpf's `feat_supported`, a probe that a policy refuses shows an old kernel.
     pub fn has(&self, feature: Feature) -> bool {
         self.check_permission().is_err() || self.probe(feature).unwrap_or(true)
     }
 
-    /// Returns whether the kernel has a feature. Fails with the kernel's error if it does not tell: a policy, the scope of a BPF token or a
-    /// lack of resources refuses the probe. Such a probe runs again at the next call.
+    /// Returns whether the kernel has a feature. Fails with the kernel's error if it does not tell: a policy,
+    /// the scope of a BPF token or a lack of resources refuses the probe. Such a probe runs again at the next
+    /// call.
     pub fn probe(&self, feature: Feature) -> Result<bool, Errno> {
         let at = Feature::ALL.iter().position(|f| *f == feature);
         let Some(cell) = at.and_then(|at| self.0.known.get(at)) else { return Ok(false) };

@@ -1,8 +1,9 @@
 //! The helpers that take a map, and the types of maps that each accepts.
 //!
-//! The table is what Linux 5.10, 6.1, 6.12, 6.18 and 7.2 did with a call of each helper for a map of each type. The kernels agree, as
-//! far as they have the helper and the map type. The rows of inode storage and of `bpf_xdp_output` follow the kernel's source. Some
-//! pairs need more than the right type: sockets are put into a map of sockets by some program types only.
+//! The table is what Linux 5.10, 6.1, 6.12, 6.18 and 7.2 did with a call of each helper for a map of each
+//! type. The kernels agree, as far as they have the helper and the map type. The rows of inode storage and of
+//! `bpf_xdp_output` follow the kernel's source. Some pairs need more than the right type: sockets are put
+//! into a map of sockets by some program types only.
 
 use crate::object::MapType;
 use MapType as M;
@@ -27,13 +28,15 @@ impl MapArgument {
     }
 }
 
-/// Returns the map argument of a helper. Returns `None` for a helper without, or whose map types are not known.
+/// Returns the map argument of a helper. Returns `None` for a helper without, or whose map types are not
+/// known.
 pub fn map_argument(helper: Helper) -> Option<&'static MapArgument> {
     let position = MAP_ARGUMENTS.binary_search_by_key(&helper, |argument| argument.helper).ok()?;
     MAP_ARGUMENTS.get(position)
 }
 
-/// Returns whether a helper accepts maps of both types, so that a program may use a map of one in place of the other.
+/// Returns whether a helper accepts maps of both types, so that a program may use a map of one in place of
+/// the other.
 pub fn share_helper(one: MapType, other: MapType) -> bool {
     MAP_ARGUMENTS.iter().any(|argument| argument.accepts(one) && argument.accepts(other))
 }

@@ -1,4 +1,5 @@
-//! Indices into the tables of an object and of a plan: one type for each table, so that the compiler refuses to mix them.
+//! Indices into the tables of an object and of a plan: one type for each table, so that the compiler refuses
+//! to mix them.
 
 use core::fmt;
 
@@ -22,8 +23,8 @@ index! {
     SectionIndex(u32);
     /// The index of a function in [`Object::programs`](crate::object::Object::programs).
     ProgramIndex(usize);
-    /// The index of a map in [`LoadPlan::maps`](crate::load_plan::LoadPlan::maps). The object's own maps come first, in libbpf's
-    /// order.
+    /// The index of a map in [`LoadPlan::maps`](crate::load_plan::LoadPlan::maps). The object's own maps come
+    /// first, in libbpf's order.
     MapIndex(usize);
     /// The index of a kernel module in [`LoadPlan::modules`](crate::load_plan::LoadPlan::modules).
     ModuleIndex(usize);

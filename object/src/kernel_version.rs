@@ -29,7 +29,8 @@ impl KernelVersion {
         Self { major, minor, patch: 0 }
     }
 
-    /// Returns the value of `LINUX_VERSION_CODE`, which libbpf gives to `LINUX_KERNEL_VERSION`. Patch levels above 255 count as 255.
+    /// Returns the value of `LINUX_VERSION_CODE`, which libbpf gives to `LINUX_KERNEL_VERSION`. Patch levels
+    /// above 255 count as 255.
     pub fn code(self) -> u32 {
         let patch = u8::try_from(self.patch).unwrap_or(u8::MAX);
         (u32::from(self.major) << 16) | (u32::from(self.minor) << 8) | u32::from(patch)
@@ -37,7 +38,8 @@ impl KernelVersion {
 }
 
 impl KernelVersion {
-    /// Returns the version of a value of `LINUX_VERSION_CODE`. Returns `None` for 0, which stands for an unknown version.
+    /// Returns the version of a value of `LINUX_VERSION_CODE`. Returns `None` for 0, which stands for an
+    /// unknown version.
     pub fn from_code(code: u32) -> Option<Self> {
         let byte = |shift: u32| u8::try_from(code.checked_shr(shift)? & 0xff).ok();
         let version = Self { major: byte(16)?, minor: byte(8)?, patch: byte(0)?.into() };

@@ -22,13 +22,13 @@
 //! | [`helper_maps`] | the types of maps that each helper accepts |
 //!
 //! The crate reads no file and makes no system call. A plan reads the running kernel through three traits:
-//! [`ProbeKernel`](features::ProbeKernel), [`ReadKernelBtf`](target::ReadKernelBtf) and [`ReadSystem`](load_plan::ReadSystem).
-//! `core-relo-loader` implements them and re-exports this crate.
+//! [`ProbeKernel`](features::ProbeKernel), [`ReadKernelBtf`](target::ReadKernelBtf) and
+//! [`ReadSystem`](load_plan::ReadSystem). `core-relo-loader` implements them and re-exports this crate.
 //!
 //! # Hostile input
 //!
-//! Objects and kernel images come from anywhere. No input makes this crate panic, and none makes it take more memory than a small
-//! multiple of the input. The numbers that bound it are in [`limits`].
+//! Objects and kernel images come from anywhere. No input makes this crate panic, and none makes it take more
+//! memory than a small multiple of the input. The numbers that bound it are in [`limits`].
 
 #![forbid(unsafe_code)]
 

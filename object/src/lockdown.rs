@@ -12,7 +12,8 @@ pub enum Lockdown {
     Confidentiality,
 }
 
-/// The helpers that lockdown closes, and the first mode that does so (kernel: `LOCKDOWN_BPF_READ_KERNEL`, `LOCKDOWN_BPF_WRITE_USER`).
+/// The helpers that lockdown closes, and the first mode that does so (kernel: `LOCKDOWN_BPF_READ_KERNEL`,
+/// `LOCKDOWN_BPF_WRITE_USER`).
 const HELPERS: [(Helper, Lockdown); 5] = [
     (Helper::PROBE_READ, Lockdown::Confidentiality),
     (Helper::PROBE_READ_STR, Lockdown::Confidentiality),
@@ -25,7 +26,8 @@ impl Lockdown {
     /// The file with the modes, the active one in brackets.
     pub const FILE: &str = "/sys/kernel/security/lockdown";
 
-    /// Returns the active mode of a text such as `none [integrity] confidentiality`. Returns `None` if lockdown is not active.
+    /// Returns the active mode of a text such as `none [integrity] confidentiality`. Returns `None` if
+    /// lockdown is not active.
     pub fn parse(modes: &str) -> Option<Self> {
         let active = modes.split_whitespace().find_map(|mode| mode.strip_prefix('[')?.strip_suffix(']'))?;
         [Self::Integrity, Self::Confidentiality].into_iter().find(|mode| mode.word() == active)
@@ -44,7 +46,8 @@ impl Lockdown {
         HELPERS.iter().any(|(number, mode)| *number == helper && self >= *mode)
     }
 
-    /// Returns whether the mode refuses new kprobes, and all access to tracefs (kernel: `LOCKDOWN_KPROBES`, `LOCKDOWN_TRACEFS`).
+    /// Returns whether the mode refuses new kprobes, and all access to tracefs (kernel: `LOCKDOWN_KPROBES`,
+    /// `LOCKDOWN_TRACEFS`).
     pub const fn closes_kprobes(self) -> bool {
         matches!(self, Self::Confidentiality)
     }

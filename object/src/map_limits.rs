@@ -1,4 +1,5 @@
-//! The limits of a map's definition that depend on the kernel or the machine. [`map_rules`](crate::map_rules) has those of every kernel.
+//! The limits of a map's definition that depend on the kernel or the machine. [`map_rules`](crate::map_rules)
+//! has those of every kernel.
 
 use crate::{
     errno::Errno,
@@ -151,7 +152,8 @@ impl fmt::Display for ExceededLimit {
 const E2BIG: Errno = Errno(7);
 const EINVAL: Errno = Errno(22);
 
-/// The bytes of a map that kernels before 5.11 refuse to charge, where pages are smallest (kernel: `bpf_map_charge_init`).
+/// The bytes of a map that kernels before 5.11 refuse to charge, where pages are smallest (kernel:
+/// `bpf_map_charge_init`).
 const CHARGED_BYTES: u64 = (1 << 32) - 4097;
 
 /// The longest key of a hash before Linux 5.11 (kernel: `MAX_BPF_STACK`).
@@ -160,8 +162,8 @@ const KEY_BYTES: u32 = 512;
 /// The most bytes of a value for each CPU (kernel: `PCPU_MIN_UNIT_SIZE`), unless pages have 64 KiB.
 const PER_CPU_BYTES: u32 = 1 << 15;
 
-/// The bytes of the largest allocation on most architectures with pages of 4 KiB (kernel: `KMALLOC_MAX_SIZE`). No other allocation is smaller
-/// on architectures with larger pages.
+/// The bytes of the largest allocation on most architectures with pages of 4 KiB (kernel:
+/// `KMALLOC_MAX_SIZE`). No other allocation is smaller on architectures with larger pages.
 const LARGEST_ALLOCATION: u32 = 1 << 22;
 
 /// The most bytes of key and value in a hash, beside the kernel's own part of an element.
@@ -270,7 +272,8 @@ fn entries_limit(map_type: MapType, def: &MapDef) -> Option<MapLimit> {
     exceeds.then_some(MapLimit::ChargedEntries { entries })
 }
 
-/// Returns the bytes that an entry of a hash or trie has at least. The kernel's own part is smallest on machines of 32 bits.
+/// Returns the bytes that an entry of a hash or trie has at least. The kernel's own part is smallest on
+/// machines of 32 bits.
 fn charged_bytes(map_type: MapType, def: &MapDef) -> Option<u64> {
     use MapType as M;
     const OWN_BYTES: u64 = 24;

@@ -1,8 +1,8 @@
 //! Maps that belong to the kind of their first program: program arrays, and maps of devices and CPUs.
 //!
-//! The first program that refers to such a map, or that is put into the map, owns it. The kernel refuses each later program that differs
-//! from the owner (kernel: `__bpf_prog_map_compatible`). [`OwnerRule`] is the table of the properties that it compares. Verdicts and the
-//! explanations of real loads use the same table.
+//! The first program that refers to such a map, or that is put into the map, owns it. The kernel refuses each
+//! later program that differs from the owner (kernel: `__bpf_prog_map_compatible`). [`OwnerRule`] is the
+//! table of the properties that it compares. Verdicts and the explanations of real loads use the same table.
 
 use crate::{
     KernelVersion, MapIndex,
@@ -26,13 +26,14 @@ macro_rules! owner_rules {
                 match self {$(Self::$name => $property,)*}
             }
 
-            /// Returns the member of the kernel's `struct bpf_map_owner` that holds the property of the owner.
+            /// Returns the member of the kernel's `struct bpf_map_owner` that holds the property of the
+            /// owner.
             pub const fn owner_member(self) -> &'static str {
                 match self {$(Self::$name => $member,)*}
             }
 
-            /// Returns the release since which the kernel compares the property. `None` for a property that every kernel compares. Stable
-            /// kernels have most of them.
+            /// Returns the release since which the kernel compares the property. `None` for a property that
+            /// every kernel compares. Stable kernels have most of them.
             pub const fn since(self) -> Option<KernelVersion> {
                 match self {$(Self::$name => $since,)*}
             }
@@ -41,22 +42,25 @@ macro_rules! owner_rules {
 }
 
 owner_rules! {
-    /// The program type. Of a program that replaces a function of another program (freplace), the type of the other program counts since
-    /// Linux 6.2 (kernel: `resolve_prog_type`).
+    /// The program type. Of a program that replaces a function of another program (freplace), the type of the
+    /// other program counts since Linux 6.2 (kernel: `resolve_prog_type`).
     ProgramType "program types" { member: "type", since: None }
-    /// Whether the JIT compiler has compiled the program. All programs of a load are compiled, or all are interpreted, unless the setting
-    /// changes between them. A map that exists already may belong to an interpreted program.
+    /// Whether the JIT compiler has compiled the program. All programs of a load are compiled, or all are
+    /// interpreted, unless the setting changes between them. A map that exists already may belong to an
+    /// interpreted program.
     Jit "JIT compilation" { member: "jited", since: None }
     /// Whether an XDP program takes packets in several buffers, `BPF_F_XDP_HAS_FRAGS`.
     XdpFrags "BPF_F_XDP_HAS_FRAGS" { member: "xdp_has_frags", since: Some(KernelVersion::release(5, 18)) }
     /// Whether the program may sleep, `BPF_F_SLEEPABLE`.
     Sleepable "BPF_F_SLEEPABLE" { member: "sleepable", since: Some(KernelVersion::release(7, 2)) }
-    /// The expected attach type. For a struct_ops program this is the member of the struct. A freplace program has none, whatever that of
-    /// the replaced program (kernel: `bpf_check`). Only the programs of program arrays have one attach type.
+    /// The expected attach type. For a struct_ops program this is the member of the struct. A freplace
+    /// program has none, whatever that of the replaced program (kernel: `bpf_check`). Only the programs of
+    /// program arrays have one attach type.
     AttachType "attach types" { member: "expected_attach_type", since: Some(KernelVersion::release(6, 18)) }
     /// The maps of cgroup storage. A program without storage may follow one with it.
     CgroupStorage "cgroup storage" { member: "storage_cookie", since: Some(KernelVersion::release(6, 17)) }
-    /// The prototype of the function, hook, tracepoint or member that a program of the types TRACING, LSM and `struct_ops` is attached to.
+    /// The prototype of the function, hook, tracepoint or member that a program of the types TRACING, LSM and
+    /// `struct_ops` is attached to.
     AttachPrototype "prototypes" { member: "attach_func_proto", since: Some(KernelVersion::release(6, 12)) }
 }
 
@@ -85,8 +89,8 @@ impl OwnerRule {
         (owner.kind() == Kind::Struct).then(|| find_member(owner, self.owner_member().as_bytes()).is_some())
     }
 
-    /// Compares the property of a program with that of the map's owner. The prototype needs the kernel's BTF, see
-    /// [`attach_prototype`]; the JIT compiler and cgroup storage are not properties of a program alone.
+    /// Compares the property of a program with that of the map's owner. The prototype needs the kernel's BTF,
+    /// see [`attach_prototype`]; the JIT compiler and cgroup storage are not properties of a program alone.
     pub fn find_difference(self, owner: OwnerProperties, other: OwnerProperties) -> Option<OwnerDifference> {
         let by_flag = |noun, is_set: fn(OwnerProperties) -> bool| {
             let word = |is_set: bool| if is_set { "set" } else { "not set" }.to_owned();
@@ -120,7 +124,8 @@ pub struct OwnerProperties {
     pub has_xdp_frags: bool,
     /// Whether `BPF_F_SLEEPABLE` is set.
     pub is_sleepable: bool,
-    /// The kernel's number of the expected attach type, 0 for none. For a struct_ops program this is the index of the member.
+    /// The kernel's number of the expected attach type, 0 for none. For a struct_ops program this is the
+    /// index of the member.
     pub attach_type: u32,
 }
 
@@ -175,8 +180,8 @@ pub enum StorageRelation {
         /// The map of the owner.
         expected: Option<MapIndex>,
     },
-    /// The program has no map, and the owner has one. The first kernels with the rule accept the program, newer ones only if it does no
-    /// tail calls.
+    /// The program has no map, and the owner has one. The first kernels with the rule accept the program,
+    /// newer ones only if it does no tail calls.
     Missing {
         /// The map of the owner.
         expected: MapIndex,
@@ -197,12 +202,14 @@ pub fn compare_storages(owner: CgroupStorages, other: CgroupStorages) -> Storage
     relation
 }
 
-/// Returns whether the kernel compares the attach prototypes of programs of a type (kernel: `__bpf_prog_map_compatible`).
+/// Returns whether the kernel compares the attach prototypes of programs of a type (kernel:
+/// `__bpf_prog_map_compatible`).
 pub const fn has_attach_prototype(program_type: ProgramType) -> bool {
     matches!(program_type, ProgramType::Tracing | ProgramType::Lsm | ProgramType::StructOps)
 }
 
-/// Returns the prototype of an attach target: of a function, or of a tracepoint, which is a typedef of a pointer to a function.
+/// Returns the prototype of an attach target: of a function, or of a tracepoint, which is a typedef of a
+/// pointer to a function.
 pub fn attach_prototype(target: Type<'_>) -> Option<Type<'_>> {
     let btf = target.btf();
     let prototype = match target.kind() {

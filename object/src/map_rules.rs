@@ -1,7 +1,8 @@
 //! The rules of the kernel for the definition of a map, by map type.
 //!
-//! The rules are those of each type's `map_alloc_check` and `map_alloc`. Every rule holds on Linux 5.10, 6.1, 6.12, 6.18 and 7.2, as far
-//! as the kernel has the type: maps that break the rule were created there, and refused.
+//! The rules are those of each type's `map_alloc_check` and `map_alloc`. Every rule holds on Linux 5.10, 6.1,
+//! 6.12, 6.18 and 7.2, as far as the kernel has the type: maps that break the rule were created there, and
+//! refused.
 
 use crate::object::{MapDef, MapType};
 use core::fmt;
@@ -42,7 +43,8 @@ pub enum MapRule {
     KeyType,
     /// No map of maps holds maps of the type.
     NotInner,
-    /// The kernel creates a map of the type only for a struct of its own, which is defined in a section `.struct_ops`.
+    /// The kernel creates a map of the type only for a struct of its own, which is defined in a section
+    /// `.struct_ops`.
     NotStructOps,
     /// The map type demands the flag.
     FlagMissing(&'static str),
@@ -184,7 +186,8 @@ const PER_CPU_BYTES: u32 = 1 << 16;
 /// The most bytes of a value in cgroup storage, where pages are largest.
 const CGROUP_STORAGE_BYTES: u32 = 1 << 16;
 
-/// The most bytes of a value in local storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
+/// The most bytes of a value in local storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an
+/// element has 16 bits.
 const LOCAL_STORAGE_BYTES: u32 = 65407;
 
 /// The most frames of a stack trace that a machine can allow with `kernel.perf_event_max_stack`.
@@ -202,7 +205,8 @@ const PAGE_BYTES: u64 = 4096;
 /// The most pages of an arena: 4 GiB, where pages are smallest.
 const ARENA_PAGES: u32 = 1 << 20;
 
-/// Returns the rules that a definition, or its inner maps' definition, breaks. Every kernel since 5.10 has these rules.
+/// Returns the rules that a definition, or its inner maps' definition, breaks. Every kernel since 5.10 has
+/// these rules.
 pub fn find_map_errors(def: &MapDef) -> Vec<MapDefError> {
     let mut errors = Vec::new();
     for (is_inner, def) in [(false, Some(def)), (true, def.inner.as_deref())] {
@@ -221,7 +225,8 @@ pub fn find_map_errors(def: &MapDef) -> Vec<MapDefError> {
     errors
 }
 
-/// Returns the flags that the kernel checks. Maps for each CPU and LRU hashes are checked for a node in place of `BPF_F_NUMA_NODE`.
+/// Returns the flags that the kernel checks. Maps for each CPU and LRU hashes are checked for a node in place
+/// of `BPF_F_NUMA_NODE`.
 fn checked_flags(map_type: MapType, def: &MapDef) -> u32 {
     use MapType as M;
     let has_node_check = matches!(map_type, M::PercpuHash | M::PercpuArray | M::LruPercpuHash | M::LruHash);
@@ -270,7 +275,8 @@ fn broken_extra_rule(map_type: MapType, found: u64) -> Option<MapRule> {
     (!is_accepted).then_some(MapRule::Extra { found, expected })
 }
 
-/// Returns the rule for the memory node that a definition breaks. Without the flag, the kernel ignores the node.
+/// Returns the rule for the memory node that a definition breaks. Without the flag, the kernel ignores the
+/// node.
 fn broken_node_rule(def: &MapDef) -> Option<MapRule> {
     let found = chosen_node(def)?;
     (found > LAST_NODE).then_some(MapRule::NumaNode { found })
@@ -293,7 +299,8 @@ const fn demands_types(map_type: MapType) -> bool {
     matches!(map_type, M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage)
 }
 
-/// Returns whether a definition has the types of keys and values. Sizes that user space must set stand for both.
+/// Returns whether a definition has the types of keys and values. Sizes that user space must set stand for
+/// both.
 const fn has_types(def: &MapDef) -> bool {
     let is_set = def.key_size != 0 && def.value_size != 0;
     !is_set || (def.key_type.is_some() && def.value_type.is_some())
@@ -323,7 +330,8 @@ const fn demanded_flags(map_type: MapType) -> u32 {
     }
 }
 
-/// Returns those of [`FLAGS`] that some kernel accepts for the type, beside the demanded ones. Returns `None` if no rule is known.
+/// Returns those of [`FLAGS`] that some kernel accepts for the type, beside the demanded ones. Returns `None`
+/// if no rule is known.
 const fn accepted_flags(map_type: MapType) -> Option<u32> {
     use MapType as M;
     // The flags of most types of maps that hold other objects.

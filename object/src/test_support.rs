@@ -187,7 +187,8 @@ impl TestObject {
         self.types.pointer(array)
     }
 
-    /// Adds a map definition with these numbers. `values` is the element type of a program array or map of maps with one element.
+    /// Adds a map definition with these numbers. `values` is the element type of a program array or map of
+    /// maps with one element.
     pub fn map(
         &mut self,
         name: &str,
@@ -293,7 +294,8 @@ impl TestObject {
         self.ext.group(ExtPart::LineInfo, name, 16, &bytes);
     }
 
-    /// Adds CO-RE records: index of the instruction in the section, root type, access string, number of the kind.
+    /// Adds CO-RE records: index of the instruction in the section, root type, access string, number of the
+    /// kind.
     pub fn core_relo(&mut self, section: &str, records: &[(u32, TypeId, &str, u32)]) {
         let name = self.types.string(section);
         let mut bytes = Vec::new();

@@ -1,4 +1,5 @@
-//! What the tests of all crates share: reports of skipped tests, the parts of a machine that they need, and compilers.
+//! What the tests of all crates share: reports of skipped tests, the parts of a machine that they need, and
+//! compilers.
 //!
 //! The crate has no dependencies, so that the tests of every crate can use it.
 

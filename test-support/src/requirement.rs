@@ -2,8 +2,8 @@
 
 use std::{env, fmt, str::FromStr};
 
-/// The environment variable with the names of the [requirements](Requirement) that the machine meets, separated by commas. A test that is
-/// skipped without one of them fails.
+/// The environment variable with the names of the [requirements](Requirement) that the machine meets,
+/// separated by commas. A test that is skipped without one of them fails.
 pub const REQUIRE: &str = "CORE_RELO_REQUIRE";
 
 /// A part of a machine that tests need.

@@ -3,10 +3,12 @@
 use crate::Requirement;
 use std::{env, fs::OpenOptions, io::Write as _, thread};
 
-/// Reports that the running test, or a part of it, does not run on this machine, with the reason as a format string.
+/// Reports that the running test, or a part of it, does not run on this machine, with the reason as a format
+/// string.
 ///
-/// The first argument may be the [`Requirement`] that the machine does not meet: `skip!(Clang, "no clang: {error}")`. The test then fails
-/// where that requirement is named in `CORE_RELO_REQUIRE`.
+/// The first argument may be the [`Requirement`] that the machine does not meet:
+/// `skip!(Clang, "no clang: {error}")`. The test then fails where that requirement is named in
+/// `CORE_RELO_REQUIRE`.
 #[macro_export]
 macro_rules! skip {
     ($requirement:ident, $($reason:tt)+) => {

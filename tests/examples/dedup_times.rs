@@ -1,5 +1,5 @@
-//! Deduplicates the BTF of several files together, with core-relo and with libbpf, and prints types, bytes and times:
-//! `cargo run --release -p core-relo-tests --features libbpf --example dedup_times -- FILE...`
+//! Deduplicates the BTF of several files together, with core-relo and with libbpf, and prints types, bytes
+//! and times: `cargo run --release -p core-relo-tests --features libbpf --example dedup_times -- FILE...`
 
 use core_relo::btf::{Btf, Builder, dedup};
 use core_relo_tests::libbpf;

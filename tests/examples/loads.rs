@@ -1,6 +1,8 @@
-//! Loads objects as a whole and program by program, and prints one line for each load, for comparison with other loaders.
+//! Loads objects as a whole and program by program, and prints one line for each load, for comparison with
+//! other loaders.
 //!
-//! `loads [--whole] OBJECT…`: `object program ok|fail|skipped errno translated_instructions instructions last_line`.
+//! `loads [--whole] OBJECT…`:
+//! `object program ok|fail|skipped errno translated_instructions instructions last_line`.
 
 use core_relo_loader::{
     Loader,

@@ -1,7 +1,9 @@
-//! Runs one step of a relocation or a verdict alone, for callgrind or `/usr/bin/time -v`: `parts PART TARGET OBJECT...`.
+//! Runs one step of a relocation or a verdict alone, for callgrind or `/usr/bin/time -v`:
+//! `parts PART TARGET OBJECT...`.
 //!
-//! `valgrind --tool=callgrind --toggle-collect='*counted*' parts parse /sys/kernel/btf/vmlinux` counts only the
-//! instructions inside `counted`. Without the option, callgrind counts the whole process. See docs/performance.md.
+//! `valgrind --tool=callgrind --toggle-collect='*counted*' parts parse /sys/kernel/btf/vmlinux` counts only
+//! the instructions inside `counted`. Without the option, callgrind counts the whole process. See
+//! docs/performance.md.
 
 use core_relo::{
     Plan, Relocs, Target,

@@ -10,8 +10,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Returns the directory of the compiled test programs: `CORE_RELO_PROGS`, or the output of `cargo xtask progs`, or the prebuilt
-/// objects.
+/// Returns the directory of the compiled test programs: `CORE_RELO_PROGS`, or the output of
+/// `cargo xtask progs`, or the prebuilt objects.
 pub fn progs() -> PathBuf {
     let built = root().join("target/bpf-progs");
     match env::var_os("CORE_RELO_PROGS") {
@@ -50,7 +50,8 @@ pub fn objects() -> Vec<PathBuf> {
     files(&progs(), ".bpf.o")
 }
 
-/// Returns the target objects of a test program: for `case.bpf.o`, the files `case.*.o` in the same directory.
+/// Returns the target objects of a test program: for `case.bpf.o`, the files `case.*.o` in the same
+/// directory.
 pub fn targets_of(object: &Path) -> Vec<PathBuf> {
     let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let Some((case, dir)) = name.strip_suffix(".bpf.o").zip(object.parent()) else { return Vec::new() };

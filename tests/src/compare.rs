@@ -72,7 +72,8 @@ pub struct Tally {
 const MAX_PRINTED: usize = 20;
 
 impl Tally {
-    /// Compares every record of an object on a target. Explains records only after a disagreement, because that takes time.
+    /// Compares every record of an object on a target. Explains records only after a disagreement, because
+    /// that takes time.
     pub fn compare(&mut self, name: &str, object: &[u8], target: &BothTargets) {
         self.pairs += 1;
         let place = format!("{name} on {}", target.name);

@@ -1,4 +1,5 @@
-//! Objects that crash a kernel when they are loaded. The tests and their tools do not load them on such a kernel.
+//! Objects that crash a kernel when they are loaded. The tests and their tools do not load them on such a
+//! kernel.
 //!
 //! An experiment would crash the machine. Combinations without a known result count as crashes.
 
@@ -69,7 +70,8 @@ fn find<'c>(crashes: &'c [Crash], path: &Path, program: Option<&str>, kernel: Ve
     })
 }
 
-/// Returns the version of the running kernel. A version that cannot be read counts as one on which all listed objects crash.
+/// Returns the version of the running kernel. A version that cannot be read counts as one on which all listed
+/// objects crash.
 fn running() -> Version {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     parse_version(&release).unwrap_or((u32::MAX, 0))

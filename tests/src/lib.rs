@@ -1,4 +1,5 @@
-//! Shared parts of the tests across the crates: paths of artifacts, skipped tests, and libbpf as the reference implementation.
+//! Shared parts of the tests across the crates: paths of artifacts, skipped tests, and libbpf as the
+//! reference implementation.
 
 pub mod artifacts;
 pub mod btf_rules;

@@ -6,7 +6,8 @@ use core_relo::{Endian, insn::Insn};
 /// The result of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The instruction after relocation, in the byte order of the section: 8 bytes, or 16 bytes for `ld_imm64`.
+    /// The instruction after relocation, in the byte order of the section: 8 bytes, or 16 bytes for
+    /// `ld_imm64`.
     Words(Vec<u8>),
     /// The record is refused. The text is informative and is not compared.
     Error(String),
@@ -27,7 +28,8 @@ pub struct Record {
     pub root: u32,
     /// The result.
     pub outcome: Outcome,
-    /// The local value and, unless the record is poisoned, the target value. `None` if the record failed before.
+    /// The local value and, unless the record is poisoned, the target value. `None` if the record failed
+    /// before.
     pub values: Option<(u64, Option<u64>)>,
     /// The reason why the expected outcome differs from libbpf's.
     pub exception: Option<Exception>,

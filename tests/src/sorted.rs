@@ -1,4 +1,5 @@
-//! BTF with types sorted by name, as kernel builds from 7.0 on have it, and targets with every search strategy.
+//! BTF with types sorted by name, as kernel builds from 7.0 on have it, and targets with every search
+//! strategy.
 
 use core_relo::{
     Endian, Target, TypeId,
@@ -76,7 +77,8 @@ fn map_ids(record: &mut [u32], new_id: impl Fn(u32) -> u32) {
     }
 }
 
-/// Returns the target with other search strategies: through an index, and by bisection if its types are sorted.
+/// Returns the target with other search strategies: through an index, and by bisection if its types are
+/// sorted.
 pub fn search_variants(target: &Target<'static>) -> Vec<(&'static str, Target<'static>)> {
     let vmlinux = &target.vmlinux().btf;
     let indexed = target.clone().with_index(Arc::new(NameIndex::of_types(vmlinux)));

@@ -50,7 +50,8 @@ pub fn records(local: &Btf<'_>, first: TypeId, count: usize, rng: &mut Rng) -> V
     generated
 }
 
-/// Returns the types that share their name and kind with another type. Such types are candidates of the same records.
+/// Returns the types that share their name and kind with another type. Such types are candidates of the same
+/// records.
 fn namesakes(local: &Btf<'_>, first: TypeId) -> Vec<TypeId> {
     let mut by_name: HashMap<_, Vec<TypeId>> = HashMap::new();
     let is_relocatable = |kind: Kind| kind.is_composite() || kind.is_enum() || kind == Kind::Typedef;
@@ -160,8 +161,8 @@ fn invalid_insns(value: u64, rng: &mut Rng) -> Vec<Insn> {
     wide
 }
 
-/// Merges a split BTF and its base into one BTF. Ids and string offsets of a split BTF continue those of the base, so they stay
-/// valid.
+/// Merges a split BTF and its base into one BTF. Ids and string offsets of a split BTF continue those of the
+/// base, so they stay valid.
 pub fn flatten(base: &[u8], split: &[u8], endian: Endian) -> Vec<u8> {
     let section = |btf: &[u8], at: usize| {
         let word = |at| endian.u32(btf, at).unwrap() as usize;
@@ -178,7 +179,8 @@ pub fn flatten(base: &[u8], split: &[u8], endian: Endian) -> Vec<u8> {
     [btf, types, strings].concat()
 }
 
-/// Builds an object with the given types, the access strings appended to their strings, and one function of all instructions.
+/// Builds an object with the given types, the access strings appended to their strings, and one function of
+/// all instructions.
 pub fn object(types: &[u8], endian: Endian, records: &[SyntheticRecord]) -> Vec<u8> {
     let mut btf = types.to_vec();
     let word = |at| endian.u32(types, at).unwrap();

@@ -39,7 +39,8 @@ impl<'o> Requirements<'o> {
         KernelAnswers::new(&self.table, KernelFacts::new(target, self.table.names(), &inputs)).iter().count()
     }
 
-    /// Analyzes the reachability in every program, before relocation. Returns the number of dead instructions.
+    /// Analyzes the reachability in every program, before relocation. Returns the number of dead
+    /// instructions.
     pub fn analyze(&self) -> usize {
         let programs = self.objects.iter().flat_map(|needs| needs.programs.iter().map(move |p| (needs, p)));
         programs.map(|(needs, program)| dead_insn_count(needs, program)).sum()

@@ -1,4 +1,5 @@
-//! The number of allocations hardly depends on the number of records, and grows with the length of a C source only.
+//! The number of allocations hardly depends on the number of records, and grows with the length of a C source
+//! only.
 
 use core_relo::{
     CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target,
@@ -42,8 +43,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Returns types with a struct of a hundred members, four levels below the root, and the root. The member offsets start at
-/// `first_offset` bits.
+/// Returns types with a struct of a hundred members, four levels below the root, and the root. The member
+/// offsets start at `first_offset` bits.
 fn types(first_offset: u32) -> (Builder, core_relo::TypeId) {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -57,7 +58,8 @@ fn types(first_offset: u32) -> (Builder, core_relo::TypeId) {
     (b, outer)
 }
 
-/// Returns the number of allocations for collecting and relocating `records` records, which access the hundred members in turn.
+/// Returns the number of allocations for collecting and relocating `records` records, which access the
+/// hundred members in turn.
 fn count_allocations(records: u32) -> usize {
     let (mut b, root) = types(0);
     let section = b.string("tp/x").0;
@@ -99,7 +101,8 @@ fn more_records_need_hardly_more_allocations() {
     assert!(many < few + 40, "{few}, then {many}");
 }
 
-/// Returns the number of allocations for reading a source with one typedef of many specifiers and as many names.
+/// Returns the number of allocations for reading a source with one typedef of many specifiers and as many
+/// names.
 fn count_typedef_allocations(names: u32) -> usize {
     let words = |letter: char, separator: &str| {
         (0..names).map(|n| format!("{letter}{n}")).collect::<Vec<_>>().join(separator)

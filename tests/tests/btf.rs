@@ -1,4 +1,5 @@
-//! Comparison of parsed BTF with libbpf: words, names, sizes and pointer size of kernels, modules and relocated split BTF.
+//! Comparison of parsed BTF with libbpf: words, names, sizes and pointer size of kernels, modules and
+//! relocated split BTF.
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
@@ -134,7 +135,8 @@ mod with_libbpf {
         Ok(())
     }
 
-    /// libbpf distills the bases. Both implementations relocate the split BTF to its own kernel and to another one.
+    /// libbpf distills the bases. Both implementations relocate the split BTF to its own kernel and to
+    /// another one.
     #[test]
     fn split_btf_relocates_to_another_base_as_in_libbpf() {
         let (mut relocated, mut refused) = (0, 0);
@@ -173,7 +175,8 @@ mod with_libbpf {
         }
     }
 
-    /// Relocates a split BTF with both implementations. Returns true if both succeed, and panics if the results differ.
+    /// Relocates a split BTF with both implementations. Returns true if both succeed, and panics if the
+    /// results differ.
     fn relocates(
         place: &str,
         split: &[u8],

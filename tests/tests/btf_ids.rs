@@ -7,7 +7,8 @@ use core_relo_tests::artifacts;
 use object::{Object as _, ObjectSection as _};
 use std::{fs, path::Path, sync::Arc};
 
-/// Every id of every module is that of the type that its symbol names. After the ids are removed, they are resolved to the same ids.
+/// Every id of every module is that of the type that its symbol names. After the ids are removed, they are
+/// resolved to the same ids.
 #[test]
 fn ids_of_modules_are_those_of_the_kernels_build() {
     let (mut files, mut ids) = (0, 0);

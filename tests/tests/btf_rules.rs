@@ -1,5 +1,5 @@
-//! The kernel's rules for BTF: each case of the table gets the verdict of Linux 6.18. `live/btf_rules.rs` compares the same
-//! cases with the running kernel.
+//! The kernel's rules for BTF: each case of the table gets the verdict of Linux 6.18. `live/btf_rules.rs`
+//! compares the same cases with the running kernel.
 
 use core_relo::{
     Endian, Plan, Target,
@@ -101,7 +101,8 @@ fn every_case_of_records_gets_the_verdict_of_linux_6_18() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
 }
 
-/// Returns whether a verdict on core-relo's load says that Linux 6.18 refuses the BTF. `None` for an object that core-relo does not open.
+/// Returns whether a verdict on core-relo's load says that Linux 6.18 refuses the BTF. `None` for an object
+/// that core-relo does not open.
 fn is_without_btf(object: &Object<'_>) -> Option<bool> {
     let relocs = object.relocs().ok()?;
     let mut table = NeedTable::default();
@@ -128,7 +129,8 @@ fn int_types() -> Vec<u8> {
     b.finish()
 }
 
-/// The verdict and the load plan repair a BTF by the same function, so that the verdict never promises a repair that the load lacks.
+/// The verdict and the load plan repair a BTF by the same function, so that the verdict never promises a
+/// repair that the load lacks.
 #[test]
 fn a_verdict_without_a_violation_is_on_a_btf_that_the_kernel_accepts() {
     /// `KERNEL_VERSION(6, 18, 0)`.

@@ -33,7 +33,8 @@ mod with_libbpf {
         btf.types().map(|ty| ty.raw().to_string()).collect()
     }
 
-    /// Asserts that both implementations leave the same types, in the same order. Returns their text, and the number of types before.
+    /// Asserts that both implementations leave the same types, in the same order. Returns their text, and the
+    /// number of types before.
     fn deduped(place: &str, input: &[u8]) -> (Vec<String>, usize) {
         let before = Btf::parse(input).unwrap();
         let ours = text(&Btf::parse(dedup(&before).unwrap().finish()).unwrap());
@@ -66,10 +67,11 @@ mod with_libbpf {
         }
     }
 
-    /// The types of half of the objects, split from those of the others, or from a kernel. libbpf deduplicates both together: in
-    /// split BTF it does not find the typedefs of the base.
+    /// The types of half of the objects, split from those of the others, or from a kernel. libbpf
+    /// deduplicates both together: in split BTF it does not find the typedefs of the base.
     ///
-    /// The base has no forward declarations: types beside them would complete them, but split BTF cannot change its base.
+    /// The base has no forward declarations: types beside them would complete them, but split BTF cannot
+    /// change its base.
     #[test]
     fn split_btf_lacks_the_types_that_libbpf_finds_twice() {
         let parsed: Vec<_> =

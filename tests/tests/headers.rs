@@ -1,7 +1,9 @@
-//! Programs that are compiled with a header of `CHeader` find the members of members without a name, in whichever form the kernel has them.
+//! Programs that are compiled with a header of `CHeader` find the members of members without a name, in
+//! whichever form the kernel has them.
 //!
-//! Linux 7.0 and later are built with `-fms-extensions`: `struct filename` has a member without a name whose type is the named `struct
-//! __filename_head`. The header writes the members of that struct as a struct without a name.
+//! Linux 7.0 and later are built with `-fms-extensions`: `struct filename` has a member without a name whose
+//! type is the named `struct __filename_head`. The header writes the members of that struct as a struct
+//! without a name.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 

@@ -195,7 +195,8 @@ fn kernels_offer_what_their_release_and_configuration_offer() {
         check_release(name, &facts, &names, kernel.release, kernel.has_jit);
         for number in 1..=213 {
             let what = format!("{name}: helper {number}");
-            // Debian leaves out CONFIG_BPF_KPROBE_OVERRIDE. The BTF of 5.10 does not describe the file of the helper.
+            // Debian leaves out CONFIG_BPF_KPROBE_OVERRIDE. The BTF of 5.10 does not describe the file of the
+            // helper.
             if number == OVERRIDE_RETURN && kernel.release < (6, 1) {
                 assert!(matches!(facts.helper(Helper(number)), Answer::Unknown(_)), "{what}");
                 continue;

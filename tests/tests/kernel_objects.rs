@@ -1,5 +1,5 @@
-//! Objects loaded by libbpf and by core-relo have the same programs, maps and types in the running kernel. libbpf refuses the
-//! objects `own_*`, which core-relo loads.
+//! Objects loaded by libbpf and by core-relo have the same programs, maps and types in the running kernel.
+//! libbpf refuses the objects `own_*`, which core-relo loads.
 
 #[cfg(not(all(feature = "libbpf", target_os = "linux")))]
 #[test]

@@ -1,4 +1,5 @@
-//! Objects linked by core-relo load with the same programs as objects linked by bpftool, in libbpf and in core-relo.
+//! Objects linked by core-relo load with the same programs as objects linked by bpftool, in libbpf and in
+//! core-relo.
 
 #[cfg(not(all(feature = "libbpf", target_os = "linux")))]
 #[test]
@@ -32,7 +33,8 @@ mod with_libbpf {
         identical: usize,
         /// Linked objects that the kernel refuses from both loaders.
         refused: usize,
-        /// Objects that libbpf loads if core-relo linked them, but not if bpftool did: see docs/libbpf-differences.md.
+        /// Objects that libbpf loads if core-relo linked them, but not if bpftool did: see
+        /// docs/libbpf-differences.md.
         improved: Vec<String>,
         differences: Vec<String>,
     }
@@ -151,8 +153,8 @@ mod with_libbpf {
         programs
     }
 
-    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by directory and by the name before
-    /// the last `_`.
+    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by
+    /// directory and by the name before the last `_`.
     fn programs_of_several_files() -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for path in native_objects().into_iter().filter(|path| is_in(path, "link")) {

@@ -1,5 +1,5 @@
-//! Live tests: the loader loads, attaches and triggers programs on the running kernel and leaves nothing behind. Needs root.
-//! `cargo xtask vm` runs these tests on other kernels.
+//! Live tests: the loader loads, attaches and triggers programs on the running kernel and leaves nothing
+//! behind. Needs root. `cargo xtask vm` runs these tests on other kernels.
 
 #[cfg(target_os = "linux")]
 mod live {

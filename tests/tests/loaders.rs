@@ -1,5 +1,5 @@
-//! The table of rules in which loaders differ, beside libbpf and core-relo: they open exactly the objects that the table says. The column of
-//! aya is tested in `benches/tests/aya_rules.rs`.
+//! The table of rules in which loaders differ, beside libbpf and core-relo: they open exactly the objects
+//! that the table says. The column of aya is tested in `benches/tests/aya_rules.rs`.
 
 use core_relo::{
     Endian,

@@ -1,4 +1,5 @@
-//! Plans against minimal BTF are the same as against the full BTF: all objects, on their own targets and on kernels.
+//! Plans against minimal BTF are the same as against the full BTF: all objects, on their own targets and on
+//! kernels.
 
 use core_relo::{
     Plan, Relocs, Target,

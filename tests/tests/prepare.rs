@@ -1,5 +1,5 @@
-//! Planned instructions equal those of `bpf_object__prepare`, libbpf's public function. This checks the reference in
-//! `core_relo_tests::libbpf` as well, which calls the functions below it.
+//! Planned instructions equal those of `bpf_object__prepare`, libbpf's public function. This checks the
+//! reference in `core_relo_tests::libbpf` as well, which calls the functions below it.
 
 #[cfg(not(all(feature = "libbpf", target_endian = "little")))]
 #[test]
@@ -90,7 +90,8 @@ mod with_libbpf {
         };
         counts.objects += 1;
         compare(counts, &place, &plan, &prepared);
-        // libbpf takes the instructions of a patched object as they are. With the records, it relocates some a second time.
+        // libbpf takes the instructions of a patched object as they are. With the records, it relocates some
+        // a second time.
         let names = relocs.code().iter().map(|section| section.name);
         let patched = plan.patched().unwrap();
         let sections = names.zip(patched.sections.iter().map(Vec::as_slice));

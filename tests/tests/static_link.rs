@@ -103,7 +103,8 @@ mod with_libbpf {
     #[derive(Default)]
     struct Counts {
         linked: usize,
-        /// Objects that differ only in offsets and sizes of DATASEC variables, which libbpf takes from the declarations.
+        /// Objects that differ only in offsets and sizes of DATASEC variables, which libbpf takes from the
+        /// declarations.
         relaid: usize,
         refused: usize,
         wrong: Vec<String>,
@@ -222,8 +223,8 @@ mod with_libbpf {
         counts.assert_equal("objects of bpf-progs alone and in pairs");
     }
 
-    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by directory and by the name before
-    /// the last `_`.
+    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by
+    /// directory and by the name before the last `_`.
     fn groups() -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for path in artifacts::objects() {
@@ -288,7 +289,8 @@ mod with_libbpf {
         assert!(found > 0);
     }
 
-    /// libbpf compares the first array with itself, so core-relo compares the element types of arrays in addition.
+    /// libbpf compares the first array with itself, so core-relo compares the element types of arrays in
+    /// addition.
     #[test]
     fn libbpf_merges_structs_whose_arrays_differ() {
         let mut b = Builder::new(NATIVE);

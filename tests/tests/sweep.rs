@@ -1,5 +1,5 @@
-//! Comparison with libbpf on synthetic records: random roots, accesses and instructions on real types. `CORE_RELO_SEED` selects
-//! the records, `CORE_RELO_ROUNDS` their number.
+//! Comparison with libbpf on synthetic records: random roots, accesses and instructions on real types.
+//! `CORE_RELO_SEED` selects the records, `CORE_RELO_ROUNDS` their number.
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
@@ -31,7 +31,8 @@ mod with_libbpf {
         Rng::with_seed(seed)
     }
 
-    /// Types of the test programs as local types and of their targets as target types, and the other way round.
+    /// Types of the test programs as local types and of their targets as target types, and the other way
+    /// round.
     #[test]
     fn libbpf_agrees_on_types_of_test_programs() {
         let (mut rng, mut tally) = (rng(), Tally::default());

@@ -1,5 +1,5 @@
-//! Comparison of values with libbpf's `btf_dump__dump_type_data`: every struct and union of a kernel has the same numbers in the same
-//! order. Names, types and punctuation may differ.
+//! Comparison of values with libbpf's `btf_dump__dump_type_data`: every struct and union of a kernel has the
+//! same numbers in the same order. Names, types and punctuation may differ.
 
 #[cfg(not(feature = "libbpf"))]
 #[test]

@@ -1,5 +1,5 @@
-//! Variants of the committed objects: the table in the tags of both byte orders, constants, maps that are not created, and the choice
-//! for kernels with and without BTF.
+//! Variants of the committed objects: the table in the tags of both byte orders, constants, maps that are not
+//! created, and the choice for kernels with and without BTF.
 
 use core_relo::{
     Endian,

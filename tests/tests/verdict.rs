@@ -59,7 +59,8 @@ fn reason_kinds(verdict: &ObjectVerdict) -> Vec<ReasonKind> {
     kinds.into_iter().collect()
 }
 
-/// The expected verdicts on an object on the kernels of [`RELEASES`], with the kinds of the reasons for a refusal.
+/// The expected verdicts on an object on the kernels of [`RELEASES`], with the kinds of the reasons for a
+/// refusal.
 const EXPECTED: [(&str, [&[ReasonKind]; 4]); 22] = {
     use ReasonKind::{AttachType, Btf, Helper, Instruction, Kfunc, Ksym, MapType, ProgramType, Relocation};
     const LOADS: &[ReasonKind] = &[];
@@ -122,8 +123,9 @@ fn verdicts_on_real_kernels() {
     }
 }
 
-/// The programs of `kernel/guards` that some of the kernels of [`RELEASES`] refuse: the first kernel that loads the program, the first
-/// later one that refuses it, and the kind of the reason. Every kernel loads the other programs.
+/// The programs of `kernel/guards` that some of the kernels of [`RELEASES`] refuse: the first kernel that
+/// loads the program, the first later one that refuses it, and the kind of the reason. Every kernel loads the
+/// other programs.
 const UNGUARDED: [(&str, std::ops::Range<usize>, &[ReasonKind]); 9] = {
     use ReasonKind::{Helper, Instruction, Relocation};
     [
@@ -228,7 +230,8 @@ fn configuration_values_need_the_configuration() {
     }
 }
 
-/// The objects of a case have no enums of the kernel: guards decide without them, and nothing is refused for their lack.
+/// The objects of a case have no enums of the kernel: guards decide without them, and nothing is refused for
+/// their lack.
 #[test]
 fn guarded_reads_are_no_reason_on_reduced_types() {
     for target in ["old", "new", "neither"] {

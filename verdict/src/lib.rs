@@ -13,7 +13,8 @@
 //! # }
 //! ```
 //!
-//! With the feature `serde`, verdicts serialize. The keys are those of the JSON lines of the command, which `docs/json.md` lists:
+//! With the feature `serde`, verdicts serialize. The keys are those of the JSON lines of the command, which
+//! `docs/json.md` lists:
 //!
 //! ```
 //! use core_relo_verdict::judge::{Reason, ReasonKind, Verdict};
@@ -22,7 +23,8 @@
 //! # #[cfg(feature = "serde")] {
 //! let reason = Reason::new(ReasonKind::Helper, Verdict::Refused, "helper bpf_loop is missing");
 //! let json = serde_json::to_string(&[reason])?;
-//! assert!(json.starts_with(r#"[{"kind":"helper","verdict":"refused","text":"helper bpf_loop is missing","#));
+//! let start = r#"[{"kind":"helper","verdict":"refused","text":"helper bpf_loop is missing","#;
+//! assert!(json.starts_with(start));
 //! # }
 //! # Ok(())
 //! # }
@@ -43,8 +45,9 @@
 //! | [`listing`] | the requirements of an object in words, for people and other programs |
 //! | [`btf_diff`] | the differences between the BTFs of two kernels |
 //!
-//! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a poisoned or unsupported
-//! instruction may be reached. A question that no evidence answers makes the verdict [`judge::Verdict::Unknown`].
+//! The crate reads no file and makes no system call. A [`judge::Verdict::Loads`] is never given while a
+//! poisoned or unsupported instruction may be reached. A question that no evidence answers makes the verdict
+//! [`judge::Verdict::Unknown`].
 
 #![forbid(unsafe_code)]
 

@@ -21,7 +21,8 @@ pub struct SourceLine {
 }
 
 impl SourceLine {
-    /// Returns the position without the column: `exec.bpf.c:41`, or `near exec.bpf.c:41` if the access is only near the line.
+    /// Returns the position without the column: `exec.bpf.c:41`, or `near exec.bpf.c:41` if the access is
+    /// only near the line.
     pub fn position(&self) -> String {
         let near = if self.is_near { "near " } else { "" };
         format!("{near}{}:{}", self.file, self.line)

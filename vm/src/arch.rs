@@ -94,7 +94,8 @@ impl Arch {
         }
     }
 
-    /// Returns the serial ports. On arm64, the console is the UART of the machine, and the other ports are on the PCI bus.
+    /// Returns the serial ports. On arm64, the console is the UART of the machine, and the other ports are on
+    /// the PCI bus.
     pub const fn serial_ports(self) -> SerialPorts {
         match self {
             Self::X86_64 => SerialPorts {

@@ -1,7 +1,7 @@
 //! ELF executables for the guest, with the dynamic loader and the shared libraries that they need.
 //!
-//! All shared libraries go into [`LIBRARY_DIR`], so that the guest needs no cache of the dynamic loader. The dynamic loader keeps its
-//! path, because executables name it by path.
+//! All shared libraries go into [`LIBRARY_DIR`], so that the guest needs no cache of the dynamic loader. The
+//! dynamic loader keeps its path, because executables name it by path.
 
 use crate::{arch::Arch, error::VmError, initramfs::Initramfs};
 use object::{
@@ -155,8 +155,8 @@ fn read_dynamic_table(data: &[u8], path: &Path, dynamic: &mut Dynamic) -> object
     Ok(())
 }
 
-/// Cuts off everything that is not loaded, such as debug information: it would double the size of most guests. The header then names no
-/// table of sections.
+/// Cuts off everything that is not loaded, such as debug information: it would double the size of most
+/// guests. The header then names no table of sections.
 fn without_sections(mut data: Vec<u8>, loaded_bytes: usize) -> Vec<u8> {
     data.truncate(loaded_bytes);
     // e_shoff, and e_shentsize, e_shnum and e_shstrndx.

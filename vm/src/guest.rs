@@ -14,7 +14,8 @@ use std::{ffi::OsString, fs, os::unix::ffi::OsStrExt as _, path::Path, time::Dur
 
 /// The guest's first process.
 pub(crate) const INIT: &str = "/init";
-/// The guest's directory of commands. Each file is a command: its words, each with a NUL byte at its end. The first word is the executable.
+/// The guest's directory of commands. Each file is a command: its words, each with a NUL byte at its end. The
+/// first word is the executable.
 pub(crate) const COMMANDS: &str = "/vm/commands";
 /// The guest's file with the kernel's configuration.
 pub(crate) const CONFIG: &str = "/vm/config";
@@ -71,7 +72,8 @@ pub enum GuestEnd {
 }
 
 impl Guest {
-    /// Creates a guest. Its first process is `executable`, which must call [`run_as_init`](crate::run_as_init) first of all.
+    /// Creates a guest. Its first process is `executable`, which must call
+    /// [`run_as_init`](crate::run_as_init) first of all.
     pub fn new(arch: Arch, executable: &Path) -> Result<Self, VmError> {
         let mut files = Initramfs::new();
         add_executable(&mut files, executable, INIT, arch, ExecutableParts::Loaded)?;
@@ -86,7 +88,8 @@ impl Guest {
         })
     }
 
-    /// Creates a guest. Its first process is the calling executable, which must call [`run_as_init`](crate::run_as_init) first of all.
+    /// Creates a guest. Its first process is the calling executable, which must call
+    /// [`run_as_init`](crate::run_as_init) first of all.
     pub fn with_current_executable(arch: Arch) -> Result<Self, VmError> {
         let own = Path::new("/proc/self/exe");
         let executable = fs::read_link(own).map_err(|error| VmError::file(own, &error))?;
@@ -108,7 +111,8 @@ impl Guest {
         self.kernel_arguments.push(word.into());
     }
 
-    /// Adds a file, or all files below a directory. Commands find them at this path. An executable brings its shared libraries.
+    /// Adds a file, or all files below a directory. Commands find them at this path. An executable brings its
+    /// shared libraries.
     pub fn add_path(&mut self, from: &Path, guest_path: &Path) -> Result<(), VmError> {
         let guest_path = guest_path.to_string_lossy();
         if from.is_file() && is_dynamic(from)? {
@@ -153,7 +157,8 @@ impl Guest {
         self.command_count += 1;
     }
 
-    /// Boots the kernel and runs the commands. Calls `line` with each line that commands print on standard output.
+    /// Boots the kernel and runs the commands. Calls `line` with each line that commands print on standard
+    /// output.
     pub fn boot(&self, kernel: &KernelImage, line: &mut dyn FnMut(&str)) -> Result<GuestOutput, VmError> {
         let mut files = self.files.clone();
         if let Some(config) = kernel.config_path() {

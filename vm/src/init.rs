@@ -37,8 +37,8 @@ struct Ports {
     notes: File,
 }
 
-/// Runs the commands of the guest and ends the machine, if this process is the first process of a [`Guest`](crate::Guest). Returns at
-/// once in every other process.
+/// Runs the commands of the guest and ends the machine, if this process is the first process of a
+/// [`Guest`](crate::Guest). Returns at once in every other process.
 ///
 /// An executable that guests run calls this function first of all.
 pub fn run_as_init() {

@@ -31,7 +31,8 @@ impl Initramfs {
         new
     }
 
-    /// Adds a file and its parent directories. All files are executable. A second file of the same path is ignored.
+    /// Adds a file and its parent directories. All files are executable. A second file of the same path is
+    /// ignored.
     pub fn add_file(&mut self, path: &str, data: &[u8]) {
         let path = path.trim_start_matches('/');
         if self.files.insert(PathBuf::from(path)) {
@@ -101,7 +102,8 @@ impl Initramfs {
     }
 }
 
-/// Returns the file itself, or every file below the directory, sorted. Symbolic links below the directory are not followed.
+/// Returns the file itself, or every file below the directory, sorted. Symbolic links below the directory are
+/// not followed.
 fn files_below(path: &Path) -> Result<Vec<PathBuf>, VmError> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);

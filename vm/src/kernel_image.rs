@@ -24,8 +24,8 @@ const S390_MARK: usize = 0x10008;
 const NAME_PREFIXES: [&str; 3] = ["vmlinuz", "vmlinux", "bzImage"];
 
 impl KernelImage {
-    /// Opens a kernel image: a bzImage, an ELF vmlinux of x86-64 or ppc64le, an Image of arm64 or riscv64, or an s390x image. An arm64
-    /// Image may also be compressed with gzip, or be an EFI zboot image.
+    /// Opens a kernel image: a bzImage, an ELF vmlinux of x86-64 or ppc64le, an Image of arm64 or riscv64, or
+    /// an s390x image. An arm64 Image may also be compressed with gzip, or be an EFI zboot image.
     pub fn open(path: &Path) -> Result<Self, VmError> {
         let mut header = Vec::new();
         let file = File::open(path).map_err(|error| VmError::file(path, &error))?;
@@ -45,8 +45,8 @@ impl KernelImage {
         self.arch
     }
 
-    /// Returns the file with the kernel's configuration beside the image: `config-6.1.0` beside `vmlinuz-6.1.0`, and `config` beside
-    /// `vmlinux`.
+    /// Returns the file with the kernel's configuration beside the image: `config-6.1.0` beside
+    /// `vmlinuz-6.1.0`, and `config` beside `vmlinux`.
     pub fn config_path(&self) -> Option<PathBuf> {
         let name = self.path.file_name()?.to_str()?;
         let suffix = NAME_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;

@@ -9,8 +9,8 @@
 //! | [`guest`] | commands to run in a guest, and their output |
 //! | [`init`] | the first process of the guest |
 //!
-//! [`Guest`] combines them: executables and files go into an initramfs, and the first process runs the commands. Callers with a first
-//! process of their own use [`Initramfs`] and [`Machine`].
+//! [`Guest`] combines them: executables and files go into an initramfs, and the first process runs the
+//! commands. Callers with a first process of their own use [`Initramfs`] and [`Machine`].
 
 mod arch;
 mod error;

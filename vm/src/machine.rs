@@ -75,9 +75,10 @@ const COMMAND_LINE: [&str; 15] = [
 /// Arguments of x86-64 kernels only.
 const COMMAND_LINE_X86: [&str; 3] = ["reboot=t", "tsc=reliable", "no_timer_check"];
 
-/// Arguments of ppc64le kernels that QEMU emulates. With a radix page table and pages of 64 KiB, QEMU 7.2 forgets the translated code of
-/// only the first 4 KiB of an invalidated page. Elsewhere, a process executes a removed uprobe again, which ends the process with
-/// SIGTRAP. An invalidation for a hash page table forgets all translated code.
+/// Arguments of ppc64le kernels that QEMU emulates. With a radix page table and pages of 64 KiB, QEMU 7.2
+/// forgets the translated code of only the first 4 KiB of an invalidated page. Elsewhere, a process executes
+/// a removed uprobe again, which ends the process with SIGTRAP. An invalidation for a hash page table forgets
+/// all translated code.
 const COMMAND_LINE_EMULATED_PPC64: [&str; 1] = ["disable_radix"];
 
 impl RunOutput {
@@ -93,7 +94,8 @@ impl RunOutput {
 }
 
 impl Machine<'_> {
-    /// Runs the machine and calls `line` with each line of the second serial port, the standard output of commands.
+    /// Runs the machine and calls `line` with each line of the second serial port, the standard output of
+    /// commands.
     pub fn run(&self, line: &mut dyn FnMut(&str)) -> Result<RunOutput, VmError> {
         let arch = self.kernel.arch();
         let qemu = find_qemu(arch)?;
@@ -192,8 +194,8 @@ impl Machine<'_> {
     }
 }
 
-/// Returns the arguments for a serial port, connected to the character device `name`. The order of the ports is the order of the guest's
-/// devices.
+/// Returns the arguments for a serial port, connected to the character device `name`. The order of the ports
+/// is the order of the guest's devices.
 fn port_arguments(arch: Arch, index: usize, name: &str) -> [String; 2] {
     let device = match (arch, index) {
         (Arch::X86_64, _) => format!("isa-serial,chardev={name},index={index}"),
@@ -219,8 +221,8 @@ const fn machine_type(arch: Arch) -> &'static str {
 /// Returns the processor that TCG emulates.
 const fn tcg_cpu(arch: Arch) -> &'static str {
     match arch {
-        // All features except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the kernel crashes once in
-        // some dozens of boots.
+        // All features except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the
+        // kernel crashes once in some dozens of boots.
         Arch::X86_64 => "max,-cx16",
         // All features except pointer authentication, whose emulation takes most of the time of a boot.
         Arch::Aarch64 => "max,pauth-impdef=on",
@@ -315,7 +317,8 @@ fn command_line(arch: Arch, is_emulated: bool, more: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the lines that a process prints. The channel closes with the output of the process, and beyond the limit.
+/// Returns the lines that a process prints. The channel closes with the output of the process, and beyond the
+/// limit.
 fn child_lines(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel();
     let out = child.stdout.take();
@@ -347,7 +350,8 @@ pub fn accelerator(arch: Arch) -> &'static str {
     if kvm_works(arch) { "KVM" } else { "TCG" }
 }
 
-/// Returns whether `/dev/kvm` can be opened and runs unmodified kernels. A PVM hypervisor runs only kernels built for it.
+/// Returns whether `/dev/kvm` can be opened and runs unmodified kernels. A PVM hypervisor runs only kernels
+/// built for it.
 fn kvm_works(arch: Arch) -> bool {
     let opened = || File::options().read(true).write(true).open("/dev/kvm").is_ok();
     Arch::host() == Some(arch) && !Path::new("/sys/module/kvm_pvm").exists() && opened()

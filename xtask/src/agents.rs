@@ -1,4 +1,5 @@
-//! `cargo xtask bench --agent`: what a small agent costs with core-relo, libbpf-rs and aya, from the packages in `benches/agents/`.
+//! `cargo xtask bench --agent`: what a small agent costs with core-relo, libbpf-rs and aya, from the packages
+//! in `benches/agents/`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,7 +52,8 @@ pub fn run(may_install: bool) -> Outcome {
 }
 
 impl Agent {
-    /// Returns the toolchain that builds the agent, `None` for the current one, or the reason why the agent cannot be built.
+    /// Returns the toolchain that builds the agent, `None` for the current one, or the reason why the agent
+    /// cannot be built.
     fn toolchain(&self, may_install: bool) -> Result<Option<String>, String> {
         if self.needs_aya_toolchain {
             return aya::toolchain(may_install);
@@ -108,7 +110,8 @@ fn children_ticks() -> Outcome<u64> {
     ticks.ok_or_else(|| Failure::Failed("/proc/self/stat: no times of children".to_owned()))
 }
 
-/// Returns the sum of `cutime` and `cstime` in a process's `stat`. The name of the process may contain spaces and parentheses.
+/// Returns the sum of `cutime` and `cstime` in a process's `stat`. The name of the process may contain spaces
+/// and parentheses.
 fn parse_children_ticks(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut times = fields.split_whitespace().skip(13).map(str::parse::<u64>);

@@ -1,4 +1,5 @@
-//! aya and aya-obj, which need a newer Rust than the workspace: the toolchain, and the test of the rules in which loaders differ.
+//! aya and aya-obj, which need a newer Rust than the workspace: the toolchain, and the test of the rules in
+//! which loaders differ.
 
 use std::process::Command;
 
@@ -7,7 +8,8 @@ use crate::system::{cargo, check, is_installed, output, root};
 /// The oldest Rust version that aya and aya-obj support.
 const RUST: (u32, u32) = (1, 98);
 
-/// Returns the command that compares the table of rules with aya (`benches/tests/aya_rules.rs`). The error is the reason why it cannot run.
+/// Returns the command that compares the table of rules with aya (`benches/tests/aya_rules.rs`). The error is
+/// the reason why it cannot run.
 pub fn test_command(may_install: bool) -> Result<Command, String> {
     let mut command = cargo_of(toolchain(may_install)?.as_deref());
     command.args([

@@ -62,7 +62,8 @@ pub fn run(args: &[String]) -> Outcome {
         return check(command.env("CORE_RELO_BENCH_OBJECTS", &objects));
     }
     if !options.ring {
-        // The measured programs are separate binaries beside the measuring one; `run` alone would not build them.
+        // The measured programs are separate binaries beside the measuring one; `run` alone would not build
+        // them.
         check(built.command("build").args(["--release", "--quiet", "--bins"]))?;
     }
     if options.growth {

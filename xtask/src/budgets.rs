@@ -1,4 +1,5 @@
-//! `cargo xtask budgets`: counts the instructions of hot paths, and fails above their budgets. docs/performance.md has the same figures.
+//! `cargo xtask budgets`: counts the instructions of hot paths, and fails above their budgets.
+//! docs/performance.md has the same figures.
 
 use crate::system::{Failure, Outcome, cargo, check, is_installed, kernels_dir, report_skip, root};
 use crate::{cases, install};
@@ -6,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The number of types in the kernel of the budgets: that of Linux 6.18. A kernel with more types has larger budgets.
+/// The number of types in the kernel of the budgets: that of Linux 6.18. A kernel with more types has larger
+/// budgets.
 const REFERENCE_TYPES: u64 = 126_573;
 
 /// The object of the budgets for one object, below the directory of committed objects.

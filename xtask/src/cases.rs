@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::compilers::Compiler;
 use crate::system::{Outcome, files_below, read, root};
 
-/// A test program `<topic>/<case>.bpf.c` and its target types `<case>.<target>.c`. Paths are relative to `bpf-progs/`.
+/// A test program `<topic>/<case>.bpf.c` and its target types `<case>.<target>.c`. Paths are relative to
+/// `bpf-progs/`.
 #[derive(Debug)]
 pub struct Case {
     pub program: Source,
@@ -102,7 +103,8 @@ impl Requirement {
     }
 }
 
-/// The requirement of a case without a `requires:` directive. GCC 12 knows only one of the thirteen relocation kinds.
+/// The requirement of a case without a `requires:` directive. GCC 12 knows only one of the thirteen
+/// relocation kinds.
 fn default_requirements() -> Vec<Requirement> {
     let any = |family: &str, at_least| Requirement { family: family.to_owned(), at_least };
     vec![any("clang", 14), any("gcc", 14)]

@@ -18,7 +18,8 @@ struct Job {
     source: PathBuf,
 }
 
-/// Builds the objects below `out` that are out of date. Returns a line for each group that could not be built, with the reason.
+/// Builds the objects below `out` that are out of date. Returns a line for each group that could not be
+/// built, with the reason.
 pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
     let cases = cases::read_all()?;
     let newest_header = newest(&files_below(&cases::dir().join("include")));
@@ -56,7 +57,8 @@ fn describe_skip((reason, names): (&String, &BTreeSet<String>)) -> String {
     format!("bpf-progs {reason}: {}{more}", shown.join(", "))
 }
 
-/// Adds the compilations for one compiler and one byte order to `jobs`, and the files that cannot be compiled to `skips`.
+/// Adds the compilations for one compiler and one byte order to `jobs`, and the files that cannot be compiled
+/// to `skips`.
 fn list_jobs(
     compiler: &Compiler,
     order: Order,
@@ -96,7 +98,8 @@ fn command(
     dir: &Path,
 ) -> Result<Option<Command>, String> {
     let Some(flags) = &source.host_cc else {
-        // The default requirements are those of programs. Any compiler can build target types without a `requires:` directive.
+        // The default requirements are those of programs. Any compiler can build target types without a
+        // `requires:` directive.
         return match source.unmet_requirement(compiler) {
             Some(reason) if !source.is_default() => Err(format!("with {}: {reason}", compiler.name())),
             _ => Ok(Some(compiler.command(order, dir))),

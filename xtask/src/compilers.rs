@@ -23,7 +23,8 @@ pub enum Order {
     Big,
 }
 
-/// The directory that GCC records in .BTF. GCC takes the directory from `PWD`, and prefix maps do not change it.
+/// The directory that GCC records in .BTF. GCC takes the directory from `PWD`, and prefix maps do not change
+/// it.
 const RECORDED_DIR: &str = "/proc/self/cwd";
 
 impl Order {
@@ -54,8 +55,8 @@ impl Compiler {
         Some(Self { path: path.to_path_buf(), family: "gcc", version })
     }
 
-    /// Returns the command that compiles for `order`, without the file names. The command runs in `dir`, and paths inside the
-    /// object are relative to it.
+    /// Returns the command that compiles for `order`, without the file names. The command runs in `dir`, and
+    /// paths inside the object are relative to it.
     pub fn command(&self, order: Order, dir: &Path) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(dir);

@@ -1,6 +1,8 @@
-//! `cargo xtask fuzz`: runs the targets in `fuzz/` with cargo-fuzz, or replays seeds and mutations of them on stable Rust.
+//! `cargo xtask fuzz`: runs the targets in `fuzz/` with cargo-fuzz, or replays seeds and mutations of them on
+//! stable Rust.
 //!
-//! `--smoke` always replays: a replay needs no other toolchain, shares the build of the tests, and takes a known time.
+//! `--smoke` always replays: a replay needs no other toolchain, shares the build of the tests, and takes a
+//! known time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -132,8 +134,8 @@ fn is_regression(file: &Path) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(REGRESSION))
 }
 
-/// Returns a number of the last commit. It is the random seed of `--smoke`: each change gets other inputs, and gets them again in a second
-/// run. Without git, the clock gives the seed.
+/// Returns a number of the last commit. It is the random seed of `--smoke`: each change gets other inputs,
+/// and gets them again in a second run. Without git, the clock gives the seed.
 fn commit_number() -> Option<u64> {
     let hash = output(Command::new("git").current_dir(root()).args(["rev-parse", "HEAD"]))?;
     u64::from_str_radix(hash.get(..15)?, 16).ok()
@@ -185,9 +187,9 @@ fn seeds(target: &str) -> Vec<PathBuf> {
     committed_files(target).into_iter().chain([made]).collect()
 }
 
-/// Builds a seed from an object, in the input format of the target: a section, the whole object, the length and the bytes of the program
-/// followed by the BTF of its target, or the files to link, each except the last one after its length. Generators do not read files, so
-/// they have no such seeds.
+/// Builds a seed from an object, in the input format of the target: a section, the whole object, the length
+/// and the bytes of the program followed by the BTF of its target, or the files to link, each except the last
+/// one after its length. Generators do not read files, so they have no such seeds.
 fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
     let data = std::fs::read(object).ok()?;
     match target {

@@ -17,8 +17,8 @@ pub fn clang() -> bool {
     install("clang", &Packages { apt: &["clang"], dnf: &["clang"], apk: &["clang"], pacman: &["clang"] })
 }
 
-/// Installs the build tools of libbpf, with which the tests compare: a C compiler, make, pkg-config, libelf, zlib.
-/// Returns the ones that are still missing.
+/// Installs the build tools of libbpf, with which the tests compare: a C compiler, make, pkg-config, libelf,
+/// zlib. Returns the ones that are still missing.
 pub fn libbpf_build_tools(may_install: bool) -> Option<String> {
     let missing = missing_for_libbpf()?;
     if may_install {
@@ -74,7 +74,8 @@ pub fn cross(debian: &[&'static str; 2]) -> bool {
     is_installed("apt-get") && install("a cross compiler", &Packages { apt, dnf: &[], apk: &[], pacman: &[] })
 }
 
-/// Installs a C compiler and library for a foreign architecture (Debian's names), and QEMU's user-mode emulation.
+/// Installs a C compiler and library for a foreign architecture (Debian's names), and QEMU's user-mode
+/// emulation.
 pub fn user_mode_cross(debian: &[&'static str; 2]) -> bool {
     let emulation =
         Packages { apt: &["--no-install-recommends", "qemu-user"], dnf: &[], apk: &[], pacman: &[] };

@@ -1,4 +1,5 @@
-//! `cargo xtask json-schema`: writes `docs/json.schema.json`, the JSON Schema of the command's lines, from the tables of `docs/json.md`.
+//! `cargo xtask json-schema`: writes `docs/json.schema.json`, the JSON Schema of the command's lines, from
+//! the tables of `docs/json.md`.
 
 use std::fs;
 use std::path::PathBuf;

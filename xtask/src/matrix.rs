@@ -30,8 +30,8 @@ const PACKAGES: [&str; 11] = [
 /// The directories of the libraries.
 const LIBRARIES: [&str; 7] = ["btf", "core-relo", "object", "verdict", "dwarf", "loader", "adaptive"];
 
-/// The packages whose results must not depend on the host: their tests run on foreign targets. The loader is only compiled for these
-/// targets, because the emulators lack bpf(2).
+/// The packages whose results must not depend on the host: their tests run on foreign targets. The loader is
+/// only compiled for these targets, because the emulators lack bpf(2).
 const PORTABLE: [&str; 3] = ["core-relo-btf", "core-relo", "core-relo-object"];
 
 /// The dependencies whose items are part of public APIs.
@@ -77,7 +77,8 @@ const WASM: &str = "wasm32-unknown-unknown";
 /// The packages that use no files, processes or system calls.
 const PURE: [&str; 4] = ["core-relo-btf", "core-relo", "core-relo-object", "core-relo-verdict"];
 
-/// The arguments that select the pure part of the crate of variants, whose results must not depend on the host.
+/// The arguments that select the pure part of the crate of variants, whose results must not depend on the
+/// host.
 const PURE_VARIANTS: [&str; 3] = ["-p", "core-relo-adaptive", "--no-default-features"];
 
 /// A foreign target whose tests run under QEMU's user-mode emulation.
@@ -107,7 +108,8 @@ const BITS_32: Emulated = Emulated {
     debian: ["gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"],
 };
 
-/// The tests that take most of the time in an emulator: of limits, and of many names. `big-endian-fast` leaves them out.
+/// The tests that take most of the time in an emulator: of limits, and of many names. `big-endian-fast`
+/// leaves them out.
 const SLOW_TESTS: [&str; 14] = [
     "search::sorted::tests::a_name_out_of_order_at_any_position_is_detected",
     "search::sorted::tests::all_sorted_types_are_found",
@@ -255,8 +257,8 @@ impl Emulated {
     }
 }
 
-/// Checks the libraries with the oldest version of each direct dependency. The command is left out: its users build it with the
-/// committed lock file.
+/// Checks the libraries with the oldest version of each direct dependency. The command is left out: its users
+/// build it with the committed lock file.
 fn minimal() -> Outcome {
     let Some(mut resolve) = toolchain_cargo("nightly", "nightly") else {
         return skip("minimal", "no nightly toolchain, which resolves the oldest versions");
@@ -267,8 +269,9 @@ fn minimal() -> Outcome {
     check(cargo().current_dir(&copy).args(["check", "--locked", "--workspace"]))
 }
 
-/// Checks that the libraries' public items mention only the standard library, each other and serde: the compiler's lint
-/// `exported_private_dependencies`, which needs nightly. An update of another dependency then never breaks a user's build.
+/// Checks that the libraries' public items mention only the standard library, each other and serde: the
+/// compiler's lint `exported_private_dependencies`, which needs nightly. An update of another dependency then
+/// never breaks a user's build.
 fn public_dependencies() -> Outcome {
     let Some(mut check_lint) = toolchain_cargo("nightly", "nightly") else {
         return skip(
@@ -281,7 +284,8 @@ fn public_dependencies() -> Outcome {
     for library in LIBRARIES {
         let path = copy.join(library).join("Cargo.toml");
         let manifest = read(&path)?;
-        // `core-relo.workspace = true` becomes a table with the key `public`, which stable Cargo does not know.
+        // `core-relo.workspace = true` becomes a table with the key `public`, which stable Cargo does not
+        // know.
         let public: String = manifest
             .lines()
             .map(|line| {
@@ -313,7 +317,8 @@ fn public_dependencies() -> Outcome {
     check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }
 
-/// Copies the libraries into a workspace of their own, without dev-dependencies, whose minimum versions are no promise.
+/// Copies the libraries into a workspace of their own, without dev-dependencies, whose minimum versions are
+/// no promise.
 fn copy_libraries(to: &Path) -> Outcome {
     let io = |path: &Path, error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
     let members = format!("members = {LIBRARIES:?}");
@@ -374,7 +379,8 @@ fn features() -> Outcome {
 
 fn package() -> Outcome {
     let mut command = cargo();
-    // Cargo keeps the unpacked sources of a package by version, so a build from the packages could use those of an earlier run.
+    // Cargo keeps the unpacked sources of a package by version, so a build from the packages could use those
+    // of an earlier run.
     command.args(["package", "--quiet", "--allow-dirty", "--no-verify"]);
     check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
 }

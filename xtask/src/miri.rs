@@ -1,7 +1,7 @@
 //! `cargo xtask miri`: unit tests under Miri, an interpreter that reports undefined behaviour.
 //!
-//! Miri checks bounds, alignment, aliasing, data races and leaks, in the project's code and in the crates it uses. A test that Miri
-//! cannot run within seconds carries `#[cfg_attr(miri, ignore = "reason")]`.
+//! Miri checks bounds, alignment, aliasing, data races and leaks, in the project's code and in the crates it
+//! uses. A test that Miri cannot run within seconds carries `#[cfg_attr(miri, ignore = "reason")]`.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -64,7 +64,8 @@ pub fn run(args: &[String]) -> Outcome {
     SELECTIONS.iter().filter(is_requested).try_for_each(|selection| test(selection, minutes))
 }
 
-/// Returns whether the nightly toolchain has Miri. The task does not install it: other projects may share the toolchain.
+/// Returns whether the nightly toolchain has Miri. The task does not install it: other projects may share the
+/// toolchain.
 fn is_installed() -> bool {
     output(Command::new("cargo").args(["+nightly", "miri", "--version"])).is_some()
 }
@@ -144,7 +145,8 @@ fn cargo_miri<'a>(package: &str, args: impl IntoIterator<Item = &'a str>) -> Com
     command
 }
 
-/// Runs a command and passes each line of its standard output on. Kills it at the deadline and then returns `None`.
+/// Runs a command and passes each line of its standard output on. Kills it at the deadline and then returns
+/// `None`.
 fn run_until(
     mut command: Command,
     deadline: Instant,

@@ -1,4 +1,5 @@
-//! The architectures of guests: Debian's names, the kernels to boot, and the tools that build static programs for them.
+//! The architectures of guests: Debian's names, the kernels to boot, and the tools that build static programs
+//! for them.
 
 use core_relo_vm::Arch;
 
@@ -18,8 +19,8 @@ pub struct Platform {
     pub series: &'static [&'static str],
     /// The Rust target of the tests.
     pub triple: &'static str,
-    /// The linker of the tests, and Debian's packages with the linker and the C library. `None` for the host's own linker, and for
-    /// targets that Rust links without a C compiler.
+    /// The linker of the tests, and Debian's packages with the linker and the C library. `None` for the
+    /// host's own linker, and for targets that Rust links without a C compiler.
     pub cross: Option<Cross>,
     /// Debian's packages with QEMU and the firmware that the machine needs.
     pub emulator: &'static [&'static str],

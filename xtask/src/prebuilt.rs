@@ -1,5 +1,5 @@
-//! The committed objects in `bpf-progs/prebuilt/`, `loader/examples/prebuilt/` and `cli/bpf/prebuilt/`, and the manifests with the hashes
-//! of their sources.
+//! The committed objects in `bpf-progs/prebuilt/`, `loader/examples/prebuilt/` and `cli/bpf/prebuilt/`, and
+//! the manifests with the hashes of their sources.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ const DIR: &str = "prebuilt";
 /// The compiler that built the committed objects.
 const COMPILER: &str = "clang-19";
 
-/// The directories of the loader's examples and of the command's programs. They are not test cases, and include no file but `core_relo.h`.
+/// The directories of the loader's examples and of the command's programs. They are not test cases, and
+/// include no file but `core_relo.h`.
 const OWN_PROGRAMS: [&str; 2] = ["loader/examples", "cli/bpf"];
 
 /// Rebuilds the committed objects and writes their manifests.
@@ -89,7 +90,8 @@ pub fn problems() -> Outcome<Vec<String>> {
     Ok(problems)
 }
 
-/// Compares the sources in a directory with the manifest of its objects, and adds the differences to `problems`.
+/// Compares the sources in a directory with the manifest of its objects, and adds the differences to
+/// `problems`.
 fn find_changes(dir: &Path, problems: &mut Vec<String>) -> Outcome {
     let shown = dir.strip_prefix(root()).unwrap_or(dir).display();
     let committed = std::fs::read_to_string(dir.join(DIR).join("MANIFEST")).unwrap_or_default();

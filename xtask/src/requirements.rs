@@ -26,8 +26,8 @@ pub fn names(has_kernels: bool, has_libbpf: bool) -> String {
     Requirement::ALL.into_iter().filter(is_met).map(Requirement::name).collect::<Vec<_>>().join(",")
 }
 
-/// Returns whether nothing keeps this process from loading programs: it has all capabilities in the first user namespace, and no seccomp
-/// filter.
+/// Returns whether nothing keeps this process from loading programs: it has all capabilities in the first
+/// user namespace, and no seccomp filter.
 fn may_load() -> bool {
     let (Ok(status), Ok(users)) =
         (fs::read_to_string("/proc/self/status"), fs::read_to_string("/proc/self/uid_map"))

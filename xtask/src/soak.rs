@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: an agent that loads, attaches and reads events at full rate, and starts anew each second.
+//! `cargo xtask soak`: an agent that loads, attaches and reads events at full rate, and starts anew each
+//! second.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use crate::system::{Failure, Outcome, add_target, cargo, check, root};
 
-/// A target. Rust's own linker and the C library that comes with the target build it on any host, see `.cargo/config.toml`.
+/// A target. Rust's own linker and the C library that comes with the target build it on any host, see
+/// `.cargo/config.toml`.
 struct Target {
     architecture: &'static str,
     triple: &'static str,
@@ -31,12 +32,13 @@ const TARGETS: [Target; 2] = [
 
 /// Flags that make the file for x86-64 smaller:
 ///
-/// * Repeated instructions become functions. LLVM does this by itself for arm64, but not for x86-64. The threshold keeps out functions
-///   that save few instructions, because their calls cost time: without it, the file is 31,000 bytes smaller, and `btf dump` takes 1.4
-///   times as long.
-/// * A function with large values on the stack is not made part of its only caller, because instructions that address a large frame are
-///   longer.
-/// * A `match` with few cases becomes comparisons, which are shorter than the code and the offsets of a table of jumps.
+/// * Repeated instructions become functions. LLVM does this by itself for arm64, but not for x86-64. The
+///   threshold keeps out functions that save few instructions, because their calls cost time: without it, the
+///   file is 31,000 bytes smaller, and `btf dump` takes 1.4 times as long.
+/// * A function with large values on the stack is not made part of its only caller, because instructions that
+///   address a large frame are longer.
+/// * A `match` with few cases becomes comparisons, which are shorter than the code and the offsets of a table
+///   of jumps.
 const X86_64_FLAGS: [&str; 4] = [
     "-Cllvm-args=-enable-machine-outliner",
     "-Cllvm-args=-outliner-benefit-threshold=8",
@@ -50,13 +52,15 @@ const PROFILE: &str = "static";
 /// Flags that make the file smaller:
 ///
 /// * Cargo does not apply `strip` of the profile to a package with settings of its own.
-/// * Unwind tables are of no use, because a panic ends the process in this profile. The standard library has them nevertheless, so
-///   [`LINKER_SCRIPT`] leaves them out.
+/// * Unwind tables are of no use, because a panic ends the process in this profile. The standard library has
+///   them nevertheless, so [`LINKER_SCRIPT`] leaves them out.
 /// * The linker keeps one of several identical functions.
-/// * Relocations of a position-independent program have a compact encoding, which the C library's startup code reads.
+/// * Relocations of a position-independent program have a compact encoding, which the C library's startup
+///   code reads.
 /// * Functions that differ in constants and callees alone become one function with parameters.
 /// * Backtraces would be empty, so the code behind them is left out (`loader/src/sys/unwinding.rs`).
-/// * SHA-2, which `prog sign` needs, is a loop in place of repeated instructions, without variants for some processors.
+/// * SHA-2, which `prog sign` needs, is a loop in place of repeated instructions, without variants for some
+///   processors.
 const FLAGS: [&str; 9] = [
     "-Cstrip=symbols",
     "-Cforce-unwind-tables=no",
@@ -94,12 +98,14 @@ fn build(target: &Target) -> Outcome {
     command.args(["build", "--locked", "-p", "core-relo-cli", "--profile", PROFILE, "--all-features"]);
     command.args(["--target", target.triple]);
     let script = format!("-Clink-arg=-T{}", root().join(LINKER_SCRIPT).display());
-    // The variable takes precedence over every other source of flags. It separates them by a character that no path contains.
+    // The variable takes precedence over every other source of flags. It separates them by a character that
+    // no path contains.
     let flags = [&FLAGS[..], target.flags, &[script.as_str()]].concat().join("\x1f");
     check(command.env("CARGO_ENCODED_RUSTFLAGS", flags))
 }
 
-/// Prints path and size of the file of a target, and checks both the size and that the file needs no libraries.
+/// Prints path and size of the file of a target, and checks both the size and that the file needs no
+/// libraries.
 fn check_file(target: &Target) -> Outcome {
     let path = target_dir().join(target.triple).join(PROFILE).join("core-relo");
     let data = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;

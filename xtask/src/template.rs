@@ -38,8 +38,9 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Checks that a project from the template, also for another architecture, and the tokio example compile without a warning. Returns `false`
-/// if there is no clang. `may_install` allows the installation of the other architecture's standard library.
+/// Checks that a project from the template, also for another architecture, and the tokio example compile
+/// without a warning. Returns `false` if there is no clang. `may_install` allows the installation of the
+/// other architecture's standard library.
 pub fn check_examples(may_install: bool) -> Outcome<bool> {
     if progs::compilers_or_install(false).is_empty() {
         return Ok(false);
@@ -69,8 +70,9 @@ fn host() -> Outcome<String> {
     Ok(host.ok_or("rustc -vV: no line `host: `")?.to_owned())
 }
 
-/// Returns the command that compiles a project. The projects share their dependencies. With a target, even that of this machine, `RUSTFLAGS`
-/// do not hold for build scripts, so that all targets share what these need.
+/// Returns the command that compiles a project. The projects share their dependencies. With a target, even
+/// that of this machine, `RUSTFLAGS` do not hold for build scripts, so that all targets share what these
+/// need.
 fn compile(directory: &Path, target: &str) -> Command {
     let mut command = cargo();
     command
@@ -99,7 +101,8 @@ fn create(project: &Path) -> Outcome {
     Ok(())
 }
 
-/// Makes the dependencies of a manifest those of this checkout. The project is no member of a workspace around it.
+/// Makes the dependencies of a manifest those of this checkout. The project is no member of a workspace
+/// around it.
 fn on_this_checkout(manifest: &str) -> String {
     let path = |directory: &str| format!("{{ path = {:?} }}", root().join(directory));
     let loader =

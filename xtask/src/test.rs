@@ -1,4 +1,5 @@
-//! `cargo xtask test`: builds the test programs, fetches kernels' BTF, runs the tests, and lists the skipped tests with reasons.
+//! `cargo xtask test`: builds the test programs, fetches kernels' BTF, runs the tests, and lists the skipped
+//! tests with reasons.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -111,8 +112,8 @@ pub fn run(args: &[String]) -> Outcome {
     if is_ok { Ok(()) } else { Err("tests failed".into()) }
 }
 
-/// Returns cargo's command for the tests of the workspace, and the missing tools without which it leaves out the comparison with libbpf.
-/// All uses share what it builds.
+/// Returns cargo's command for the tests of the workspace, and the missing tools without which it leaves out
+/// the comparison with libbpf. All uses share what it builds.
 pub fn workspace_test_command(may_install: bool) -> (Command, Option<String>) {
     let mut command = cargo();
     command.args(["test", "--workspace"]);
@@ -133,7 +134,8 @@ pub fn bless(args: &[String]) -> Outcome {
     crate::system::check(environment(&mut command))
 }
 
-/// Passes the directories of built objects and kernels to the tests. Without them the tests use the committed objects.
+/// Passes the directories of built objects and kernels to the tests. Without them the tests use the committed
+/// objects.
 fn environment(command: &mut Command) -> &mut Command {
     for (variable, dir) in [("CORE_RELO_PROGS", progs_dir()), ("CORE_RELO_KERNELS", kernels_dir())] {
         if dir.is_dir() {

@@ -1,4 +1,5 @@
-//! The tests of the loader and the command as an ordinary user, who may neither load programs nor write to the checkout.
+//! The tests of the loader and the command as an ordinary user, who may neither load programs nor write to
+//! the checkout.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -12,7 +13,8 @@ use crate::system::{Outcome, cargo, check, is_installed, output, report_skip, ro
 /// The user and the group `nobody`.
 const NOBODY: u32 = 65534;
 
-/// The test files of the command that meet the kernel or the rights of files. The others compare texts, and some take minutes.
+/// The test files of the command that meet the kernel or the rights of files. The others compare texts, and
+/// some take minutes.
 const COMMAND_TESTS: [&str; 14] = [
     "adaptive",
     "bad_input",
@@ -60,7 +62,8 @@ fn run_tests(options: &[String]) -> Outcome {
     check(test("core-relo-cli").args(COMMAND_TESTS.iter().flat_map(|test| ["--test", test])))
 }
 
-/// Returns cargo's configuration of a runner that becomes `nobody`, with a directory for the files of the tests.
+/// Returns cargo's configuration of a runner that becomes `nobody`, with a directory for the files of the
+/// tests.
 fn runner(scratch: &Path) -> String {
     let scratch = scratch.display();
     // Without the last variable, snapshots are found by cargo, which this user may not be able to start.

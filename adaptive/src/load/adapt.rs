@@ -23,7 +23,8 @@ use core_relo_verdict::judge::{KernelFeature, ObjectVerdict};
 
 /// A loader that chooses among the variants of an object.
 ///
-/// The settings of the loader apply, except which of the table's programs are loaded. A failed attempt leaves nothing in the kernel.
+/// The settings of the loader apply, except which of the table's programs are loaded. A failed attempt leaves
+/// nothing in the kernel.
 pub struct AdaptiveLoader<'l, 'o, 'd> {
     loader: &'l Loader<'o, 'd>,
     variants: ObjectVariants,
@@ -57,16 +58,18 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         })
     }
 
-    /// Replaces the verdicts by those of another judge, such as one that knows more about a kernel than the loader. The error of the
-    /// judge is the reason why there is no verdict; the alternatives are then tried in their order.
+    /// Replaces the verdicts by those of another judge, such as one that knows more about a kernel than the
+    /// loader. The error of the judge is the reason why there is no verdict; the alternatives are then tried
+    /// in their order.
     #[must_use]
     pub fn judged_by(mut self, judge: impl Fn(&Settings) -> Result<ObjectVerdict, String> + 'l) -> Self {
         self.judge = Some(Box::new(judge));
         self
     }
 
-    /// Sets the features that the object needs, for a load that another judge [judges](Self::judged_by): the report has them, and
-    /// alternatives that the kernel cannot attach are not chosen. The default judge finds them itself.
+    /// Sets the features that the object needs, for a load that another judge [judges](Self::judged_by): the
+    /// report has them, and alternatives that the kernel cannot attach are not chosen. The default judge
+    /// finds them itself.
     #[must_use]
     pub fn features(mut self, features: Vec<KernelFeature>) -> Self {
         self.features = features;
@@ -85,7 +88,8 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         &self.variants
     }
 
-    /// Chooses variants by their verdicts alone, and returns the settings of their load. Nothing is planned or loaded.
+    /// Chooses variants by their verdicts alone, and returns the settings of their load. Nothing is planned
+    /// or loaded.
     pub fn choose(&self) -> Result<AdaptiveLoad<Settings>, AdaptiveError> {
         self.with_judge(&mut |judge, features| {
             let mut choice = Choice::new(self, features)?;
@@ -109,7 +113,8 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         })
     }
 
-    /// Loads and attaches the first variants that the kernel accepts and that can be attached. Pins of maps are the last step.
+    /// Loads and attaches the first variants that the kernel accepts and that can be attached. Pins of maps
+    /// are the last step.
     ///
     /// As [`Loaded::attach_all`], programs whose section names no target stay unattached.
     pub fn load_and_attach(&self) -> Result<AdaptiveLoad<(Loaded, Vec<Link>)>, AdaptiveError> {
@@ -120,8 +125,9 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
         })
     }
 
-    /// Calls `attempt` with the plan of the chosen variants, until it succeeds. After an error that is about a part with alternatives, the
-    /// next alternative is chosen. `attempt` has to undo what it did before it fails.
+    /// Calls `attempt` with the plan of the chosen variants, until it succeeds. After an error that is about
+    /// a part with alternatives, the next alternative is chosen. `attempt` has to undo what it did before it
+    /// fails.
     ///
     /// `attempt` also returns the links that it attached, for the report.
     pub fn load_with<T, E>(
@@ -201,7 +207,8 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
 }
 
 impl AdaptiveLoader<'_, '_, '_> {
-    /// Returns the programs that another selection replaces or leaves out. The programs of a group are one part.
+    /// Returns the programs that another selection replaces or leaves out. The programs of a group are one
+    /// part.
     fn replaceable_programs(&self) -> ReplaceablePrograms {
         let groups = self.variants.table().groups();
         let grouped = groups.iter().enumerate().flat_map(|(part, group)| {

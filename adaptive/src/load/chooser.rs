@@ -25,7 +25,8 @@ pub(super) struct Chooser<'v> {
     /// The values of the constants from the kernel's types.
     numbers: Vec<Option<i128>>,
     pub(super) selection: Selection,
-    /// The rejections of each alternative, by group and alternative. An empty list is an alternative that is chosen or was not tried.
+    /// The rejections of each alternative, by group and alternative. An empty list is an alternative that is
+    /// chosen or was not tried.
     pub(super) alternatives: Vec<Vec<Vec<Rejection>>>,
     /// The groups in which places do not decide, because no alternative is left that has its own.
     without_places: BTreeSet<usize>,
@@ -70,8 +71,9 @@ impl<'v> Chooser<'v> {
         Ok(settings)
     }
 
-    /// Rejects alternatives until the verdict refuses no program of the selection that has an alternative or is optional, and the kernel
-    /// attaches all of them. Returns the settings. Each step rejects at least one part, so that the number of steps is bounded.
+    /// Rejects alternatives until the verdict refuses no program of the selection that has an alternative or
+    /// is optional, and the kernel attaches all of them. Returns the settings. Each step rejects at least one
+    /// part, so that the number of steps is bounded.
     pub(super) fn choose(
         &mut self,
         judge: &Judge<'_>,
@@ -98,7 +100,8 @@ impl<'v> Chooser<'v> {
         }
     }
 
-    /// Rejects alternatives and optional programs that the kernel would load and cannot attach. Returns whether there was one.
+    /// Rejects alternatives and optional programs that the kernel would load and cannot attach. Returns
+    /// whether there was one.
     fn reject_unattachable(&mut self, features: &[KernelFeature]) -> bool {
         let mut is_changed = false;
         for KernelFeature { name, answer, attaches, is_place, .. } in features {
@@ -116,8 +119,9 @@ impl<'v> Chooser<'v> {
         is_changed
     }
 
-    /// Returns whether the group of a program has a later alternative that the kernel attaches, as far as is known. Without one, the places
-    /// that the sections name do not decide: the caller may attach the programs elsewhere, and an attachment finds out.
+    /// Returns whether the group of a program has a later alternative that the kernel attaches, as far as is
+    /// known. Without one, the places that the sections name do not decide: the caller may attach the
+    /// programs elsewhere, and an attachment finds out.
     fn has_attachable_alternative(&self, program: &str, features: &[KernelFeature]) -> bool {
         let Some((group, alternative)) = self.variants.position(program) else { return false };
         if self.without_places.contains(&group) {
@@ -136,7 +140,8 @@ impl<'v> Chooser<'v> {
             .is_some_and(|group| group.alternatives.iter().skip(alternative).skip(1).any(is_attachable))
     }
 
-    /// Chooses the first alternative that only lacks its place, in each group of which no alternative is left. Returns whether there was one.
+    /// Chooses the first alternative that only lacks its place, in each group of which no alternative is
+    /// left. Returns whether there was one.
     fn ignore_places(&mut self) -> bool {
         let mut is_changed = false;
         let groups = self.selection.alternatives.iter_mut().zip(&mut self.alternatives).enumerate();
@@ -155,7 +160,8 @@ impl<'v> Chooser<'v> {
         is_changed
     }
 
-    /// Returns the first group without a working alternative that is not optional, and the rejections of its alternatives.
+    /// Returns the first group without a working alternative that is not optional, and the rejections of its
+    /// alternatives.
     pub(super) fn exhausted_group(&self) -> Option<(&'v VariantGroup, &[Vec<Rejection>])> {
         let groups = self.variants.table().groups().iter().enumerate();
         let mut groups = groups.zip(&self.selection.alternatives).zip(&self.alternatives);
@@ -165,8 +171,8 @@ impl<'v> Chooser<'v> {
         })
     }
 
-    /// Rejects the part that an attempt failed at, and other programs that the kernel refused in the same attempt. Returns whether the
-    /// selection changed, so that another attempt is worth it.
+    /// Rejects the part that an attempt failed at, and other programs that the kernel refused in the same
+    /// attempt. Returns whether the selection changed, so that another attempt is worth it.
     pub(super) fn reject(&mut self, failed: FailedPart, others: &[RefusedProgram]) -> bool {
         let indicators_before = self.indicator_values();
         let is_changed = match failed {
@@ -179,8 +185,9 @@ impl<'v> Chooser<'v> {
         is_changed
     }
 
-    /// Rejects the other programs of an attempt. A program may be refused for the value of a constant that tells whether a part is loaded.
-    /// If the new selection changes such a constant, the refusals of programs that read constants do not count: the next attempt decides.
+    /// Rejects the other programs of an attempt. A program may be refused for the value of a constant that
+    /// tells whether a part is loaded. If the new selection changes such a constant, the refusals of programs
+    /// that read constants do not count: the next attempt decides.
     fn reject_others(&mut self, refused: &[RefusedProgram], indicators_before: &[bool]) {
         let reads_indicators = |refused: &&RefusedProgram| {
             let mut indicators = self.variants.indicators();
@@ -233,7 +240,8 @@ impl<'v> Chooser<'v> {
         is_changed
     }
 
-    /// Rejects a map: leaves it out if it is optional, else rejects the alternatives and optional programs that use it.
+    /// Rejects a map: leaves it out if it is optional, else rejects the alternatives and optional programs
+    /// that use it.
     fn reject_map(&mut self, rejection: &Rejection) -> bool {
         let map = &rejection.name;
         if self.variants.is_map_optional(map) {

@@ -42,7 +42,8 @@ pub enum AdaptiveError<E = Infallible> {
         /// What was tried.
         report: Box<StartupReport>,
     },
-    /// The caller's own step failed. The message is that of its error, which need not be an [`Error`](core::error::Error).
+    /// The caller's own step failed. The message is that of its error, which need not be an
+    /// [`Error`](core::error::Error).
     #[error("{cause}")]
     Other {
         /// The error.
@@ -71,7 +72,8 @@ impl<E> AdaptiveError<E> {
     }
 }
 
-/// The reason why an attempt to load a selection of variants failed. `E` is the error of the caller's own steps, which ends the load.
+/// The reason why an attempt to load a selection of variants failed. `E` is the error of the caller's own
+/// steps, which ends the load.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "the steps of an attempt")]
 pub enum AttemptError<E = Infallible> {

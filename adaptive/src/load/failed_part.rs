@@ -10,8 +10,8 @@ pub(super) enum FailedPart {
 }
 
 impl FailedPart {
-    /// Returns the part that a failed load is about. Returns `None` for an error that concerns no single part, or that has nothing to do
-    /// with the part, such as a lack of memory.
+    /// Returns the part that a failed load is about. Returns `None` for an error that concerns no single
+    /// part, or that has nothing to do with the part, such as a lack of memory.
     pub(super) fn of_load(error: &LoadError) -> Option<Self> {
         if error.is_temporary() {
             return None;
@@ -35,7 +35,8 @@ impl FailedPart {
 
     /// Returns the program that cannot be attached.
     ///
-    /// Attaching may need other system calls than loading, so that `ENOSYS` is about the alternative: perf_event_open(2) is missing.
+    /// Attaching may need other system calls than loading, so that `ENOSYS` is about the alternative:
+    /// perf_event_open(2) is missing.
     pub(super) fn of_attach(error: &AttachError) -> Option<Self> {
         match error {
             AttachError::Program { program, cause, .. } if !cause.errno().is_some_and(Errno::is_shortage) => {

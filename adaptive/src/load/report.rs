@@ -41,7 +41,8 @@ impl LoadPrivileges {
     }
 }
 
-/// Builds the report of a choice. `settings` are those of the chosen variants. `plan` is that of a load that succeeded.
+/// Builds the report of a choice. `settings` are those of the chosen variants. `plan` is that of a load that
+/// succeeded.
 pub(super) fn report(
     chooser: &Chooser<'_>,
     numbers: &[Result<i128, KernelValueError>],
@@ -157,7 +158,8 @@ fn constants(
     indicators.chain(values).collect()
 }
 
-/// Returns the types of the programs that a failed load tried. A group without a working alternative has those of its last alternative.
+/// Returns the types of the programs that a failed load tried. A group without a working alternative has
+/// those of its last alternative.
 fn program_types(chooser: &Chooser<'_>, settings: &Settings) -> Vec<ProgramType> {
     let variants = chooser.variants;
     let groups = variants.table().groups().iter().zip(&chooser.selection.alternatives);

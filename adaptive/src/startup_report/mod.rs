@@ -11,8 +11,8 @@ use core_relo_loader::{attach::Link, load_plan::TargetKernel, privileges::Capabi
 use core_relo_verdict::judge::{KernelFeature, Verdict};
 use std::path::Path;
 
-/// What an adaptive load chose on a kernel, and why. `Display` prints the report. With the feature `serde`, it serializes, to JSON for
-/// example.
+/// What an adaptive load chose on a kernel, and why. `Display` prints the report. With the feature `serde`,
+/// it serializes, to JSON for example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -31,12 +31,13 @@ pub struct StartupReport {
     pub maps: Vec<MapReport>,
     /// The constants that the load sets.
     pub constants: Vec<ConstantReport>,
-    /// The features that the object's programs, maps and externs need, whether or not they are loaded, and whether the kernel has them.
-    /// Empty if no verdict was possible.
+    /// The features that the object's programs, maps and externs need, whether or not they are loaded, and
+    /// whether the kernel has them. Empty if no verdict was possible.
     pub features: Vec<KernelFeature>,
     /// The attached programs.
     pub links: Vec<LinkReport>,
-    /// The capabilities that the loaded programs need. After a failed load, those of the programs that were tried last.
+    /// The capabilities that the loaded programs need. After a failed load, those of the programs that were
+    /// tried last.
     pub capabilities: Vec<CapabilityReport>,
     /// The verdict on all that is chosen. `None` if no verdict was possible.
     pub verdict: Option<Verdict>,
@@ -136,8 +137,8 @@ pub struct ProgramReport {
     pub rejection: Option<Rejection>,
     /// The verdict on a program that is used.
     pub verdict: Option<Verdict>,
-    /// The reasons why the verdict on a program that is used is not `loads`. The load tries the program anyway, because it has no
-    /// alternative.
+    /// The reasons why the verdict on a program that is used is not `loads`. The load tries the program
+    /// anyway, because it has no alternative.
     pub doubts: Vec<String>,
 }
 
@@ -190,8 +191,8 @@ pub struct CapabilityReport {
     /// The number of programs that need the capability.
     #[cfg_attr(feature = "serde", serde(rename = "programs"))]
     pub program_count: usize,
-    /// Whether this process has the capability where it counts. `None` for another kernel than the running one, or if `/proc` does not
-    /// tell.
+    /// Whether this process has the capability where it counts. `None` for another kernel than the running
+    /// one, or if `/proc` does not tell.
     #[cfg_attr(feature = "serde", serde(rename = "held"))]
     pub is_held: Option<bool>,
     /// Whether the process is in a user namespace, where the capability counts only with a BPF token.

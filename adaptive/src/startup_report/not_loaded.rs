@@ -4,8 +4,9 @@ use super::{AlternativeReport, GroupReport, StartupReport, Status};
 use core_relo::Escaped;
 
 impl StartupReport {
-    /// Returns in a few words why a program is not part of the load, for lists of programs. The reasons in full are those of its group or
-    /// program. Returns `None` for programs of the load, and for those that the object or the settings leave out.
+    /// Returns in a few words why a program is not part of the load, for lists of programs. The reasons in
+    /// full are those of its group or program. Returns `None` for programs of the load, and for those that
+    /// the object or the settings leave out.
     ///
     /// The words have no control characters.
     pub fn why_not_loaded(&self, program: &str) -> Option<String> {

@@ -21,7 +21,8 @@ const SHOWN_FEATURES: usize = 24;
 /// The characters of a line of features.
 const LINE_CHARS: usize = 100;
 
-/// The kinds of features by the start of their names. The names without the start are those of the command `feature`.
+/// The kinds of features by the start of their names. The names without the start are those of the command
+/// `feature`.
 const FEATURE_KINDS: [(&str, &str); 7] = [
     ("attach type ", "attach types"),
     ("function ", "functions"),
@@ -102,7 +103,8 @@ impl fmt::Display for StartupReport {
     }
 }
 
-/// Prints the features that the kernel has by kind, and each that it lacks or that is unknown with the evidence.
+/// Prints the features that the kernel has by kind, and each that it lacks or that is unknown with the
+/// evidence.
 fn write_features(f: &mut fmt::Formatter<'_>, features: &[KernelFeature]) -> fmt::Result {
     let (mut by_kind, mut sources) = (BTreeMap::<_, Vec<&str>>::new(), BTreeSet::new());
     for KernelFeature { name, answer, .. } in features {

@@ -7,10 +7,11 @@ use core_relo_object::{
 };
 
 impl ObjectVariants {
-    /// Applies a selection to the settings of a load: which programs are loaded, which maps are created, and the constants.
+    /// Applies a selection to the settings of a load: which programs are loaded, which maps are created, and
+    /// the constants.
     ///
-    /// `settings` are those of the caller, `numbers` those of [`find_constants`](Self::find_constants). A constant without a number
-    /// keeps its initial value.
+    /// `settings` are those of the caller, `numbers` those of [`find_constants`](Self::find_constants). A
+    /// constant without a number keeps its initial value.
     pub fn apply(
         &self,
         object: &Object<'_>,

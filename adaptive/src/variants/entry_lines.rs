@@ -46,7 +46,8 @@ impl EntryLines {
         self.0.extend(other.0);
     }
 
-    /// Adds the line of an entry to its error. The error of an entry that comes from no text table stays as it is.
+    /// Adds the line of an entry to its error. The error of an entry that comes from no text table stays as
+    /// it is.
     pub(super) fn locate(&self, entry: &EntryName, cause: VariantError) -> VariantError {
         match self.0.get(entry) {
             Some(TableLine { source, line }) => {

@@ -124,7 +124,8 @@ pub enum VariantError {
         /// The kinds.
         kinds: [&'static str; 2],
     },
-    /// A map contains an alternative initially, and the alternatives of its group have different numbers of programs.
+    /// A map contains an alternative initially, and the alternatives of its group have different numbers of
+    /// programs.
     #[error(
         "map `{map}`: {position} contains `{program}` of group `{group}`: no program of `{other}` stands for it, expected alternatives \
          with the same number of programs"
@@ -183,7 +184,8 @@ pub enum KernelValueError {
         name: Text,
         /// The type that lacks the member or enumerator; empty for a type.
         place: Text,
-        /// Similar names. Those of all types are in errors that end a search, not in the reason why an optional constant keeps its value.
+        /// Similar names. Those of all types are in errors that end a search, not in the reason why an
+        /// optional constant keeps its value.
         near: Vec<Text>,
     },
     /// The field is a bitfield, which has no offset in bytes.
@@ -257,7 +259,8 @@ pub enum KernelValueError {
 core_relo::debug_as_message!(KernelValueError);
 
 impl KernelValueError {
-    /// Returns whether an optional constant keeps its initial value: the kernel has no such name, or no value in bytes for it.
+    /// Returns whether an optional constant keeps its initial value: the kernel has no such name, or no value
+    /// in bytes for it.
     pub const fn is_absence(&self) -> bool {
         match self {
             Self::Bitfield { .. } => true,
@@ -266,8 +269,8 @@ impl KernelValueError {
         }
     }
 
-    /// Returns whether the kernel's types lack the name. A kernel whose field is a number, or a shorter array, lacks the members and
-    /// elements of the path, as in libbpf's `bpf_core_field_exists`.
+    /// Returns whether the kernel's types lack the name. A kernel whose field is a number, or a shorter
+    /// array, lacks the members and elements of the path, as in libbpf's `bpf_core_field_exists`.
     pub(super) const fn is_missing_name(&self) -> bool {
         matches!(
             self,

@@ -27,7 +27,8 @@ const LOADED_KINDS: [PartKind; 3] = [PartKind::Group, PartKind::Program, PartKin
 const OPTIONAL_KINDS: [PartKind; 4] = [PartKind::Group, PartKind::Program, PartKind::Map, PartKind::Constant];
 
 impl VariantTable {
-    /// Checks the table against an object: every name is one of the object's, and each constant can take its value.
+    /// Checks the table against an object: every name is one of the object's, and each constant can take its
+    /// value.
     pub fn fit(&self, object: &Object<'_>) -> Result<ObjectVariants, VariantError> {
         let linker = ProgramLinker::collect(object)?;
         let names = ObjectNames::collect(object, &linker, self);
@@ -187,8 +188,8 @@ fn positions(table: &VariantTable) -> HashMap<String, (usize, usize)> {
 /// The maps of each program.
 type MapsOfPrograms = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the maps that each program uses, and the data maps. A program that cannot be linked uses none; planning the load reports the
-/// error.
+/// Returns the maps that each program uses, and the data maps. A program that cannot be linked uses none;
+/// planning the load reports the error.
 fn collect_maps(object: &Object<'_>, linker: &ProgramLinker<'_, '_>) -> (MapsOfPrograms, MapsOfPrograms) {
     let code: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
     let (mut maps_of, mut data_maps_of) = (MapsOfPrograms::new(), MapsOfPrograms::new());

@@ -21,7 +21,8 @@ use core_relo_object::{
 /// # Errors
 ///
 /// * The contents of maps have an error, with which planning the load fails, too.
-/// * The alternatives of a group have different numbers of programs, so that none stands for the program in the map.
+/// * The alternatives of a group have different numbers of programs, so that none stands for the program in
+///   the map.
 pub(super) fn collect_initial_programs(
     object: &Object<'_>,
     linker: &ProgramLinker<'_, '_>,
@@ -75,8 +76,9 @@ impl InitialProgram {
         }
     }
 
-    /// Replaces the program in the settings of a load, if a selection does not load the program. The position then contains the
-    /// program at the same place of the chosen alternative, or nothing. The caller's setting of the position decides first.
+    /// Replaces the program in the settings of a load, if a selection does not load the program. The position
+    /// then contains the program at the same place of the chosen alternative, or nothing. The caller's
+    /// setting of the position decides first.
     pub(super) fn apply(&self, variants: &ObjectVariants, selection: &Selection, settings: &mut Settings) {
         let content = match self.content(variants, selection) {
             Content::Unchanged => return,

@@ -1,4 +1,5 @@
-//! Programs that maps contain initially: the elements of program arrays, and the members of struct_ops tables.
+//! Programs that maps contain initially: the elements of program arrays, and the members of struct_ops
+//! tables.
 
 use core::fmt;
 

@@ -1,7 +1,9 @@
-//! One object for many kernels: alternatives of programs, optional parts, and constants that depend on the kernel.
+//! One object for many kernels: alternatives of programs, optional parts, and constants that depend on the
+//! kernel.
 //!
-//! A [`VariantTable`] declares, for each task of an object, the programs that can do it, best first. A loader chooses the first
-//! alternative that works on a kernel, tells the programs about the choice through constants, and fills in offsets by name.
+//! A [`VariantTable`] declares, for each task of an object, the programs that can do it, best first. A loader
+//! chooses the first alternative that works on a kernel, tells the programs about the choice through
+//! constants, and fills in offsets by name.
 //!
 //! | file | contents |
 //! |---|---|

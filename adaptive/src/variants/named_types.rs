@@ -11,7 +11,8 @@ pub(super) const ROOT_KINDS: [Kind; 3] = [Kind::Struct, Kind::Union, Kind::Typed
 /// The types and enumerators of a BTF that a set of values names.
 pub(super) struct NamedTypes<'b> {
     btf: &'b Btf<'b>,
-    /// The types that paths begin with, in the order of their kinds. The entry of a name that the BTF lacks is empty.
+    /// The types that paths begin with, in the order of their kinds. The entry of a name that the BTF lacks
+    /// is empty.
     roots: HashMap<Vec<u8>, Vec<Type<'b>>>,
     enums: HashMap<Vec<u8>, Vec<Type<'b>>>,
     /// The values of enumerators that are wanted from any enum, in the order of the enums.
@@ -47,13 +48,15 @@ impl<'b> NamedTypes<'b> {
         self.btf
     }
 
-    /// Returns the type that a path begins with: the first struct, else the first union, else the first typedef of the name.
+    /// Returns the type that a path begins with: the first struct, else the first union, else the first
+    /// typedef of the name.
     pub(super) fn root(&self, name: &str) -> Option<Type<'b>> {
         let types = self.roots.get(name.as_bytes())?;
         ROOT_KINDS.into_iter().find_map(|kind| types.iter().find(|ty| ty.kind() == kind)).copied()
     }
 
-    /// Checks that the kernel has one type of a name. Some kernels have several structs of one name with different layouts.
+    /// Checks that the kernel has one type of a name. Some kernels have several structs of one name with
+    /// different layouts.
     pub(super) fn check_unique(&self, name: &str) -> Result<(), KernelValueError> {
         let kind = self.root(name).map(Type::kind);
         let types = self.roots.get(name.as_bytes()).into_iter().flatten();

@@ -74,7 +74,8 @@ impl ObjectVariants {
         &self.table
     }
 
-    /// Returns whether a load may go on without any alternative of a group, by the group's index in the table.
+    /// Returns whether a load may go on without any alternative of a group, by the group's index in the
+    /// table.
     pub fn is_group_optional(&self, group: usize) -> bool {
         self.optional_groups.get(group).copied().unwrap_or(false)
     }
@@ -89,7 +90,8 @@ impl ObjectVariants {
         self.optional_programs.contains(program)
     }
 
-    /// Returns whether some selection does not load a program: an alternative of several, or an optional program.
+    /// Returns whether some selection does not load a program: an alternative of several, or an optional
+    /// program.
     pub fn may_leave_out(&self, program: &str) -> bool {
         self.position(program).is_some() || self.is_program_optional(program)
     }
@@ -134,8 +136,8 @@ impl ObjectVariants {
         self.constants.iter().map(|(global, value, is_optional)| (global, value, *is_optional))
     }
 
-    /// Finds the values of the constants in the types of a kernel. The inner error is that of an optional constant, which keeps its
-    /// initial value.
+    /// Finds the values of the constants in the types of a kernel. The inner error is that of an optional
+    /// constant, which keeps its initial value.
     pub fn find_constants(
         &self,
         kernel: &KernelBtf,
@@ -222,7 +224,8 @@ impl VariantGlobal {
         if fits { Ok(()) } else { Err(KernelValueError::TooLarge { value: number, bytes: self.global.size }) }
     }
 
-    /// Returns the bytes of a number in the variable. The number fits, see [`ObjectVariants::find_constants`].
+    /// Returns the bytes of a number in the variable. The number fits, see
+    /// [`ObjectVariants::find_constants`].
     pub(super) fn encode(&self, number: i128, endian: Endian) -> Result<Vec<u8>, InternalError> {
         // The low 64 bits, of negative numbers in two's complement.
         let word = u64::try_from(number & i128::from(u64::MAX));

@@ -6,7 +6,8 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::exhaustive_structs, reason = "a part is a kind and a name")]
 pub struct Part {
-    /// The kind. `None` takes the part that has the name. A name that parts of two kinds have is an error then.
+    /// The kind. `None` takes the part that has the name. A name that parts of two kinds have is an error
+    /// then.
     pub kind: Option<PartKind>,
     /// The name.
     pub name: String,

@@ -36,8 +36,9 @@ impl ObjectVariants {
         !selection.left_out_programs.contains(program) && autoload.unwrap_or(by_default)
     }
 
-    /// Returns the maps that a selection does not create: those that it leaves out, and those that only programs use which are not
-    /// loaded, and are alternatives or optional. The caller's `autocreate` of a map decides first.
+    /// Returns the maps that a selection does not create: those that it leaves out, and those that only
+    /// programs use which are not loaded, and are alternatives or optional. The caller's `autocreate` of a
+    /// map decides first.
     pub fn uncreated_maps(&self, selection: &Selection, settings: &Settings) -> BTreeSet<String> {
         let mut loaded = BTreeSet::new();
         let mut used_by_others = BTreeSet::new();
@@ -57,8 +58,8 @@ impl ObjectVariants {
         unused.filter(is_undecided).chain(selection.left_out_maps.iter().cloned()).collect()
     }
 
-    /// Returns the maps that some selection does not create: optional maps, and those that only alternatives and optional programs use.
-    /// A map that each alternative of a required group uses is always created.
+    /// Returns the maps that some selection does not create: optional maps, and those that only alternatives
+    /// and optional programs use. A map that each alternative of a required group uses is always created.
     pub fn maps_of_some_selections(&self) -> BTreeSet<String> {
         let nothing = Selection {
             alternatives: vec![None; self.table().groups().len()],

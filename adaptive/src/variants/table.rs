@@ -11,7 +11,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 use core_relo_object::shown_name;
 
-/// The variants of an object: groups of alternatives, optional programs and maps, and the constants that a load sets.
+/// The variants of an object: groups of alternatives, optional programs and maps, and the constants that a
+/// load sets.
 ///
 /// ```
 /// use core_relo_adaptive::variants::VariantTable;
@@ -120,7 +121,8 @@ impl VariantTable {
         Self::default()
     }
 
-    /// Adds a group with its alternatives, best first. An alternative is a program, or an array of programs that are loaded together.
+    /// Adds a group with its alternatives, best first. An alternative is a program, or an array of programs
+    /// that are loaded together.
     pub fn group<A: Into<Alternative>>(
         mut self,
         name: &str,
@@ -133,10 +135,11 @@ impl VariantTable {
 
     /// Makes a group, program or map optional. A load leaves it out if it does not work, instead of failing.
     ///
-    /// An optional constant from the kernel's types keeps its initial value if the kernel's types do not have the name.
+    /// An optional constant from the kernel's types keeps its initial value if the kernel's types do not have
+    /// the name.
     ///
-    /// `group:`, `program:`, `map:` and `constant:` in front of a name choose the kind. A name alone that parts of two kinds have is an
-    /// error.
+    /// `group:`, `program:`, `map:` and `constant:` in front of a name choose the kind. A name alone that
+    /// parts of two kinds have is an error.
     #[must_use]
     pub fn optional(mut self, part: impl Into<Part>) -> Self {
         let _is_new = self.add_optional(part.into());
@@ -154,12 +157,14 @@ impl VariantTable {
         self.kernel_value(global, KernelValue::OffsetOf(path.to_owned()))
     }
 
-    /// Lets a load set the constant `global` to the size in bytes of a type or field: `task_struct`, `task_struct.comm`.
+    /// Lets a load set the constant `global` to the size in bytes of a type or field: `task_struct`,
+    /// `task_struct.comm`.
     pub fn size_of(self, global: &str, path: &str) -> Result<Self, VariantError> {
         self.kernel_value(global, KernelValue::SizeOf(path.to_owned()))
     }
 
-    /// Lets a load set the constant `global` to the value of an enumerator: `BPF_FUNC_loop`, `enum bpf_func_id.BPF_FUNC_loop`.
+    /// Lets a load set the constant `global` to the value of an enumerator: `BPF_FUNC_loop`,
+    /// `enum bpf_func_id.BPF_FUNC_loop`.
     pub fn enum_value(self, global: &str, name: &str) -> Result<Self, VariantError> {
         self.kernel_value(global, KernelValue::EnumValue(name.to_owned()))
     }
@@ -175,7 +180,8 @@ impl VariantTable {
         Ok(self)
     }
 
-    /// Names the table for errors, such as by its file. Errors of entries from a [text](Self::parse) begin with the name and the line.
+    /// Names the table for errors, such as by its file. Errors of entries from a [text](Self::parse) begin
+    /// with the name and the line.
     #[must_use]
     pub fn named(mut self, source: &str) -> Self {
         self.lines.set_source(&shown_name(source.as_bytes()));
@@ -278,8 +284,9 @@ impl VariantTable {
         is_new
     }
 
-    /// Returns whether the table names an optional part with a kind that `part` names without one, or the other way round. As a name alone
-    /// is that of exactly one part, both are the same part on every object that the table fits.
+    /// Returns whether the table names an optional part with a kind that `part` names without one, or the
+    /// other way round. As a name alone is that of exactly one part, both are the same part on every object
+    /// that the table fits.
     pub(super) fn has_other_spelling(&self, part: &Part) -> bool {
         let has = |kind| self.names.optional.contains(&Part { kind, name: part.name.clone() });
         match part.kind {

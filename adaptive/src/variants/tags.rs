@@ -110,8 +110,8 @@ impl DeclarationTag<'_> {
         }
     }
 
-    /// Returns the part that the tag makes optional: the declaration that has the tag, whatever group has the same name. A variable
-    /// outside of the sections of maps is a constant.
+    /// Returns the part that the tag makes optional: the declaration that has the tag, whatever group has the
+    /// same name. A variable outside of the sections of maps is a constant.
     fn optional_part(&self, name: &str, maps: &BTreeSet<TypeId>) -> Part {
         let kind = match self.target.kind() {
             Kind::Func => PartKind::Program,

@@ -21,8 +21,9 @@ impl KernelValue {
         found.map_err(|error| self.add_similar_names(kernel, error))
     }
 
-    /// Finds the numbers of several values, as [`find`](Self::find), with one pass over the types of vmlinux. The error of a missing
-    /// type, or of an enumerator that no enum has, is without similar names, which take a pass for each error.
+    /// Finds the numbers of several values, as [`find`](Self::find), with one pass over the types of vmlinux.
+    /// The error of a missing type, or of an enumerator that no enum has, is without similar names, which
+    /// take a pass for each error.
     pub fn find_all<'v>(
         kernel: &KernelBtf,
         values: impl IntoIterator<Item = &'v Self>,
@@ -39,7 +40,8 @@ impl KernelValue {
         values.into_iter().map(|value| value.find_with(kernel, &types)).collect()
     }
 
-    /// Adds the similar names of vmlinux to the error of a missing type, or of an enumerator that no enum has.
+    /// Adds the similar names of vmlinux to the error of a missing type, or of an enumerator that no enum
+    /// has.
     pub(super) fn add_similar_names(
         &self,
         kernel: &KernelBtf,

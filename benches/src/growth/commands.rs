@@ -1,7 +1,8 @@
-//! Time and memory of every command for growing inputs. A dimension is an element of the input whose number grows: members, maps,
-//! symbols and so on.
+//! Time and memory of every command for growing inputs. A dimension is an element of the input whose number
+//! grows: members, maps, symbols and so on.
 //!
-//! `cli/tests/growth.rs` counts instructions for the same inputs at two small sizes. The sizes here are large.
+//! `cli/tests/growth.rs` counts instructions for the same inputs at two small sizes. The sizes here are
+//! large.
 
 use super::linear::{self, LONGEST_MS, Point};
 use crate::child;

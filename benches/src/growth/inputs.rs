@@ -12,8 +12,8 @@ use std::{
     sync::Arc,
 };
 
-/// Writes one BTF for each of `counts`, with that many copies of the types of `kernel`. `counts` is in ascending order. Each copy has
-/// different names.
+/// Writes one BTF for each of `counts`, with that many copies of the types of `kernel`. `counts` is in
+/// ascending order. Each copy has different names.
 pub fn multiplied_kernels(kernel: &[u8], counts: &[usize], dir: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let original = Btf::parse(kernel).map_err(|e| e.to_string())?;

@@ -1,6 +1,7 @@
 //! libbpf, by the functions that `bpf_object__relocate_core` calls, in the same order.
 //!
-//! The public function `bpf_object__prepare` needs root and creates maps, so a relocation consists of these calls:
+//! The public function `bpf_object__prepare` needs root and creates maps, so a relocation consists of these
+//! calls:
 //!
 //! * `bpf_object__open_file` opens the object;
 //! * `btf__load_vmlinux_btf` or `btf__parse` parses the target;
@@ -8,9 +9,9 @@
 //! * `bpf_core_calc_relo_insn` computes the values of each record;
 //! * `bpf_core_patch_insn` changes the instruction.
 //!
-//! libbpf does not expose the records that it finds in `.BTF.ext`, so the benchmark reads them before the run. libbpf does not search
-//! for the program of each record. libbpf has no shared target and parses the target for each object. The benchmark reuses its
-//! parsed BTF.
+//! libbpf does not expose the records that it finds in `.BTF.ext`, so the benchmark reads them before the
+//! run. libbpf does not search for the program of each record. libbpf has no shared target and parses the
+//! target for each object. The benchmark reuses its parsed BTF.
 //!
 //! A load consists of `bpf_object__open_file`, `bpf_object__load` and `bpf_object__close`.
 
@@ -166,8 +167,8 @@ fn resolve(
         Entry::Vacant(new) => new.insert(find_candidates(relo.type_id, local, target)?),
     };
     let mut result = Resolution::default();
-    // SAFETY: both BTFs outlive the call; libbpf expects three zeroed specs as scratch space and only shortens the list. It
-    // writes at most two instructions, and `insns` has two.
+    // SAFETY: both BTFs outlive the call; libbpf expects three zeroed specs as scratch space and only
+    // shortens the list. It writes at most two instructions, and `insns` has two.
     let error = unsafe {
         let mut specs: [Spec; 3] = std::mem::zeroed();
         let name = c"prog".as_ptr();

@@ -1,5 +1,5 @@
-//! The measured implementations, called peers: core-relo, libbpf and aya-obj. Each runs the same job with its public functions, or with
-//! the closest equivalent.
+//! The measured implementations, called peers: core-relo, libbpf and aya-obj. Each runs the same job with its
+//! public functions, or with the closest equivalent.
 
 #[cfg(feature = "aya")]
 pub mod aya;
@@ -44,7 +44,8 @@ impl Peer {
         }
     }
 
-    /// Prepares the peer, outside the measured time. A program that calls this function links all peers that are compiled in.
+    /// Prepares the peer, outside the measured time. A program that calls this function links all peers that
+    /// are compiled in.
     pub fn prepare(self, target: &Path, objects: &[PathBuf]) -> Result<Box<dyn Prepared>, String> {
         match self {
             Self::Ours => Ok(Box::new(ours::Ours::new(target, objects).with_load())),

@@ -25,7 +25,8 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// Creates a peer that relocates. A program with this function only does not link the loader, which is half of the code.
+    /// Creates a peer that relocates. A program with this function only does not link the loader, which is
+    /// half of the code.
     pub fn new(target: &Path, objects: &[PathBuf]) -> Self {
         let load = |_: &[PathBuf]| Err("prepared without loading".to_owned());
         Self { target: target.to_path_buf(), objects: objects.to_vec(), load }

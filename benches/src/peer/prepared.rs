@@ -5,7 +5,8 @@ pub trait Prepared {
     /// Parses the target from its file.
     fn parse_target(&self) -> Result<(), String>;
 
-    /// Parses the target and validates every reference of every type. The default is for peers with one way to parse.
+    /// Parses the target and validates every reference of every type. The default is for peers with one way
+    /// to parse.
     fn validate_target(&self) -> Result<(), String> {
         self.parse_target()
     }

@@ -45,7 +45,8 @@ pub fn run(object: &Path, peers: &[Peer], rounds: Option<usize>) -> Result<Vec<M
     Ok(rows)
 }
 
-/// Sends one record at a time to a waiting reader. Returns three percentiles and the reader's CPU time per record, in microseconds.
+/// Sends one record at a time to a waiting reader. Returns three percentiles and the reader's CPU time per
+/// record, in microseconds.
 fn latency(peer: Peer, producer: &Producer) -> Result<[f64; 4], String> {
     let [sending_cpu, reading_cpu] = cpus();
     let work = Work::Times(Mutex::new(Vec::with_capacity(RECORDS as usize)));

@@ -1,10 +1,13 @@
 //! Readers of ring buffers and perf buffers beside each other: core-relo, libbpf's C functions, aya.
 //!
-//! Each reader has a copy of the same object, so each has the same producer. Readers take turns, and the first one changes each round.
+//! Each reader has a copy of the same object, so each has the same producer. Readers take turns, and the
+//! first one changes each round.
 //!
-//! * `drain`: a full ring is read, with nothing else running. The figure is the CPU time of the reader per record.
+//! * `drain`: a full ring is read, with nothing else running. The figure is the CPU time of the reader per
+//!   record.
 //! * `stream`: one CPU sends as fast as it can while a thread on another CPU waits and reads.
-//! * `latency`: one record at a time, from the time stamp that the BPF program writes to the reader's callback, wakeup included.
+//! * `latency`: one record at a time, from the time stamp that the BPF program writes to the reader's
+//!   callback, wakeup included.
 
 mod latency;
 mod producer;

@@ -6,9 +6,11 @@ use alloc::format;
 use core::fmt::{Result, Write as _};
 
 impl Printer<'_, '_, '_> {
-    /// Writes an assertion for the size and alignment of each type, and for the offset of each member that is no bitfield.
+    /// Writes an assertion for the size and alignment of each type, and for the offset of each member that is
+    /// no bitfield.
     ///
-    /// Pointers of BPF programs have eight bytes. Types of 32-bit kernels have their layout only where pointers have four.
+    /// Pointers of BPF programs have eight bytes. Types of 32-bit kernels have their layout only where
+    /// pointers have four.
     pub(super) fn write_assertions(&mut self) -> Result {
         let is_32_bit = self.is_32_bit();
         self.text.push('\n');

@@ -67,7 +67,8 @@ impl<'b> Printer<'_, 'b, '_> {
             if is_packed || self.header.btf.pointer_size().0 == 8 { 64 } else { align.saturating_mul(8) };
         let is_struct = ty.kind() == Kind::Struct;
         let inside = depth.saturating_add(1);
-        // The members of a definition are printed once, those of composites without a name wherever the composite is used.
+        // The members of a definition are printed once, those of composites without a name wherever the
+        // composite is used.
         let is_definition = depth == 0 && self.scope.offset.is_some();
         for member in ty.members() {
             let Ok(place) = self.header.graph.layouts.place(ty.btf(), &member) else { continue };
@@ -138,8 +139,8 @@ impl<'b> Printer<'_, 'b, '_> {
 
     /// Writes a member without a name: its members are members of the composite around it.
     ///
-    /// A named struct is written as a struct without a name, because C has members without a name only of such structs. CO-RE finds the
-    /// members in both.
+    /// A named struct is written as a struct without a name, because C has members without a name only of
+    /// such structs. CO-RE finds the members in both.
     fn anonymous(&mut self, id: TypeId, composite: Type<'b>, place: MemberSpan, depth: u32) -> Result {
         if depth >= COMPOSITE_DEPTH {
             let name = self.filler("__core_relo_anonymous");
@@ -156,7 +157,8 @@ impl<'b> Printer<'_, 'b, '_> {
         result
     }
 
-    /// Adds an assertion on the offset of a member, if the definition contains the member directly or in members without a name.
+    /// Adds an assertion on the offset of a member, if the definition contains the member directly or in
+    /// members without a name.
     fn assert_offset(&mut self, identifier: &str, place: MemberSpan) {
         if let (true, Some(offset)) = (self.header.has_assertions, self.scope.offset) {
             let bytes = offset.saturating_add(place.start).wrapping_div(8);
@@ -164,7 +166,8 @@ impl<'b> Printer<'_, 'b, '_> {
         }
     }
 
-    /// Declares bitfields without a name from one bit to another, of types of at most `unit` bits. They change no alignment.
+    /// Declares bitfields without a name from one bit to another, of types of at most `unit` bits. They
+    /// change no alignment.
     fn padding(&mut self, from: u64, to: u64, unit: u64, depth: u32) -> Result {
         let mut at = from;
         while let Some(left) = to.checked_sub(at).filter(|left| *left > 0) {

@@ -17,7 +17,8 @@ use hashbrown::HashSet;
 const DECLARATOR_PARTS: u32 = 64;
 /// The functions in the parameters of functions.
 const FUNCTION_DEPTH: u32 = 6;
-/// A declarator's outermost part so far. C has no arrays of functions, and no functions that return arrays or functions.
+/// A declarator's outermost part so far. C has no arrays of functions, and no functions that return arrays or
+/// functions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outer {
     Name,
@@ -27,7 +28,8 @@ enum Outer {
 }
 
 impl<'b> Printer<'_, 'b, '_> {
-    /// Writes the declaration of `name` with the type `id`, without the semicolon. `depth` counts composites and functions around it.
+    /// Writes the declaration of `name` with the type `id`, without the semicolon. `depth` counts composites
+    /// and functions around it.
     pub(super) fn declare(&mut self, id: TypeId, name: &str, depth: u32) -> Result {
         let btf = self.header.btf;
         let mut declarator = String::from(name);
@@ -102,7 +104,8 @@ impl<'b> Printer<'_, 'b, '_> {
         !stripped.is_ok_and(|ty| matches!(ty.kind(), Kind::Array | Kind::FuncProto))
     }
 
-    /// Returns whether a typedef has the name of a member that hides it. Its target is then written in its place.
+    /// Returns whether a typedef has the name of a member that hides it. Its target is then written in its
+    /// place.
     fn is_hidden(&self, ty: Type<'_>) -> bool {
         !self.hiding.is_empty() && self.hiding.contains(&self.identifier(ty))
     }
@@ -148,7 +151,8 @@ impl<'b> Printer<'_, 'b, '_> {
         Ok(core::mem::replace(&mut self.text, around))
     }
 
-    /// Returns whether a parameter can have a type: `void` with a name or a qualifier, variables and tags are no types of parameters.
+    /// Returns whether a parameter can have a type: `void` with a name or a qualifier, variables and tags are
+    /// no types of parameters.
     fn is_value(&self, id: TypeId) -> bool {
         let btf = self.header.btf;
         let is_none =

@@ -46,7 +46,8 @@ impl<'b> Printer<'_, 'b, '_> {
         Ok(())
     }
 
-    /// Returns whether an enum declares `false` and `true` as C23 does, and nothing else, so that C23 needs no declaration.
+    /// Returns whether an enum declares `false` and `true` as C23 does, and nothing else, so that C23 needs
+    /// no declaration.
     pub(super) fn is_boolean_enum(&self, ty: Type<'_>) -> bool {
         let is_boolean = |e: Enumerator<'_>| {
             matches!((e.name.as_bytes(), e.c_value()), (b"false", 0) | (b"true", 1))

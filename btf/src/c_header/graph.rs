@@ -1,7 +1,8 @@
 //! The order of declarations: what a declaration needs comes before it.
 //!
-//! A type is needed either complete or declared. A member needs its type complete. A pointer needs a struct only declared, which takes
-//! no line, but needs a typedef before it. Each type is visited at most once for each need, on an explicit stack.
+//! A type is needed either complete or declared. A member needs its type complete. A pointer needs a struct
+//! only declared, which takes no line, but needs a typedef before it. Each type is visited at most once for
+//! each need, on an explicit stack.
 
 use super::{composite::anonymous_composite, layout::Layouts, names};
 use crate::{
@@ -39,10 +40,12 @@ pub(super) struct Graph<'b> {
     pub(super) enums: Vec<TypeId>,
     /// Composites and FWDs that occur behind pointers.
     pub(super) mentioned: Vec<TypeId>,
-    /// Composites and FWDs that occur in parameters: C declares them in the scope of the parameters otherwise.
+    /// Composites and FWDs that occur in parameters: C declares them in the scope of the parameters
+    /// otherwise.
     pub(super) forwards: HashSet<TypeId>,
     pub(super) layouts: Layouts,
-    /// Enums without a name that are declared within another declaration; `false` for those that occur several times.
+    /// Enums without a name that are declared within another declaration; `false` for those that occur
+    /// several times.
     pub(super) inline_enums: HashMap<TypeId, bool>,
     /// Named composites that are the type of a member without a name.
     repeated: HashSet<TypeId>,
@@ -190,8 +193,8 @@ impl<'b> Graph<'b> {
         self.btf.ty(id).is_some_and(|ty| ty.kind().is_enum() && ty.name().is_empty())
     }
 
-    /// Notes that the enums in a named composite occur several times: in its definition, and where it is the type of a member without a
-    /// name. There, its members may hide typedefs.
+    /// Notes that the enums in a named composite occur several times: in its definition, and where it is the
+    /// type of a member without a name. There, its members may hide typedefs.
     fn note_repeated(&mut self, id: TypeId) {
         let Some(composite) = anonymous_composite(self.btf, id).filter(|ty| !ty.name().is_empty()) else {
             return;
@@ -218,7 +221,8 @@ impl<'b> Graph<'b> {
         });
     }
 
-    /// Returns whether a member may hide the typedef with an identifier. The target of the typedef is then written in its place.
+    /// Returns whether a member may hide the typedef with an identifier. The target of the typedef is then
+    /// written in its place.
     pub(super) fn may_be_hidden(&self, identifier: &[u8]) -> bool {
         names::is_generated_form(identifier) || self.hiding.contains(identifier)
     }

@@ -230,7 +230,8 @@ impl Layouts {
 }
 
 impl MemberSpan {
-    /// Returns whether a member is a bitfield without a name. It takes space, but compilers differ in whether it aligns the composite.
+    /// Returns whether a member is a bitfield without a name. It takes space, but compilers differ in whether
+    /// it aligns the composite.
     pub(super) fn is_padding(&self, member: &Member<'_>) -> bool {
         member.name.is_empty() && self.bitfield.is_some()
     }

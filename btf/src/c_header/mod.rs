@@ -56,8 +56,9 @@ use tags::Tags;
 
 /// A C header that declares types of a BTF: `vmlinux.h`.
 ///
-/// The header is meant for `clang -target bpf`. All composites have the sizes and offsets of the BTF: the header contains padding and
-/// `packed` where the compiler would choose another layout. Declarations are sorted by name, not by type id, as far as C permits.
+/// The header is meant for `clang -target bpf`. All composites have the sizes and offsets of the BTF: the
+/// header contains padding and `packed` where the compiler would choose another layout. Declarations are
+/// sorted by name, not by type id, as far as C permits.
 ///
 /// ```
 /// use core_relo_btf::{Btf, Builder, CHeader, Endian};
@@ -84,14 +85,17 @@ pub struct CHeader<'b> {
 }
 
 impl<'b> CHeader<'b> {
-    /// Returns a header with all own types of the BTF, the types of its base that they need, and prototypes of all kfuncs.
+    /// Returns a header with all own types of the BTF, the types of its base that they need, and prototypes
+    /// of all kfuncs.
     pub fn new(btf: &'b Btf<'_>) -> Self {
         Self::with_roots(btf, btf.types().map(Type::id))
     }
 
-    /// Returns a header with these types and what they need. Structs behind pointers are only declared, not defined.
+    /// Returns a header with these types and what they need. Structs behind pointers are only declared, not
+    /// defined.
     ///
-    /// A FUNC becomes a prototype if it is a kfunc. Types without a name and variables are left out, except for enums.
+    /// A FUNC becomes a prototype if it is a kfunc. Types without a name and variables are left out, except
+    /// for enums.
     pub fn with_roots(btf: &'b Btf<'_>, roots: impl IntoIterator<Item = TypeId>) -> Self {
         Self::with_types(btf, roots.into_iter().filter_map(|id| btf.ty(id)).collect())
     }
@@ -125,7 +129,8 @@ impl<'b> CHeader<'b> {
         Self { btf, graph, enums, kfuncs, typedefs, renamed, tags, has_assertions: false }
     }
 
-    /// Adds assertions on the size and alignment of each type, and on the offset of each member that is no bitfield.
+    /// Adds assertions on the size and alignment of each type, and on the offset of each member that is no
+    /// bitfield.
     #[must_use]
     pub fn assertions(mut self, has_assertions: bool) -> Self {
         self.has_assertions = has_assertions;

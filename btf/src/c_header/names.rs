@@ -4,7 +4,8 @@ use crate::{ids::TypeId, limits};
 use alloc::{format, string::String, vec::Vec};
 use hashbrown::{HashMap, HashSet};
 
-/// Words that are no identifiers in C11, C23, GNU C or clang 14 to 22 for the BPF target, and macros of the header itself.
+/// Words that are no identifiers in C11, C23, GNU C or clang 14 to 22 for the BPF target, and macros of the
+/// header itself.
 const KEYWORDS: &[&str] = &[
     "_Accum",
     "_Alignas",
@@ -175,7 +176,8 @@ const KEYWORDS: &[&str] = &[
     "while",
 ];
 
-/// A word of C23, C++ and `<stdbool.h>` that is an identifier in C before C23, with the macros of the header that stand for it.
+/// A word of C23, C++ and `<stdbool.h>` that is an identifier in C before C23, with the macros of the header
+/// that stand for it.
 struct BooleanWord {
     word: &'static str,
     /// The name of a member.
@@ -208,7 +210,8 @@ const RESERVED_PREFIXES: &[&[u8]] = &[
     b"__has_",
 ];
 
-/// The beginnings of built-in functions that no prototype can declare otherwise. Other declarations can have such names.
+/// The beginnings of built-in functions that no prototype can declare otherwise. Other declarations can have
+/// such names.
 const FUNCTION_PREFIXES: &[&[u8]] = &[
     b"__arithmetic_fence",
     b"__atomic_",
@@ -224,13 +227,15 @@ pub(super) fn is_function(name: &[u8]) -> bool {
     is_identifier(name) && !FUNCTION_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns whether a name is that of a predefined macro by its form, such as `__SIZEOF_INT__`. Each version of clang has more of them.
+/// Returns whether a name is that of a predefined macro by its form, such as `__SIZEOF_INT__`. Each version
+/// of clang has more of them.
 fn is_predefined_macro(name: &[u8]) -> bool {
     let is_capital = |c: &u8| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == b'_';
     name.len() > 4 && name.starts_with(b"__") && name.ends_with(b"__") && name.iter().all(is_capital)
 }
 
-/// Returns whether a name can be declared: an identifier that is no keyword, no built-in name and not overlong.
+/// Returns whether a name can be declared: an identifier that is no keyword, no built-in name and not
+/// overlong.
 pub(super) fn is_identifier(name: &[u8]) -> bool {
     let is_word = match name {
         [first, rest @ ..] => {
@@ -276,7 +281,8 @@ pub(super) fn sanitized(name: &[u8]) -> String {
     text
 }
 
-/// Returns whether an identifier may be one that a [`NameSpace`] generates: a name with a number, or that of a member without a name.
+/// Returns whether an identifier may be one that a [`NameSpace`] generates: a name with a number, or that of
+/// a member without a name.
 pub(super) fn is_generated_form(identifier: &[u8]) -> bool {
     identifier.starts_with(b"__core_relo_") || identifier.windows(3).any(|part| part == [b'_'; 3])
 }
@@ -290,8 +296,8 @@ pub(super) struct NameSpace<'b> {
 }
 
 impl<'b> NameSpace<'b> {
-    /// Declares a name. Returns the identifier to use instead if the name is no identifier before C23 or is taken. The header writes names
-    /// [in all standards](in_all_standards).
+    /// Declares a name. Returns the identifier to use instead if the name is no identifier before C23 or is
+    /// taken. The header writes names [in all standards](in_all_standards).
     pub(super) fn claim(&mut self, name: &'b [u8]) -> Option<String> {
         let is_valid = is_old_identifier(name);
         if is_valid && !self.taken.contains_key(name) && !self.is_generated(name) {
@@ -316,7 +322,8 @@ impl<'b> NameSpace<'b> {
         Some(unique)
     }
 
-    /// Declares an identifier for a member that the BTF does not name: the base, with a number from the second time on.
+    /// Declares an identifier for a member that the BTF does not name: the base, with a number from the
+    /// second time on.
     pub(super) fn claim_filler(&mut self, base: &'static str) -> String {
         match self.claim(base.as_bytes()) {
             Some(numbered) => numbered,

@@ -8,7 +8,8 @@ use hashbrown::HashSet;
 
 /// The parameters and members that are printed in addition to one for each four bytes of the BTF.
 ///
-/// Composites without a name, and functions, are printed wherever they are used, so that a hostile BTF has more text than bytes.
+/// Composites without a name, and functions, are printed wherever they are used, so that a hostile BTF has
+/// more text than bytes.
 const STEPS: usize = 1 << 16;
 
 /// A writer of one header. Declarations are put together in `text`.
@@ -21,7 +22,8 @@ pub(super) struct Printer<'h, 'b, 'g> {
     /// Parameters and members that may still be printed.
     steps: usize,
     pub(super) scope: Scope<'b>,
-    /// The members of members without a name in the current definition. Within it, clang takes their names for no types.
+    /// The members of members without a name in the current definition. Within it, clang takes their names
+    /// for no types.
     pub(super) hiding: HashSet<String>,
     /// The offsets, in bytes, of the members of the current definition that assertions can name.
     pub(super) offsets: Vec<(String, u64)>,

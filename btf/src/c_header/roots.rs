@@ -30,10 +30,11 @@ enum RootKind {
 
 /// A collection of the types that BPF programs use: the roots of a small `vmlinux.h`.
 ///
-/// Of an [object](Self::add_object), the types are those of CO-RE records, of variables, of the parameters of functions, of typedefs and
-/// enums, and of kfuncs and variables of the kernel. The flavour of a name is ignored. Its BTF has no trace of code that was left out, and
-/// of enumerators that are plain constants. Enums whose enumerators begin with `BPF_`, `XDP_` or `TCX_` are therefore always roots, as are
-/// the integer types of helpers. Of a [source](Self::add_source), the types are all that it names.
+/// Of an [object](Self::add_object), the types are those of CO-RE records, of variables, of the parameters of
+/// functions, of typedefs and enums, and of kfuncs and variables of the kernel. The flavour of a name is
+/// ignored. Its BTF has no trace of code that was left out, and of enumerators that are plain constants.
+/// Enums whose enumerators begin with `BPF_`, `XDP_` or `TCX_` are therefore always roots, as are the integer
+/// types of helpers. Of a [source](Self::add_source), the types are all that it names.
 #[derive(Debug, Default)]
 pub struct HeaderRoots {
     wanted: BTreeMap<RootKind, BTreeMap<Vec<u8>, Root>>,
@@ -61,15 +62,18 @@ impl HeaderRoots {
         roots
     }
 
-    /// Adds the types that a source names and does not define itself, and all that it reaches from them through the names of members.
+    /// Adds the types that a source names and does not define itself, and all that it reaches from them
+    /// through the names of members.
     ///
-    /// `text` is the output of the preprocessor (`clang -E`), with line markers. The files for which `is_library` is true have declarations
-    /// that count only if the other files name them. The header of the kernel's types is none of the files.
+    /// `text` is the output of the preprocessor (`clang -E`), with line markers. The files for which
+    /// `is_library` is true have declarations that count only if the other files name them. The header of the
+    /// kernel's types is none of the files.
     pub fn add_source(&mut self, text: &[u8], is_library: impl Fn(&[u8]) -> bool) {
         self.sources.add(text, &is_library);
     }
 
-    /// Adds the types that an object uses, by its BTF, or by BTF made of its debug information. `accesses` are the root types of its CO-RE records.
+    /// Adds the types that an object uses, by its BTF, or by BTF made of its debug information. `accesses`
+    /// are the root types of its CO-RE records.
     pub fn add_object(&mut self, object: &Btf<'_>, accesses: impl IntoIterator<Item = TypeId>) {
         for id in accesses {
             self.add_type(object, id, true);
@@ -104,7 +108,8 @@ impl HeaderRoots {
         roots
     }
 
-    /// Returns the types with a wanted name, in the order of their ids. Adds those that sources name to `named`.
+    /// Returns the types with a wanted name, in the order of their ids. Adds those that sources name to
+    /// `named`.
     fn find(&mut self, kernel: &Btf<'_>, named: &mut NamedTypes) -> Vec<TypeId> {
         let mut roots = match kernel.base() {
             Some(base) => self.find(base, named),
@@ -141,8 +146,8 @@ impl HeaderRoots {
         names.filter(|(_, root)| root.is_of_kernel && !root.is_found).map(|(name, _)| Name::new(name))
     }
 
-    /// Returns what sources define although a header has it, too: for another source, or for a type of the kernel that contains it. Such a source
-    /// does not compile with the header.
+    /// Returns what sources define although a header has it, too: for another source, or for a type of the
+    /// kernel that contains it. Such a source does not compile with the header.
     pub fn redefinitions(&self, header: &str) -> Vec<Redefinitions<'_>> {
         self.sources.redefinitions(header)
     }

@@ -2,7 +2,8 @@
 
 use super::names::NameSpace;
 
-/// The names of the members that are in one scope in C: the members of a composite, and those of its members without a name.
+/// The names of the members that are in one scope in C: the members of a composite, and those of its members
+/// without a name.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'b> {
     pub(super) names: NameSpace<'b>,

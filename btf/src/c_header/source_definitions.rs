@@ -9,7 +9,8 @@ use crate::{format::Kind, view::Type};
 use alloc::vec::Vec;
 use hashbrown::HashSet;
 
-/// The names of a source's own types at file scope. A header for the source must not define them a second time.
+/// The names of a source's own types at file scope. A header for the source must not define them a second
+/// time.
 #[derive(Debug, Default)]
 pub(super) struct SourceDefinitions {
     /// The structs, unions and enums with a body.
@@ -41,8 +42,8 @@ impl SourceDefinitions {
         self.typedefs.contains_key(name) || self.enumerators.contains(name)
     }
 
-    /// Returns the names that both texts define so that a compiler refuses the second definition: structs, unions and enums, then enumerators,
-    /// then typedefs, each sorted. C permits the same typedef twice.
+    /// Returns the names that both texts define so that a compiler refuses the second definition: structs,
+    /// unions and enums, then enumerators, then typedefs, each sorted. C permits the same typedef twice.
     pub(super) fn common(&self, other: &Self) -> Vec<&[u8]> {
         let mut names = common_names(&self.tags, &other.tags);
         names.extend(common_names(&self.enumerators, &other.enumerators));

@@ -5,7 +5,8 @@ use crate::{format::Kind, ids::TypeId, parse::Btf, view::Type};
 use alloc::vec::Vec;
 use hashbrown::HashSet;
 
-/// The words of a C source, as the preprocessor writes it. Words in strings count as well: a type too many does no harm.
+/// The words of a C source, as the preprocessor writes it. Words in strings count as well: a type too many
+/// does no harm.
 #[derive(Debug, Default)]
 pub(super) struct SourceNames {
     words: HashSet<Vec<u8>>,
@@ -15,7 +16,8 @@ pub(super) struct SourceNames {
 }
 
 impl SourceNames {
-    /// Adds the words of a source. Of the files for which `is_library` is true, only declarations that the other files name count.
+    /// Adds the words of a source. Of the files for which `is_library` is true, only declarations that the
+    /// other files name count.
     pub(super) fn add(&mut self, text: &[u8], is_library: &dyn Fn(&[u8]) -> bool) {
         let (mut library, mut own): (Vec<&[u8]>, Vec<&[u8]>) = Default::default();
         let mut is_in_library = false;
@@ -39,7 +41,8 @@ impl SourceNames {
         }
     }
 
-    /// Returns the types that the source defines itself. A second definition would be an error of the compiler.
+    /// Returns the types that the source defines itself. A second definition would be an error of the
+    /// compiler.
     pub(super) const fn definitions(&self) -> &SourceDefinitions {
         &self.definitions
     }
@@ -59,8 +62,8 @@ impl SourceNames {
         is_named || ty.enumerators().any(|enumerator| is_used(enumerator.name.as_bytes()))
     }
 
-    /// Returns the named composites that are reached from these types through members that the source names, in any number of steps.
-    /// Their definitions are all that an expression such as `task->mm->owner` needs.
+    /// Returns the named composites that are reached from these types through members that the source names,
+    /// in any number of steps. Their definitions are all that an expression such as `task->mm->owner` needs.
     pub(super) fn reached(&self, btf: &Btf<'_>, roots: &[TypeId]) -> Vec<TypeId> {
         let mut found = Vec::new();
         let mut visited = HashSet::new();

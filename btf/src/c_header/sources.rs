@@ -5,7 +5,8 @@ use crate::{ids::TypeId, name::Name, parse::Btf, view::Type};
 use alloc::vec::Vec;
 use hashbrown::HashSet;
 
-/// The names of several sources. What one source defines does not hide a type that another one takes from the header.
+/// The names of several sources. What one source defines does not hide a type that another one takes from the
+/// header.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     sources: Vec<SourceNames>,
@@ -17,9 +18,11 @@ pub(super) struct Sources {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Redefinitions<'s> {
-    /// The number of the source, in the order of [`HeaderRoots::add_source`](super::HeaderRoots::add_source), from 0.
+    /// The number of the source, in the order of [`HeaderRoots::add_source`](super::HeaderRoots::add_source),
+    /// from 0.
     pub source: usize,
-    /// The names, at least one: first structs, unions and enums, then enumerators, then typedefs with another type, each sorted.
+    /// The names, at least one: first structs, unions and enums, then enumerators, then typedefs with another
+    /// type, each sorted.
     pub names: Vec<Name<'s>>,
 }
 
@@ -39,7 +42,8 @@ impl Sources {
         self.enumerators.insert(name.to_vec());
     }
 
-    /// Returns whether a source defines a type of this name itself. A second definition would be an error of the compiler.
+    /// Returns whether a source defines a type of this name itself. A second definition would be an error of
+    /// the compiler.
     pub(super) fn defines(&self, ty: Type<'_>) -> bool {
         self.sources.iter().any(|source| source.definitions().has(ty))
     }
@@ -49,7 +53,8 @@ impl Sources {
         NamedTypes(self.sources.iter().map(|_| Vec::new()).collect())
     }
 
-    /// Returns whether a source names a declaration that it does not define, and adds the declaration to the types of each such source.
+    /// Returns whether a source names a declaration that it does not define, and adds the declaration to the
+    /// types of each such source.
     pub(super) fn names(&self, ty: Type<'_>, named: &mut NamedTypes) -> bool {
         let mut is_named = ty.enumerators().any(|enumerator| self.has_enumerator(enumerator.name.as_bytes()))
             && !self.defines(ty);
@@ -121,7 +126,8 @@ mod tests {
     const USER: &str = "int f(struct key *k, enum action a) { return k->a + XDP_PASS + CLOSED; }";
     const OWNER: &str = "struct key { int own; }; enum action { XDP_PASS }; enum { CLOSED };";
 
-    /// The header of two sources declared nothing that one of them defines, so that the other one did not compile.
+    /// The header of two sources declared nothing that one of them defines, so that the other one did not
+    /// compile.
     #[test]
     fn what_one_source_defines_is_declared_for_another_that_does_not() {
         for sources in [[OWNER, USER], [USER, OWNER]] {

@@ -96,7 +96,8 @@ fn is_plain_attribute(name: &[u8]) -> bool {
     is_word(word) && inner.is_none_or(|inner| inner.is_some_and(is_word))
 }
 
-/// Returns the text of a string literal as several literals, none of which has `##`: `##vso[…]` is a command in the log of a CI job.
+/// Returns the text of a string literal as several literals, none of which has `##`: `##vso[…]` is a command
+/// in the log of a CI job.
 fn without_commands(text: &str) -> String {
     let mut pieces = String::new();
     for c in text.chars() {
@@ -113,7 +114,8 @@ fn octal(byte: u8) -> char {
     char::from(b'0'.wrapping_add(byte & 7))
 }
 
-/// Returns a name for a comment: nothing in it ends the comment, continues a line, or is a command in the log of a CI job.
+/// Returns a name for a comment: nothing in it ends the comment, continues a line, or is a command in the log
+/// of a CI job.
 pub(super) fn comment(name: &[u8]) -> String {
     let mut text = String::new();
     for c in name.iter().take(limits::NAME_BYTES) {

@@ -155,7 +155,8 @@ fn tags_contain_no_commands_of_ci_runners() {
     assert!(!text.contains("##"), "{text}");
 }
 
-/// `typedef union a elements[2]; union a { elements *next; int b; };` is no C: at the typedef, `union a` has no size.
+/// `typedef union a elements[2]; union a { elements *next; int b; };` is no C: at the typedef, `union a` has
+/// no size.
 #[test]
 fn elements_of_arrays_are_bytes_before_their_definition() {
     let mut b = Builder::new(Endian::Little);
@@ -311,7 +312,8 @@ fn members_without_names_have_different_names_in_one_definition() {
     );
 }
 
-/// `struct filename { struct __filename_head; ... }` needs `-fms-extensions`. A struct without a name has the same members.
+/// `struct filename { struct __filename_head; ... }` needs `-fms-extensions`. A struct without a name has the
+/// same members.
 #[test]
 fn members_without_names_are_members_of_the_struct_around_them() {
     let mut b = Builder::new(Endian::Little);
@@ -365,7 +367,8 @@ fn typedefs_that_members_hide_and_results_that_c_does_not_have_are_replaced() {
     }
 }
 
-/// Where a member hides a typedef, the target is written in its place: an enum without a name would be defined twice.
+/// Where a member hides a typedef, the target is written in its place: an enum without a name would be
+/// defined twice.
 #[test]
 fn enums_of_typedefs_that_members_hide_are_defined_once() {
     let mut b = Builder::new(Endian::Little);

@@ -153,7 +153,8 @@ impl TypedefType {
         None
     }
 
-    /// Returns whether two typedefs of the same name certainly differ, so that a compiler refuses the second one.
+    /// Returns whether two typedefs of the same name certainly differ, so that a compiler refuses the second
+    /// one.
     pub(super) fn differs(&self, own: &TypedefTypes, other: &Self, others: &TypedefTypes) -> bool {
         let (own, other) = (self.resolve([own, others]), other.resolve([others, own]));
         own.zip(other).is_some_and(|(own, other)| own.differs(&other))

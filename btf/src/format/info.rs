@@ -5,7 +5,8 @@ use crate::endian::Endian;
 
 /// The `info` word, a record's second: `vlen` in 24 bits, `kind` in 7, `kflag` in the last.
 ///
-/// Older BTF used 16 and 5 bits and left the remaining bits zero, so that this layout reads older BTF as well.
+/// Older BTF used 16 and 5 bits and left the remaining bits zero, so that this layout reads older BTF as
+/// well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Info(pub(crate) u32);
 

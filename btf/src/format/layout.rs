@@ -1,7 +1,7 @@
 //! The words of each kind's record, and which of them refer to a name or a type.
 //!
-//! [`Kind::layout`] is the only list of references. Parsing, validation, import, deduplication and relocation of split BTF all
-//! derive their rules from this list.
+//! [`Kind::layout`] is the only list of references. Parsing, validation, import, deduplication and relocation
+//! of split BTF all derive their rules from this list.
 
 use super::kind::Kind;
 use core::iter;
@@ -115,7 +115,8 @@ impl RecordSize {
         crate::ids::to_usize(self.record_len(vlen).wrapping_sub(12) / 4)
     }
 
-    /// Returns the bytes of a record with `vlen` elements, its first twelve included. 24 bits times 8 bits do not saturate.
+    /// Returns the bytes of a record with `vlen` elements, its first twelve included. 24 bits times 8 bits do
+    /// not saturate.
     #[inline]
     pub(crate) fn record_len(self, vlen: u32) -> u32 {
         vlen.saturating_mul(self.element).saturating_add(self.fixed).saturating_add(12)
@@ -124,8 +125,8 @@ impl RecordSize {
 
 /// The words of one record that refer to a name or a type: the index of each word, and its meaning.
 ///
-/// The order is that of the words, as in libbpf's `BTF_FIELD_ITER_IDS` and `BTF_FIELD_ITER_STRS`. A record of unknown kind
-/// refers only to its own name, because the meaning of its other words is not known.
+/// The order is that of the words, as in libbpf's `BTF_FIELD_ITER_IDS` and `BTF_FIELD_ITER_STRS`. A record of
+/// unknown kind refers only to its own name, because the meaning of its other words is not known.
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     layout: RecordLayout,

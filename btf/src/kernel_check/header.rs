@@ -45,7 +45,8 @@ const LAYOUT_BYTES: u32 = 4;
 
 /// Returns the sections, or the rule that the header violates.
 ///
-/// The byte order is that of the magic number: a kernel of the other byte order refuses every BTF of this order.
+/// The byte order is that of the magic number: a kernel of the other byte order refuses every BTF of this
+/// order.
 pub(super) fn find_sections<'d>(data: &'d [u8], rules: &KernelBtfRules) -> Result<SectionBytes<'d>, BtfRule> {
     if data.len() > limits::KERNEL_BTF_BYTES {
         return Err(BtfRule::TooLong { found: data.len(), limit: limits::KERNEL_BTF_BYTES });
@@ -156,7 +157,8 @@ fn check_ranges(sections: &mut [Option<SectionRange>; 3], body_len: u32) -> Resu
     if end == body_len { Ok(()) } else { Err(BtfRule::SectionGap { offset: end }) }
 }
 
-/// Compares sections by their places. The kernel reads the differences as signed numbers (`btf_sec_info_cmp`).
+/// Compares sections by their places. The kernel reads the differences as signed numbers
+/// (`btf_sec_info_cmp`).
 fn compare(a: SectionRange, b: SectionRange) -> Ordering {
     let difference = |a: u32, b: u32| signed32(a.wrapping_sub(b)).cmp(&0);
     difference(a.offset, b.offset).then(difference(a.len, b.len))

@@ -1,7 +1,8 @@
 //! The kernel's rules for a BTF that is loaded into it.
 //!
-//! The kernel checks every type of the BTF that a loader sends (`BPF_BTF_LOAD`), and refuses the whole BTF at the first violation.
-//! [`Btf::kernel_violations`] applies the same rules and finds all violations, in the kernel's order.
+//! The kernel checks every type of the BTF that a loader sends (`BPF_BTF_LOAD`), and refuses the whole BTF at
+//! the first violation. [`Btf::kernel_violations`] applies the same rules and finds all violations, in the
+//! kernel's order.
 //!
 //! | file | rules |
 //! |---|---|
@@ -41,7 +42,8 @@ use checker::Checker;
 use records::Records;
 
 impl Btf<'_> {
-    /// Returns the violations of the kernel's rules, as far as this BTF has no base. The kernel loads no split BTF of a BPF object.
+    /// Returns the violations of the kernel's rules, as far as this BTF has no base. The kernel loads no
+    /// split BTF of a BPF object.
     ///
     /// ```
     /// use core_relo_btf::{Btf, BtfRule, Builder, Endian, KernelBtfRules, NameError};
@@ -59,7 +61,8 @@ impl Btf<'_> {
     }
 }
 
-/// Returns the violations of the kernel's rules by any bytes, which need not be a BTF that [`Btf::parse`] accepts.
+/// Returns the violations of the kernel's rules by any bytes, which need not be a BTF that [`Btf::parse`]
+/// accepts.
 pub fn kernel_violations(data: &[u8], rules: &KernelBtfRules) -> BtfViolations {
     let sections = match header::find_sections(data, rules) {
         Ok(sections) => sections,

@@ -86,7 +86,8 @@ impl KernelBtfRules {
         Ok(())
     }
 
-    /// Returns whether strings begin with a name in which all is allowed. Otherwise [`check_name`](Self::check_name) finds the reason.
+    /// Returns whether strings begin with a name in which all is allowed. Otherwise
+    /// [`check_name`](Self::check_name) finds the reason.
     pub(super) fn begins_with_name(&self, strings: &[u8], name_use: NameUse) -> bool {
         let allowed = self.allowed(name_use);
         let len = strings.iter().position(|byte| !allowed.contains(*byte));

@@ -55,7 +55,8 @@ impl<'d> Records<'d> {
         self.types
     }
 
-    /// Adds the record at an offset as the next type. The kernel adds no types after [`limits::KERNEL_TYPE_ID`].
+    /// Adds the record at an offset as the next type. The kernel adds no types after
+    /// [`limits::KERNEL_TYPE_ID`].
     pub(super) fn add(&mut self, offset: u32, kind: Kind) {
         if self.offsets.len() < to_usize(limits::KERNEL_TYPE_ID) {
             self.offsets.push(offset);
@@ -102,7 +103,8 @@ impl<'d> Records<'d> {
         self.strings.get(at.index()..).filter(|rest| !rest.is_empty())
     }
 
-    /// Returns the string at an offset, or `None` for one of more than `limit` bytes. The strings of a hostile BTF overlap.
+    /// Returns the string at an offset, or `None` for one of more than `limit` bytes. The strings of a
+    /// hostile BTF overlap.
     pub(super) fn short_string(&self, at: StrOffset, limit: usize) -> Option<&'d [u8]> {
         let rest = self.strings.get(at.index()..)?;
         let len = rest.iter().take(limit.checked_add(1)?).position(|byte| *byte == 0)?;
@@ -186,7 +188,8 @@ impl<'d> Record<'d> {
         self.info.kind()
     }
 
-    /// Returns the words that follow the first three once. Only records that were checked to be whole are asked for those of their kind.
+    /// Returns the words that follow the first three once. Only records that were checked to be whole are
+    /// asked for those of their kind.
     fn fixed_words(self) -> [u32; FIXED_WORDS] {
         let mut words = [0; FIXED_WORDS];
         for (word, bytes) in words.iter_mut().zip(self.rest.as_chunks::<4>().0) {

@@ -13,7 +13,8 @@ pub struct KernelBtfRules {
     pub(super) last_kind: Kind,
     /// The bytes of the longest name (`KSYM_NAME_LEN`).
     pub(super) name_bytes: usize,
-    /// Whether names of types, members and the like may contain dots. Names of variables and sections always may.
+    /// Whether names of types, members and the like may contain dots. Names of variables and sections always
+    /// may.
     pub(super) dots_in_names: bool,
     /// Whether the name of a section may contain any printable character.
     pub(super) printable_sections: bool,
@@ -62,9 +63,9 @@ impl KernelBtfRules {
 
     /// Returns the rules of a release, on a 64-bit machine. Releases before 5.10 count as 5.10.
     ///
-    /// Where stable updates of a release differ from the release, the rules are those of the updates: mainline allows dots in the names
-    /// of types since 6.5, and 5.10.223 and 6.1.176 do, too. Where the release that changed a rule was not observed, the rules are those
-    /// of the more lenient kernel.
+    /// Where stable updates of a release differ from the release, the rules are those of the updates:
+    /// mainline allows dots in the names of types since 6.5, and 5.10.223 and 6.1.176 do, too. Where the
+    /// release that changed a rule was not observed, the rules are those of the more lenient kernel.
     pub const fn of_release(major: u8, minor: u8) -> Self {
         let release = Release { major, minor };
         Self {
@@ -93,7 +94,8 @@ impl KernelBtfRules {
         }
     }
 
-    /// Returns the rules of a kernel that knows this kind and all kinds before it, or lacks this kind and all after it.
+    /// Returns the rules of a kernel that knows this kind and all kinds before it, or lacks this kind and all
+    /// after it.
     #[must_use]
     pub fn with_kind(mut self, kind: Kind, is_known: bool) -> Self {
         self.last_kind = if is_known {
@@ -118,7 +120,8 @@ impl KernelBtfRules {
         self
     }
 
-    /// Returns rules that a BTF violates if it violates those of any known kernel. The kinds are those that all kernels know.
+    /// Returns rules that a BTF violates if it violates those of any known kernel. The kinds are those that
+    /// all kernels know.
     pub fn strictest() -> Self {
         /// The releases that changed a rule.
         const RELEASES: [(u8, u8); 19] = [
@@ -146,7 +149,8 @@ impl KernelBtfRules {
         all.fold(Self::of_release(5, 10), Self::or_stricter)
     }
 
-    /// Returns rules that a BTF violates if it violates those of either kernel. The kinds are those that both kernels know.
+    /// Returns rules that a BTF violates if it violates those of either kernel. The kinds are those that both
+    /// kernels know.
     #[must_use]
     pub fn or_stricter(self, other: Self) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! The rules that differ between kernels, in either byte order. The crate `tests` has a case for each rule, and compares all of them
-//! with the running kernel.
+//! The rules that differ between kernels, in either byte order. The crate `tests` has a case for each rule,
+//! and compares all of them with the running kernel.
 
 use super::*;
 use crate::{Builder, BuiltMember, Kind, endian::Endian, ids::TypeId};
@@ -166,7 +166,8 @@ fn structs_with_managed_fields_are_refused_without_words() {
     assert_eq!(releases, [[6, 12], [7, 2]]);
 }
 
-/// Linux 6.2 to 6.18 refuse an element of a list that owns lists of owners. Linux 6.19, and updates of 6.12, refuse circles only.
+/// Linux 6.2 to 6.18 refuse an element of a list that owns lists of owners. Linux 6.19, and updates of 6.12,
+/// refuse circles only.
 #[test]
 fn owners_of_owners_are_refused_until_6_19() {
     let mut b = Builder::new(Endian::Little);
@@ -199,7 +200,8 @@ fn owners_of_owners_are_refused_until_6_19() {
     }
 }
 
-/// Each struct contains the one before twice. A search of every path would not end, and one without a limit would exceed the stack.
+/// Each struct contains the one before twice. A search of every path would not end, and one without a limit
+/// would exceed the stack.
 #[test]
 fn nested_structs_with_managed_fields_are_searched_once_and_to_a_limit() {
     let refused = |levels: u32| {
@@ -219,7 +221,8 @@ fn nested_structs_with_managed_fields_are_searched_once_and_to_a_limit() {
     assert_eq!([32, 50_000].map(refused), [Some(too_deep), Some(too_deep)]);
 }
 
-/// A release that changes a rule and is missing in the list would have its own rules as the next release of the list.
+/// A release that changes a rule and is missing in the list would have its own rules as the next release of
+/// the list.
 #[test]
 fn the_strictest_rules_are_those_of_all_releases() {
     let strictest = KernelBtfRules::strictest();

@@ -132,13 +132,15 @@ impl Element {
         Self { index, name: beginning(name) }
     }
 
-    /// Returns the element's name, of a long name the beginning. An entry of a DATASEC has the name of its variable.
+    /// Returns the element's name, of a long name the beginning. An entry of a DATASEC has the name of its
+    /// variable.
     pub fn name(&self) -> Name<'_> {
         Name::new(&self.name)
     }
 }
 
-/// Returns the part of a name that a message shows, and one byte more, so that the message marks a longer name.
+/// Returns the part of a name that a message shows, and one byte more, so that the message marks a longer
+/// name.
 fn beginning(name: Name<'_>) -> Box<[u8]> {
     let bytes = name.as_bytes();
     bytes.get(..=limits::NAME_BYTES).unwrap_or(bytes).into()

@@ -90,8 +90,8 @@ enum Selector<'p> {
     Index(u32),
 }
 
-/// Finds a field by path: the name of a type, members after dots, and indexes in brackets. Members of anonymous structs and unions
-/// count as members of the struct around them.
+/// Finds a field by path: the name of a type, members after dots, and indexes in brackets. Members of
+/// anonymous structs and unions count as members of the struct around them.
 ///
 /// A pointer on the way ends a step: the next one is counted from the start of what it points to.
 pub fn field_path<'p>(btf: &Btf<'_>, path: &'p str) -> Result<Vec<FieldStep<'p>>, FieldPathError> {
@@ -100,7 +100,8 @@ pub fn field_path<'p>(btf: &Btf<'_>, path: &'p str) -> Result<Vec<FieldStep<'p>>
     field_path_from(btf, root, path)
 }
 
-/// Finds a field by path, as [`field_path`]. The path begins with the name of the type `root`, which is not searched.
+/// Finds a field by path, as [`field_path`]. The path begins with the name of the type `root`, which is not
+/// searched.
 pub fn field_path_from<'p>(
     btf: &Btf<'_>,
     root: TypeId,

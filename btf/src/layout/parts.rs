@@ -46,7 +46,8 @@ pub enum LayoutPart<'b> {
 impl<'b> Layout<'b> {
     /// Returns the layout of a struct or union. Other types have no parts.
     ///
-    /// Members that overlap, or lie outside of the type, are parts like others. A member whose type has no size is an error.
+    /// Members that overlap, or lie outside of the type, are parts like others. A member whose type has no
+    /// size is an error.
     pub fn new(ty: Type<'b>) -> Result<Self, WalkError> {
         let bits = ty.size().map_or(0, |size| u64::from(size.0).saturating_mul(8));
         let mut layout = Self { parts: Vec::new(), bits };

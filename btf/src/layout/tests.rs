@@ -4,14 +4,16 @@ use super::{FieldPathError, Layout, LayoutPart, field_path};
 use crate::{Btf, Builder, BuiltMember, Endian, Kind};
 use alloc::{string::ToString as _, vec::Vec};
 
-/// `struct outer { char c; int x; struct { long y; struct outer *next; }; int bits : 3; int array[4]; }`, 56 bytes.
+/// `struct outer { char c; int x; struct { long y; struct outer *next; }; int bits : 3; int array[4]; }`, 56
+/// bytes.
 fn outer() -> Btf<'static> {
     let mut b = Builder::new(Endian::Little);
     let char = b.int("char", 1, Builder::SIGNED);
     let int = b.int("int", 4, Builder::SIGNED);
     let long = b.int("long", 8, Builder::SIGNED);
     let array = b.array(int, int, 4);
-    // Types are numbered in the order in which they are added: the pointer, the anonymous struct, the struct around it.
+    // Types are numbered in the order in which they are added: the pointer, the anonymous struct, the struct
+    // around it.
     let outer = crate::TypeId(b.next_id().0.checked_add(2).unwrap());
     let next = b.pointer(outer);
     let anonymous = b.structure("", 16, &[("y", long, 0), ("next", next, 64)]);

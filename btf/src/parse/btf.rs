@@ -83,8 +83,8 @@ impl<'d> Btf<'d> {
         self.header.endian
     }
 
-    /// Returns the size of a pointer: that of the first `long` (libbpf: `determine_ptr_size`), or the size that was
-    /// [set](Self::set_pointer_size), or 8.
+    /// Returns the size of a pointer: that of the first `long` (libbpf: `determine_ptr_size`), or the size
+    /// that was [set](Self::set_pointer_size), or 8.
     ///
     /// libbpf falls back on the host's pointer size; this library does not.
     pub fn pointer_size(&self) -> ByteSize {
@@ -170,8 +170,8 @@ impl<'d> Btf<'d> {
         }
     }
 
-    /// Returns the number of BTFs in the chain of bases, this BTF included. [`limits::SPLIT_LEVELS`](crate::limits::SPLIT_LEVELS)
-    /// bounds it.
+    /// Returns the number of BTFs in the chain of bases, this BTF included.
+    /// [`limits::SPLIT_LEVELS`](crate::limits::SPLIT_LEVELS) bounds it.
     pub(super) fn levels(&self) -> u32 {
         self.base.as_ref().map_or(1, |base| base.levels().saturating_add(1))
     }

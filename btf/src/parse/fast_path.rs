@@ -1,8 +1,8 @@
 //! The fast path: one pass that accepts the type sections that compilers write.
 //!
-//! This pass takes most of the time of parsing a kernel's BTF. The pass reports no errors. If it does not accept a BTF,
-//! [`scan`](super::scan) and [`validate`](super::validate) read the BTF again. They report the first error, and also accept unknown
-//! kinds whose record size is in the BTF's layout section.
+//! This pass takes most of the time of parsing a kernel's BTF. The pass reports no errors. If it does not
+//! accept a BTF, [`scan`](super::scan) and [`validate`](super::validate) read the BTF again. They report the
+//! first error, and also accept unknown kinds whose record size is in the BTF's layout section.
 
 use super::{
     btf::Btf,
@@ -22,10 +22,11 @@ use core::{cell::Cell, hint::black_box, ops::ControlFlow};
 /// Bytes of `struct btf_type`, with which every record begins.
 const COMMON_BYTES: usize = 12;
 
-/// The record size by which the buffers are sized: a little less than the average of a kernel's BTF (23 to 26 bytes).
+/// The record size by which the buffers are sized: a little less than the average of a kernel's BTF (23 to 26
+/// bytes).
 ///
-/// After the pass, such buffers are nearly full and need not be shrunk. An allocator can then reuse their memory for the next BTF,
-/// without a page fault for each page.
+/// After the pass, such buffers are nearly full and need not be shrunk. An allocator can then reuse their
+/// memory for the next BTF, without a page fault for each page.
 const TYPICAL_BYTES: usize = 20;
 
 // The pass compares raw kinds: the conversion to `Kind` costs as much as the validation of an element.
@@ -38,7 +39,8 @@ const FUNC_PROTO: u8 = Kind::FuncProto.raw();
 const DATASEC: u8 = Kind::Datasec.raw();
 const ENUM64: u8 = Kind::Enum64.raw();
 
-/// The sizes and references of a kind's records. The struct has eight bytes, so that indexing the table needs no multiplication.
+/// The sizes and references of a kind's records. The struct has eight bytes, so that indexing the table needs
+/// no multiplication.
 #[derive(Clone, Copy)]
 struct RecordShape {
     /// Bytes of a record without elements, or 0 for an unknown kind.
@@ -81,8 +83,9 @@ pub(super) struct Bounds<'b> {
     pub(super) base: Option<&'b Btf<'b>>,
 }
 
-/// Finds the records of a type section. Returns `None` if a record reaches past the section's end, has an unknown kind, or refers
-/// to a name or a type that does not exist. The only error is too little memory for the table.
+/// Finds the records of a type section. Returns `None` if a record reaches past the section's end, has an
+/// unknown kind, or refers to a name or a type that does not exist. The only error is too little memory for
+/// the table.
 ///
 /// With [`Validation::CommonWords`] the references of elements are not validated.
 pub(super) fn find_records(
@@ -91,7 +94,8 @@ pub(super) fn find_records(
     bounds: Bounds<'_>,
     validation: Validation,
 ) -> Result<Option<RecordTable>, BtfError> {
-    // Each byte order and validation has its own instance of the function, so that the loop does not test them.
+    // Each byte order and validation has its own instance of the function, so that the loop does not test
+    // them.
     let validate_elements = validation != Validation::CommonWords;
     let scan_records = match (endian, validate_elements) {
         (Endian::Little, false) => scan_records::<false, false>,
@@ -127,11 +131,11 @@ struct ScanResult {
     has_unresolved_func: bool,
 }
 
-/// Finds the records, and validates their name offsets. The caller compares `highest_id` with the number of types, which is known
-/// only after the pass.
+/// Finds the records, and validates their name offsets. The caller compares `highest_id` with the number of
+/// types, which is known only after the pass.
 ///
-/// The offset of a record depends on the length of the record before. A lookup by kind returns the length without a branch that
-/// the processor could mispredict.
+/// The offset of a record depends on the length of the record before. A lookup by kind returns the length
+/// without a branch that the processor could mispredict.
 #[inline(never)]
 fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
     types: &[u8],
@@ -171,13 +175,14 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
                     // The kinds of later types are still 0.
                     let earlier = all_kinds.get(to_usize(target.wrapping_sub(bounds.first_id.0)));
                     if earlier.map(Cell::get) != Some(FUNC_PROTO) {
-                        // The black box keeps this rare case out of the common one, which then needs no register for the flag.
+                        // The black box keeps this rare case out of the common one, which then needs no
+                        // register for the flag.
                         has_unresolved_func = black_box(true);
                     }
                 }
-                // Nearly half of a kernel's records are FUNCs, all of 12 bytes. The branch lets the processor predict where the
-                // next record begins. Without the black box the compiler removes the branch, and the next record waits for the
-                // length of this one.
+                // Nearly half of a kernel's records are FUNCs, all of 12 bytes. The branch lets the processor
+                // predict where the next record begins. Without the black box the compiler removes the
+                // branch, and the next record waits for the length of this one.
                 black_box(());
                 trailer
             } else {
@@ -192,7 +197,8 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
                 following
             };
         }
-        // The shape of an unknown kind has length 0, so that the pass makes no progress. A block of such records spans 0 bytes.
+        // The shape of an unknown kind has length 0, so that the pass makes no progress. A block of such
+        // records spans 0 bytes.
         if !(1..=BLOCK_SPAN).contains(&block_start.wrapping_sub(rest.len())) {
             return None;
         }
@@ -206,7 +212,8 @@ const fn byte_order<const IS_BIG_ENDIAN: bool>() -> Endian {
     if IS_BIG_ENDIAN { Endian::Big } else { Endian::Little }
 }
 
-/// Returns the highest type id in the elements of a record, or `None` if an element has a name that does not exist.
+/// Returns the highest type id in the elements of a record, or `None` if an element has a name that does not
+/// exist.
 #[inline]
 fn highest_element_id<const IS_BIG_ENDIAN: bool>(kind: u8, elements: &[u8], name_end: u32) -> Option<u32> {
     let (endian, words) = (byte_order::<IS_BIG_ENDIAN>(), elements.as_chunks::<4>().0);
@@ -221,7 +228,8 @@ fn highest_element_id<const IS_BIG_ENDIAN: bool>(kind: u8, elements: &[u8], name
     }
 }
 
-/// Returns the meanings of the words of an element. For an ARRAY, they are the words of its `struct btf_array`.
+/// Returns the meanings of the words of an element. For an ARRAY, they are the words of its
+/// `struct btf_array`.
 const fn repeated_words<const WORDS: usize>(kind: Kind) -> [WordMeaning; WORDS] {
     let Some(layout) = kind.layout() else { return [WordMeaning::Value; WORDS] };
     let words = if layout.element.is_empty() { layout.fixed } else { layout.element };
@@ -231,7 +239,8 @@ const fn repeated_words<const WORDS: usize>(kind: Kind) -> [WordMeaning; WORDS] 
     }
 }
 
-/// Returns the highest type id in elements whose words have these meanings, or `None` if a name does not exist.
+/// Returns the highest type id in elements whose words have these meanings, or `None` if a name does not
+/// exist.
 #[inline]
 fn highest_id<const WORDS: usize>(
     endian: Endian,
@@ -271,7 +280,8 @@ fn have_prototypes(types: &[u8], endian: Endian, bounds: Bounds<'_>, table: &Rec
 
 /// The number of records above which a fallible reservation precedes the allocation of the table.
 ///
-/// The table of a kernel's BTF is smaller (about 3 MiB). The reservation would take a tenth of the time of parsing it.
+/// The table of a kernel's BTF is smaller (about 3 MiB). The reservation would take a tenth of the time of
+/// parsing it.
 const CHECKED_RECORDS: usize = 1 << 22;
 
 /// Buffers for the [`RecordTable`] of a BTF.

@@ -89,8 +89,8 @@ impl Header {
         !self.layout.is_empty()
     }
 
-    /// Returns the size of a kind's records by the layout section. The section has four bytes for each kind: `info_sz`, `elem_sz`, and
-    /// two bytes of flags.
+    /// Returns the size of a kind's records by the layout section. The section has four bytes for each kind:
+    /// `info_sz`, `elem_sz`, and two bytes of flags.
     pub(super) fn record_size(&self, data: &[u8], kind: u8) -> Option<RecordSize> {
         match self.layout_of(data).chunks_exact(4).nth(usize::from(kind))? {
             [fixed, element, ..] => Some(RecordSize { fixed: (*fixed).into(), element: (*element).into() }),

@@ -5,7 +5,8 @@ use crate::{endian::Endian, format::Kind};
 /// The number of records in a block. A search skips a whole block if no record in it has a kind of the set.
 pub(super) const BLOCK_RECORDS: usize = 32;
 
-/// The `kind_flag` of the info word (`struct btf_type`), as a bit of the word's highest byte. The other bits of the byte are the kind.
+/// The `kind_flag` of the info word (`struct btf_type`), as a bit of the word's highest byte. The other bits
+/// of the byte are the kind.
 pub(super) const KFLAG: u8 = 0x80;
 
 /// The largest set whose kinds are compared with all records of a block at once.
@@ -16,8 +17,8 @@ const COMPARED_KINDS: usize = 8;
 pub(crate) struct KindSet {
     /// Whether the set contains a kind, by the kind's number, with and without the kflag.
     is_member: [bool; 256],
-    /// The kinds and their count, if there are at most [`COMPARED_KINDS`]. Each row repeats the number of one kind for every record of
-    /// a block.
+    /// The kinds and their count, if there are at most [`COMPARED_KINDS`]. Each row repeats the number of one
+    /// kind for every record of a block.
     compared_kinds: Option<([[u8; BLOCK_RECORDS]; COMPARED_KINDS], usize)>,
 }
 
@@ -50,9 +51,11 @@ impl KindSet {
         self.is_member.get(usize::from(kind)) == Some(&true)
     }
 
-    /// Returns a bit for each record of a block, the lowest for the first record. A bit is set if the record's kind is in the set.
+    /// Returns a bit for each record of a block, the lowest for the first record. A bit is set if the
+    /// record's kind is in the set.
     ///
-    /// `block` has the kinds of at most [`BLOCK_RECORDS`] records, with their kflags. The last block of a BTF may be shorter.
+    /// `block` has the kinds of at most [`BLOCK_RECORDS`] records, with their kflags. The last block of a BTF
+    /// may be shorter.
     #[inline]
     pub(super) fn matches(&self, block: &[u8]) -> u32 {
         let (Some((compared_kinds, count)), Some(block)) =
@@ -76,8 +79,8 @@ impl KindSet {
 /// Gathers eight bytes that are 0 or 1 into bits, the first byte into the lowest.
 #[inline]
 fn gather_bits(bytes: [u8; 8]) -> u32 {
-    // The factor has eight bits. Each pair of a byte and a bit of the factor sets another bit of the product, so nothing carries. The
-    // highest byte contains the bit of each byte once, in order.
+    // The factor has eight bits. Each pair of a byte and a bit of the factor sets another bit of the product,
+    // so nothing carries. The highest byte contains the bit of each byte once, in order.
     let product = Endian::Little.u64_of(bytes).wrapping_mul(0x0102_0408_1020_4080);
     let [.., high] = Endian::Little.u64_bytes(product);
     u32::from(high)

@@ -24,7 +24,8 @@ use alloc::sync::Arc;
 pub(crate) use validate::Validation;
 
 impl<'d> Btf<'d> {
-    /// Parses a BTF without a base: that of a kernel or of a BPF object. Validates every reference to a name or a type.
+    /// Parses a BTF without a base: that of a kernel or of a BPF object. Validates every reference to a name
+    /// or a type.
     pub fn parse(data: impl Into<Data<'d>>) -> Result<Self, BtfError> {
         Self::parse_with(data.into(), None, Validation::All)
     }
@@ -36,13 +37,14 @@ impl<'d> Btf<'d> {
 
     /// Parses a BTF, split if there is a `base`, and leaves the elements of records unvalidated.
     ///
-    /// This takes little more than half the time of [`parse`](Self::parse). It suits the BTF of a kernel, of which an object needs
-    /// a few types.
+    /// This takes little more than half the time of [`parse`](Self::parse). It suits the BTF of a kernel, of
+    /// which an object needs a few types.
     ///
-    /// Every record lies within the data, and its own name and type exist. Members, parameters, enumerators, variables, elements
-    /// of arrays and the kind of the type of a FUNC are not validated. A relocation validates the elements that it reads, and
-    /// reports [`WalkError::NoType`](crate::WalkError::NoType) or [`WalkError::NoName`](crate::WalkError::NoName). For other
-    /// readers a missing name is empty, and [`Btf::ty`] returns `None` for a missing type.
+    /// Every record lies within the data, and its own name and type exist. Members, parameters, enumerators,
+    /// variables, elements of arrays and the kind of the type of a FUNC are not validated. A relocation
+    /// validates the elements that it reads, and reports [`WalkError::NoType`](crate::WalkError::NoType) or
+    /// [`WalkError::NoName`](crate::WalkError::NoName). For other readers a missing name is empty, and
+    /// [`Btf::ty`] returns `None` for a missing type.
     pub fn parse_unvalidated(data: impl Into<Data<'d>>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
         Self::parse_with(data.into(), base, Validation::CommonWords)
     }

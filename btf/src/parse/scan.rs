@@ -1,7 +1,8 @@
-//! The complete scan of the type section, which finds the records and reports the first record that is out of bounds.
+//! The complete scan of the type section, which finds the records and reports the first record that is out of
+//! bounds.
 //!
-//! The scan reads the BTFs that [`super::fast_path`] does not accept: those with kinds that the layout section describes, and those with
-//! blocks of records longer than [`BLOCK_SPAN`](super::table::BLOCK_SPAN).
+//! The scan reads the BTFs that [`super::fast_path`] does not accept: those with kinds that the layout
+//! section describes, and those with blocks of records longer than [`BLOCK_SPAN`](super::table::BLOCK_SPAN).
 
 use super::{
     error::BtfError,
@@ -14,8 +15,8 @@ use crate::{
 };
 use alloc::vec::Vec;
 
-/// Finds the records of a BTF whose first own type is `first_id`. Every record lies within the type section; references are not
-/// validated.
+/// Finds the records of a BTF whose first own type is `first_id`. Every record lies within the type section;
+/// references are not validated.
 pub(super) fn find_records(data: &[u8], header: &Header, first_id: TypeId) -> Result<RecordTable, BtfError> {
     let types = header.types_of(data);
     let section_len = to_u32(types.len());

@@ -70,7 +70,8 @@ impl<'b> Strings<'b> {
         }
     }
 
-    /// Returns the first four bytes of the string at an offset, or `None` for a string of the base or near the end.
+    /// Returns the first four bytes of the string at an offset, or `None` for a string of the base or near
+    /// the end.
     #[inline]
     pub(crate) fn prefix(self, at: StrOffset) -> Option<NamePrefix> {
         self.own_bytes(at).map(NamePrefix::from_bytes)
@@ -114,7 +115,8 @@ pub(crate) fn starts_with_string(bytes: &[u8], name: &[u8]) -> bool {
     matches!(bytes.strip_prefix(name), Some([0, ..]))
 }
 
-/// Returns the length of the string at the start of `bytes`. Most strings are longer than the eight bytes of one step.
+/// Returns the length of the string at the start of `bytes`. Most strings are longer than the eight bytes of
+/// one step.
 #[inline]
 fn length(bytes: &[u8]) -> Option<usize> {
     const LOW_BITS: u64 = 0x0101_0101_0101_0101;

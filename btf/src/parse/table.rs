@@ -11,12 +11,13 @@ use core::ops::ControlFlow;
 
 /// The offsets and kinds of the own records of a BTF, in order of id.
 ///
-/// An *own index* is the position of a record in this table. The record of a BTF's first own type has the own index 0.
+/// An *own index* is the position of a record in this table. The record of a BTF's first own type has the own
+/// index 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordTable {
     pub(super) offsets: Offsets,
-    /// The highest byte of each info word: the kind, and the kflag as the highest bit. A search reads only the records of the
-    /// searched kinds.
+    /// The highest byte of each info word: the kind, and the kflag as the highest bit. A search reads only
+    /// the records of the searched kinds.
     pub(super) kinds: Vec<u8>,
 }
 
@@ -25,8 +26,8 @@ pub(crate) struct RecordTable {
 pub(crate) enum Offsets {
     /// The offset of every [`BLOCK_RECORDS`]th record, and the low 16 bits of each offset.
     ///
-    /// Takes half the memory of [`Wide`](Self::Wide). Every block spans at most [`BLOCK_SPAN`] bytes. All BTF that compilers write has
-    /// such blocks.
+    /// Takes half the memory of [`Wide`](Self::Wide). Every block spans at most [`BLOCK_SPAN`] bytes. All BTF
+    /// that compilers write has such blocks.
     Compact {
         /// Bytes from the first record of each block to the end of the section.
         blocks: Vec<u32>,
@@ -37,7 +38,8 @@ pub(crate) enum Offsets {
     Wide(Vec<u32>),
 }
 
-/// The maximum length of a block, in bytes. Within this length, the low 16 bits of the offsets distinguish all records.
+/// The maximum length of a block, in bytes. Within this length, the low 16 bits of the offsets distinguish
+/// all records.
 pub(super) const BLOCK_SPAN: usize = 0xffff;
 
 impl Default for Offsets {
@@ -72,7 +74,8 @@ impl RecordTable {
         self.kinds.get(own_index).map(|kind| Kind::from_raw(kind & !KFLAG))
     }
 
-    /// Calls `found` with the own index and the bytes of each record of some kinds, in order, until `found` returns `Break`.
+    /// Calls `found` with the own index and the bytes of each record of some kinds, in order, until `found`
+    /// returns `Break`.
     ///
     /// `types` is the type section. The bytes reach from the start of the record to the end of the section.
     #[inline]

@@ -11,14 +11,16 @@ use crate::{
 pub(crate) enum Validation {
     /// Every reference of every record.
     All,
-    /// The references in the `struct btf_type` of each record. If the fast path does not accept the BTF, every reference.
+    /// The references in the `struct btf_type` of each record. If the fast path does not accept the BTF,
+    /// every reference.
     CommonWords,
     /// Every reference, without the fast path.
     #[cfg(test)]
     AllWithoutFastPath,
 }
 
-/// Validates the own records of `btf`, and reports the first reference to a name or a type that does not exist.
+/// Validates the own records of `btf`, and reports the first reference to a name or a type that does not
+/// exist.
 pub(super) fn check_references(btf: &Btf<'_>) -> Result<(), BtfError> {
     let types = btf.types_section();
     let records = btf.table.offsets(types.len()).map_while(|offset| types.get(offset..));

@@ -9,12 +9,14 @@ use crate::{
 use core::ops::ControlFlow;
 
 impl Btf<'_> {
-    /// Samples the own types' names. If they seem to be sorted, [`find`](Self::find) and [`NameIndex`](super::NameIndex) use
-    /// bisection from now on. Returns whether the types seem to be sorted.
+    /// Samples the own types' names. If they seem to be sorted, [`find`](Self::find) and
+    /// [`NameIndex`](super::NameIndex) use bisection from now on. Returns whether the types seem to be
+    /// sorted.
     ///
-    /// Call this only for BTF from a source that sorts all types or none: the running kernel and its modules, in sysfs or from
-    /// bpf(2). Sampling compares a few hundred names. In a file, a single changed letter could mislead bisection, which then would
-    /// not find the types that libbpf finds. For a file, [`NameIndex`](super::NameIndex) compares all names.
+    /// Call this only for BTF from a source that sorts all types or none: the running kernel and its modules,
+    /// in sysfs or from bpf(2). Sampling compares a few hundred names. In a file, a single changed letter
+    /// could mislead bisection, which then would not find the types that libbpf finds. For a file,
+    /// [`NameIndex`](super::NameIndex) compares all names.
     pub fn trust_order(&mut self) -> bool {
         self.name_order = NameOrder::sample(self);
         self.name_order.is_some()
@@ -26,7 +28,8 @@ impl Btf<'_> {
         in_base.or_else(|| self.find_own(name, kind))
     }
 
-    /// Returns the first own type of this name and kind, without the base's types (libbpf: `btf__find_by_name_kind_own`).
+    /// Returns the first own type of this name and kind, without the base's types (libbpf:
+    /// `btf__find_by_name_kind_own`).
     pub fn find_own(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
         if name.contains(&0) {
             return None;

@@ -8,7 +8,8 @@ use crate::{
 };
 use core::ops::Range;
 
-/// A filter that accepts all types of some kinds whose [essential name](crate::Name::essential) is one of the filter's, and few others.
+/// A filter that accepts all types of some kinds whose [essential name](crate::Name::essential) is one of the
+/// filter's, and few others.
 ///
 /// ```
 /// use core_relo_btf::{Btf, Builder, Endian, FlavourFilter, Kind, Name};
@@ -20,11 +21,12 @@ use core::ops::Range;
 /// let (plain, flavour) = (b.structure("task_struct", 8, &[]), b.structure("task_struct___old", 8, &[]));
 /// let btf = Btf::parse(b.finish()).unwrap();
 /// let mut found = Vec::new();
-/// btf.visit_flavours(&filter, |ty| if ty.name().same_essential(Name::new(b"task_struct")) { found.push(ty.id()) });
+/// let name = Name::new(b"task_struct");
+/// btf.visit_flavours(&filter, |ty| if ty.name().same_essential(name) { found.push(ty.id()) });
 /// assert_eq!(found, [plain, flavour]);
 /// ```
-// A name passes if a wanted name has the same first four bytes. If all wanted names with these bytes are long, the bytes at
-// `LATER_BYTES` must match, too.
+// A name passes if a wanted name has the same first four bytes. If all wanted names with these bytes are
+// long, the bytes at `LATER_BYTES` must match, too.
 #[derive(Clone, Debug)]
 pub struct FlavourFilter {
     kinds: KindSet,
@@ -45,7 +47,8 @@ enum NameLength {
     Short,
 }
 
-/// The bytes that distinguish long names with the same prefix. Thousands of names begin with `trace_event_raw_`.
+/// The bytes that distinguish long names with the same prefix. Thousands of names begin with
+/// `trace_event_raw_`.
 const LATER_BYTES: Range<u32> = 16..20;
 
 impl FlavourFilter {
@@ -76,7 +79,8 @@ impl FlavourFilter {
         }
     }
 
-    /// Returns whether the name at an offset may be a wanted name or a flavour of one. May be wrong only if it returns `true`.
+    /// Returns whether the name at an offset may be a wanted name or a flavour of one. May be wrong only if
+    /// it returns `true`.
     #[inline]
     fn may_match(&self, strings: Strings<'_>, name: StrOffset) -> bool {
         let Some(prefix) = strings.prefix(name) else { return true };

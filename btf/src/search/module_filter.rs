@@ -12,9 +12,10 @@ use alloc::vec::Vec;
 
 /// A filter for split BTFs, such as those of modules. It rejects a BTF that has no type of any wanted name.
 ///
-/// The name of a module's type lies in the module's own strings or in the kernel's strings. The filter searches the own strings for
-/// the bytes of the wanted names, and the type section for the offsets of the wanted names in the kernel's strings. It parses no
-/// records. A BTF that the filter accepts may still have no type of a wanted name.
+/// The name of a module's type lies in the module's own strings or in the kernel's strings. The filter
+/// searches the own strings for the bytes of the wanted names, and the type section for the offsets of the
+/// wanted names in the kernel's strings. It parses no records. A BTF that the filter accepts may still have
+/// no type of a wanted name.
 ///
 /// ```
 /// use core_relo_btf::{Btf, Builder, Endian, ModuleFilter, Name};
@@ -39,8 +40,8 @@ use alloc::vec::Vec;
 pub struct ModuleFilter<'n, 'b> {
     base: &'b Btf<'b>,
     names: Vec<&'n [u8]>,
-    /// The number of bytes of BTFs that the filter still accepts without a search. Parsing so few bytes takes less time than finding the
-    /// names in the kernel's strings.
+    /// The number of bytes of BTFs that the filter still accepts without a search. Parsing so few bytes takes
+    /// less time than finding the names in the kernel's strings.
     unfiltered_bytes: usize,
     offsets: NameOffsets,
 }
@@ -57,7 +58,8 @@ enum NameOffsets {
 }
 
 impl<'n, 'b> ModuleFilter<'n, 'b> {
-    /// Returns a filter for types of one of `names` or its flavours (`name___flavour`), in BTFs split from `base`.
+    /// Returns a filter for types of one of `names` or its flavours (`name___flavour`), in BTFs split from
+    /// `base`.
     pub fn new(base: &'b Btf<'_>, names: impl IntoIterator<Item = Name<'n>>) -> Self {
         let mut names: Vec<_> = names.into_iter().map(Name::as_bytes).collect();
         names.sort_unstable();
@@ -74,8 +76,8 @@ impl<'n, 'b> ModuleFilter<'n, 'b> {
 
     /// Returns whether this unparsed BTF may contain a type of one of the names.
     ///
-    /// The filter accepts a damaged BTF, so that parsing reports the damage. It also accepts the first BTFs without a search, up to
-    /// some hundred kilobytes in total.
+    /// The filter accepts a damaged BTF, so that parsing reports the damage. It also accepts the first BTFs
+    /// without a search, up to some hundred kilobytes in total.
     pub fn may_contain(&mut self, split: &[u8]) -> bool {
         if let Some(remaining) = self.unfiltered_bytes.checked_sub(split.len()) {
             self.unfiltered_bytes = remaining;
@@ -125,13 +127,13 @@ fn find_in_base(base: &Btf<'_>, name: &[u8]) -> Option<Vec<u32>> {
 const BLOCK: usize = 64;
 type Block = [u8; BLOCK];
 
-/// Returns the offsets of `name` and of its flavours in a string section. An offset may lie inside a longer string that ends with
-/// the name, because BTF may refer to the end of a string.
+/// Returns the offsets of `name` and of its flavours in a string section. An offset may lie inside a longer
+/// string that ends with the name, because BTF may refer to the end of a string.
 fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item = usize> + 's {
-    // The first, middle and last byte of the name are compared in blocks, with vector instructions. Only the offsets of blocks in which
-    // all three match somewhere are compared with the whole name. The byte at index `i` of the name is compared with the strings from
-    // `i` on, so that a match has the same index in all three slices.
-    // An empty name has no bytes, and is found at each NUL.
+    // The first, middle and last byte of the name are compared in blocks, with vector instructions. Only the
+    // offsets of blocks in which all three match somewhere are compared with the whole name. The byte at
+    // index `i` of the name is compared with the strings from `i` on, so that a match has the same index in
+    // all three slices. An empty name has no bytes, and is found at each NUL.
     let byte_and_strings = |index: usize| (name.get(index).copied().unwrap_or(0), rest_from(strings, index));
     let (middle, last) = (name.len() / 2, name.len().saturating_sub(1));
     let compared = [0, middle, last].map(byte_and_strings);
@@ -154,7 +156,8 @@ fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item 
     })
 }
 
-/// Returns the index of the first block in which `a`, `b` and `c` have `first`, `second` and `third` at the same offset.
+/// Returns the index of the first block in which `a`, `b` and `c` have `first`, `second` and `third` at the
+/// same offset.
 #[inline(never)]
 fn likely_block([a, b, c]: [&[Block]; 3], [first, second, third]: [u8; 3]) -> Option<usize> {
     a.iter().zip(b).zip(c).position(|((a, b), c)| {

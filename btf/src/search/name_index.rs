@@ -37,13 +37,14 @@ const TYPES: [Kind; 10] = [
 
 /// The own types of one BTF by their essential names.
 ///
-/// Building an index of a kernel's [types](Self::of_types) costs as much as a few searches without one. Most of the named types
-/// are functions. They have an index [of their own](Self::of_functions). If all indexed names are in order, as in kernels from 7.0
-/// on, the index uses bisection, which takes two thirds of the time to build and half the memory. The index of a BTF whose order is
-/// [trusted](Btf::trust_order) is only this order, and covers every kind.
+/// Building an index of a kernel's [types](Self::of_types) costs as much as a few searches without one. Most
+/// of the named types are functions. They have an index [of their own](Self::of_functions). If all indexed
+/// names are in order, as in kernels from 7.0 on, the index uses bisection, which takes two thirds of the
+/// time to build and half the memory. The index of a BTF whose order is [trusted](Btf::trust_order) is only
+/// this order, and covers every kind.
 ///
-/// An index finds the same types as a search without an index. Every method takes the BTF from which the index was built. With another
-/// BTF it finds fewer types, and no wrong ones.
+/// An index finds the same types as a search without an index. Every method takes the BTF from which the
+/// index was built. With another BTF it finds fewer types, and no wrong ones.
 ///
 /// ```
 /// use core_relo_btf::{Btf, Builder, Endian, Kind, NameIndex};
@@ -112,7 +113,8 @@ impl NameIndex {
         !matches!(&self.0, IndexKind::Indexed(index) if index.buckets.is_some())
     }
 
-    /// Returns the first own type of this name and kind, as [`Btf::find_own`] does. An empty name finds nothing.
+    /// Returns the first own type of this name and kind, as [`Btf::find_own`] does. An empty name finds
+    /// nothing.
     pub fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
         match &self.0 {
             _ if name.is_empty() || name.contains(&0) => None,
@@ -132,7 +134,8 @@ impl NameIndex {
         }
     }
 
-    /// Returns the own types with this essential name, of every kind that the index [covers](Self::covers), in order of id.
+    /// Returns the own types with this essential name, of every kind that the index [covers](Self::covers),
+    /// in order of id.
     pub fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
         let (mut trusted, mut sorted, mut hashed) = (None, None, None);
         match &self.0 {
@@ -147,7 +150,8 @@ impl NameIndex {
         trusted.chain(sorted).chain(hashed.into_iter().flatten())
     }
 
-    /// Calls `found` with each type of this essential name. Returns `false`, without a call, if a pass over all types is faster.
+    /// Calls `found` with each type of this essential name. Returns `false`, without a call, if a pass over
+    /// all types is faster.
     pub fn visit_flavours<'b>(
         &self,
         btf: &'b Btf<'_>,
@@ -173,8 +177,8 @@ fn call<'b>(types: Option<impl Iterator<Item = Type<'b>>>, found: impl FnMut(Typ
 /// Types that one pass visits in the time of one bisection.
 pub(super) const BISECTION: usize = 256;
 
-/// The number of flavoured names above which an index has a table of full names too, because a chain of essential names can be
-/// long. Kernels have a few such names at most.
+/// The number of flavoured names above which an index has a table of full names too, because a chain of
+/// essential names can be long. Kernels have a few such names at most.
 const FEW_FLAVOURS: usize = 64;
 
 #[derive(Clone, Debug)]
@@ -293,7 +297,8 @@ fn full_name(name: Name<'_>) -> Name<'_> {
 }
 
 impl Buckets {
-    /// Links the entries of each bucket. Returns the buckets, and the number of names that differ from their `key`.
+    /// Links the entries of each bucket. Returns the buckets, and the number of names that differ from their
+    /// `key`.
     #[inline(never)]
     #[expect(clippy::arithmetic_side_effects, reason = "counts the entries of a slice")]
     fn build(entries: &mut [Entry], btf: &Btf<'_>, key: impl Fn(Name<'_>) -> Name<'_>) -> (Self, usize) {

@@ -1,7 +1,8 @@
-//! Binary search in types that are sorted by name: types without a name first, then by the bytes of the names, then by id.
+//! Binary search in types that are sorted by name: types without a name first, then by the bytes of the
+//! names, then by id.
 //!
-//! The BTF of kernels and modules is sorted from Linux 7.0 on (`resolve_btfids`). The kernel and libbpf use the same order
-//! (`btf_check_sorted`). A search finds the type with the lowest id of a name and kind.
+//! The BTF of kernels and modules is sorted from Linux 7.0 on (`resolve_btfids`). The kernel and libbpf use
+//! the same order (`btf_check_sorted`). A search finds the type with the lowest id of a name and kind.
 
 use crate::{
     format::Kind,
@@ -42,8 +43,9 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
 
     /// Returns the types of this essential name, in order of id. The name is not empty.
     ///
-    /// Returns `None` if the search would read more bytes of names than `budget`. Not every name that begins with the essential name and
-    /// `___` is a flavour of it (`a___b___c` is a flavour of `a___b`, not of `a`). Hostile BTF can contain many such names.
+    /// Returns `None` if the search would read more bytes of names than `budget`. Not every name that begins
+    /// with the essential name and `___` is a flavour of it (`a___b___c` is a flavour of `a___b`, not of
+    /// `a`). Hostile BTF can contain many such names.
     pub(super) fn flavours(
         self,
         essential: &[u8],
@@ -72,7 +74,8 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
         Some(same.filter(move |ty| self.strings.equals(ty.name_offset(), essential)).chain(flavoured))
     }
 
-    /// Returns the positions of the types of exactly this name. If the names are not sorted, the positions can be those of other types.
+    /// Returns the positions of the types of exactly this name. If the names are not sorted, the positions
+    /// can be those of other types.
     fn named(self, name: &[u8]) -> Range<usize> {
         let start = self.lower_bound(name, b"");
         // A binary search finds the end too, because many types may share one long name.
@@ -127,11 +130,13 @@ impl SortedNames for NameOrder {
     }
 }
 
-/// The number of names that are compared first. In BTF that is not sorted, the first three names are rarely in order.
+/// The number of names that are compared first. In BTF that is not sorted, the first three names are rarely
+/// in order.
 const FIRST_SAMPLES: usize = 32;
 /// The number of samples among types with a name, and among types without a name.
 const SAMPLES: usize = 256;
-/// The number of adjacent names that are compared at each place where a tool may have added types to sorted types.
+/// The number of adjacent names that are compared at each place where a tool may have added types to sorted
+/// types.
 const RUN_LENGTH: usize = 32;
 
 impl NameOrder {
@@ -149,7 +154,8 @@ impl NameOrder {
             first_named.midpoint(end),
             end.saturating_sub(RUN_LENGTH),
         ];
-        // The last type before the first named type has no name. If the types ascend, those before it have none either.
+        // The last type before the first named type has no name. If the types ascend, those before it have
+        // none either.
         let is_sorted = all.are_ascending(evenly_spaced(0..first_named, SAMPLES))
             && all.are_ascending(evenly_spaced(first_named..end, SAMPLES))
             && runs.into_iter().all(|from| all.are_ascending((from..end).take(RUN_LENGTH)));
@@ -166,7 +172,8 @@ pub(super) fn are_in_order(strings: Strings<'_>, mut names: impl Iterator<Item =
     })
 }
 
-/// Returns a name, its NUL, and the bytes after it. Returns an empty name if the offset lies outside the strings.
+/// Returns a name, its NUL, and the bytes after it. Returns an empty name if the offset lies outside the
+/// strings.
 #[inline]
 fn tail(strings: Strings<'_>, at: StrOffset) -> &[u8] {
     let own = at.0.checked_sub(strings.start).and_then(|own| strings.own.get(StrOffset(own).index()..));
@@ -183,8 +190,8 @@ fn evenly_spaced(positions: Range<usize>, count: usize) -> impl Iterator<Item = 
     positions.step_by(step).chain(last)
 }
 
-/// Returns the first position of a range for which the predicate is true, by binary search. Returns the end of the range if there is
-/// none.
+/// Returns the first position of a range for which the predicate is true, by binary search. Returns the end
+/// of the range if there is none.
 fn first_where(mut range: Range<usize>, predicate: impl Fn(usize) -> bool) -> usize {
     while range.start < range.end {
         let middle = range.start.midpoint(range.end);
@@ -216,11 +223,13 @@ fn is_less(tail: &[u8], start: &[u8], end: &[u8]) -> bool {
     }
 }
 
-/// Returns whether the strings at the start of two slices are in order, and differ within [`limits::SORTED_NAME`] bytes.
+/// Returns whether the strings at the start of two slices are in order, and differ within
+/// [`limits::SORTED_NAME`] bytes.
 #[inline]
 fn is_in_order(left: &[u8], right: &[u8]) -> bool {
-    // The fast comparison of eight bytes at a time includes the bytes after the NULs of equal strings. If these are in order, the result
-    // is right in any case: equal strings are in order. Otherwise the exact comparison decides.
+    // The fast comparison of eight bytes at a time includes the bytes after the NULs of equal strings. If
+    // these are in order, the result is right in any case: equal strings are in order. Otherwise the exact
+    // comparison decides.
     let mut chunks = iter::zip(left.as_chunks().0, right.as_chunks().0).take(limits::SORTED_NAME / 8);
     let difference = chunks.find(|(left, right): &(&[u8; 8], _)| left != right);
     difference.is_some_and(|(left, right)| left < right) || is_exactly_in_order(left, right)
@@ -288,7 +297,8 @@ mod tests {
         Btf::parse_unvalidated(data, base.cloned()).unwrap()
     }
 
-    /// Calls `test` with BTFs of these names: in both byte orders, without a base and split from a base with the same names.
+    /// Calls `test` with BTFs of these names: in both byte orders, without a base and split from a base with
+    /// the same names.
     fn for_each_btf(unnamed: usize, names: &[&[u8]], test: impl Fn(Btf<'static>)) {
         for endian in ENDIANS {
             let alone = build_types(Builder::new(endian), unnamed, names.iter().copied());
@@ -409,8 +419,8 @@ mod tests {
         assert_eq!(sampled(&names), None);
     }
 
-    /// If types of a trusted BTF are not sorted, a search misses types, but finds no wrong ones. A BTF that is split from a trusted
-    /// BTF is not trusted.
+    /// If types of a trusted BTF are not sorted, a search misses types, but finds no wrong ones. A BTF that
+    /// is split from a trusted BTF is not trusted.
     #[test]
     fn trust_is_not_inherited() {
         // This name is not among the samples.

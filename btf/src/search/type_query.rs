@@ -98,12 +98,14 @@ impl TypeQuery {
 impl Btf<'_> {
     /// Returns, for each pair of a query by position, the first own type of this name and kind.
     ///
-    /// Finds the same types as one [`find_own`](Self::find_own) for each pair, in the time of one pass over the types.
+    /// Finds the same types as one [`find_own`](Self::find_own) for each pair, in the time of one pass over
+    /// the types.
     pub fn find_all_own(&self, query: &TypeQuery) -> Vec<Option<TypeId>> {
         self.find_own_of_kinds(query, |_| true)
     }
 
-    /// Returns the same for the pairs whose kind `is_wanted`, and `None` for the others, whose types are not visited.
+    /// Returns the same for the pairs whose kind `is_wanted`, and `None` for the others, whose types are not
+    /// visited.
     pub fn find_own_of_kinds(
         &self,
         query: &TypeQuery,
@@ -144,14 +146,17 @@ impl Btf<'_> {
     }
 }
 
-/// The number of bits of a filter, as a power of two. The bits of a thousand names fill a quarter of the filter.
+/// The number of bits of a filter, as a power of two. The bits of a thousand names fill a quarter of the
+/// filter.
 const FILTER_BITS: u32 = 12;
 type Bits = [u64; 1 << (FILTER_BITS - 6)];
 
-/// A filter of names by their first bytes. Most names of a kernel are rejected without a read of the rest of the name.
+/// A filter of names by their first bytes. Most names of a kernel are rejected without a read of the rest of
+/// the name.
 #[derive(Clone, Debug)]
 struct PrefixFilter {
-    /// The first four bytes. They reject most names, and need no search for the NUL: a name of fewer bytes sets all bits.
+    /// The first four bytes. They reject most names, and need no search for the NUL: a name of fewer bytes
+    /// sets all bits.
     first: Box<Bits>,
     /// The first eight bytes.
     short: Box<Bits>,
@@ -238,7 +243,8 @@ fn until_nul(word: u64) -> u64 {
     const LOW_BITS: u64 = 0x0101_0101_0101_0101;
     // Sets the highest bit of the first zero byte, and of some bytes after it.
     let zeros = word.wrapping_sub(LOW_BITS) & !word & (LOW_BITS << 7);
-    // The lowest bit alone. Without a zero byte, the mask has all bits. No branch: the lengths of names are unpredictable.
+    // The lowest bit alone. Without a zero byte, the mask has all bits. No branch: the lengths of names are
+    // unpredictable.
     let lowest = zeros & zeros.wrapping_neg();
     word & (lowest >> 7).wrapping_sub(1)
 }

@@ -31,8 +31,8 @@ impl Btf<'_> {
 
     /// Calls `found` with the own types of some kinds whose names `may_match`.
     ///
-    /// Names lie anywhere in the string section. The names of a batch are fetched together, so that the processor waits for
-    /// several at once.
+    /// Names lie anywhere in the string section. The names of a batch are fetched together, so that the
+    /// processor waits for several at once.
     #[inline]
     pub(crate) fn visit_named<'b>(
         &'b self,

@@ -1,5 +1,5 @@
-//! Tests of validation: every word of an element that refers to a name or a type is checked, at any position in the type section.
-//! Other words may have any value.
+//! Tests of validation: every word of an element that refers to a name or a type is checked, at any position
+//! in the type section. Other words may have any value.
 #![expect(clippy::arithmetic_side_effects, reason = "offsets and numbers that the tests choose")]
 
 use crate::{
@@ -26,7 +26,8 @@ fn bases(endian: Endian) -> [Base; 2] {
     [None, Some(Arc::new(Btf::parse(b.finish()).unwrap()))]
 }
 
-/// Returns a builder with an INT and a FUNC_PROTO. Type 1 is an INT and type 2 a FUNC_PROTO, in the base if there is one.
+/// Returns a builder with an INT and a FUNC_PROTO. Type 1 is an INT and type 2 a FUNC_PROTO, in the base if
+/// there is one.
 fn builder(endian: Endian, base: &Base) -> Builder {
     let mut b = base.as_ref().map_or_else(|| Builder::new(endian), |base| Builder::split(base));
     let int = b.int("int", 4, Builder::SIGNED);
@@ -40,7 +41,8 @@ fn record(b: &mut Builder, kind: Kind, count: u32) -> TypeId {
     b.raw("", kind, count, false, 0, &vec![1; words])
 }
 
-/// Returns the kinds with elements, each with several values of vlen. The vlen of an ARRAY does not change the record's length.
+/// Returns the kinds with elements, each with several values of vlen. The vlen of an ARRAY does not change
+/// the record's length.
 fn kinds() -> impl Iterator<Item = (Kind, u32)> {
     let counted = [Kind::Struct, Kind::Union, Kind::Enum, Kind::Enum64, Kind::FuncProto, Kind::Datasec];
     let counted = counted.into_iter().flat_map(|kind| COUNTS.map(|count| (kind, count)));
@@ -55,7 +57,8 @@ fn parse(data: &[u8], base: &Base) -> Result<Btf<'static>, BtfError> {
     slow
 }
 
-/// Changes each word of the elements of some types to the highest valid value, and to values that are too high.
+/// Changes each word of the elements of some types to the highest valid value, and to values that are too
+/// high.
 fn change_each_word(data: &[u8], base: &Base, ids: &[TypeId]) {
     let mut data = data.to_vec();
     let btf = parse(&data, base).unwrap();

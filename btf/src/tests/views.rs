@@ -23,7 +23,8 @@ fn check_type(build: impl Fn(&mut Builder) -> TypeId, check: impl Fn(Type<'_>)) 
 
 const INT: TypeId = TypeId(1);
 
-/// Returns which accessors return a value: size, target, array, int, linkage, component, members, enumerators, params, secinfos.
+/// Returns which accessors return a value: size, target, array, int, linkage, component, members,
+/// enumerators, params, secinfos.
 fn present_values(ty: Type<'_>) -> [bool; 10] {
     let elements = [ty.members().len(), ty.enumerators().len(), ty.params().len(), ty.secinfos().len()];
     let firsts =

@@ -5,8 +5,8 @@ use core::fmt::{Display, Formatter, Result};
 
 /// The levels of nested types that are printed. `...` replaces deeper levels.
 const DEPTH: u32 = 12;
-/// The levels of functions that are parameters or results of functions. Hostile BTF may have functions with thousands of parameters
-/// that are functions.
+/// The levels of functions that are parameters or results of functions. Hostile BTF may have functions with
+/// thousands of parameters that are functions.
 const FUNCTIONS: u32 = 3;
 /// The number of parameters that are printed.
 const PARAMETERS: usize = 8;

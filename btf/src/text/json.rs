@@ -10,7 +10,8 @@ use serde::{
     ser::{Error as _, SerializeMap},
 };
 
-/// Serializes a type with the keys of its kind. Fails if the record has no data for its kind, which parsing excludes.
+/// Serializes a type with the keys of its kind. Fails if the record has no data for its kind, which parsing
+/// excludes.
 impl Serialize for Type<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut keys = serializer.serialize_map(None)?;

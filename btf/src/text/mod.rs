@@ -1,4 +1,5 @@
-//! Types and values as text: bpftool's raw notation and JSON, C declarations, and values as C writes them, printed and parsed.
+//! Types and values as text: bpftool's raw notation and JSON, C declarations, and values as C writes them,
+//! printed and parsed.
 
 mod c_type;
 #[cfg(feature = "serde")]

@@ -3,7 +3,8 @@
 use crate::{format::Kind, ids::StrOffset, name::Name, view::Type};
 use core::fmt::{Display, Formatter, Result};
 
-/// A type as bpftool prints it: `[12] STRUCT 'foo' size=8 vlen=2`, and a line for each member. The last line has no line end.
+/// A type as bpftool prints it: `[12] STRUCT 'foo' size=8 vlen=2`, and a line for each member. The last line
+/// has no line end.
 #[derive(Clone, Copy, Debug)]
 pub struct RawType<'b>(Type<'b>);
 
@@ -55,7 +56,8 @@ fn kind_and_name(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
     write!(f, "{kind} '{}'", name(ty.name(), ty.name_offset()))
 }
 
-/// Returns the name to print. As in bpftool, only a name at offset 0 is anonymous; other empty names are printed as they are.
+/// Returns the name to print. As in bpftool, only a name at offset 0 is anonymous; other empty names are
+/// printed as they are.
 fn name(name: Name<'_>, at: StrOffset) -> Name<'_> {
     if at == StrOffset(0) { Name::new(b"(anon)") } else { name }
 }
@@ -120,7 +122,8 @@ mod tests {
 
     const INT: TypeId = TypeId(1);
 
-    /// Compares the notation of the types that `make` adds after an INT. The expected texts are those of bpftool 7.1.
+    /// Compares the notation of the types that `make` adds after an INT. The expected texts are those of
+    /// bpftool 7.1.
     fn prints(make: impl Fn(&mut Builder), expected: &[&str]) {
         for endian in [Endian::Little, Endian::Big] {
             let mut b = Builder::new(endian);

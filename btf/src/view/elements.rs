@@ -1,4 +1,5 @@
-//! The elements of a type's record: members, enumerators, parameters, variables, and the parts of arrays and integers.
+//! The elements of a type's record: members, enumerators, parameters, variables, and the parts of arrays and
+//! integers.
 
 use crate::{
     ids::{BitOffset, StrOffset, TypeId},
@@ -19,7 +20,8 @@ pub struct Member<'b> {
     pub ty: TypeId,
     /// The offset in bits from the start of the composite (libbpf: `btf_member_bit_offset`).
     pub bit_offset: BitOffset,
-    /// The width in bits of a bitfield in a composite with the kflag, else 0 (libbpf: `btf_member_bitfield_size`).
+    /// The width in bits of a bitfield in a composite with the kflag, else 0 (libbpf:
+    /// `btf_member_bitfield_size`).
     ///
     /// Before Linux 5.0 a bitfield was an INT with fewer bits than its storage: see [`IntInfo`].
     pub bitfield_bits: u32,
@@ -35,9 +37,11 @@ pub struct Enumerator<'b> {
     pub name: Name<'b>,
     /// The offset of the name.
     pub name_offset: StrOffset,
-    /// The value: of an ENUM sign-extended from 32 bits, even if the enum is unsigned; of an ENUM64 the 64 bits.
+    /// The value: of an ENUM sign-extended from 32 bits, even if the enum is unsigned; of an ENUM64 the 64
+    /// bits.
     ///
-    /// libbpf reads values in the same way (`bpf_core_calc_enumval_relo`). [`c_value`](Self::c_value) is the value in C.
+    /// libbpf reads values in the same way (`bpf_core_calc_enumval_relo`). [`c_value`](Self::c_value) is the
+    /// value in C.
     pub value: u64,
     /// Whether the enum's values are signed.
     pub signed: bool,

@@ -11,16 +11,17 @@ pub struct Extent {
     pub bit_offset: BitOffset,
     /// The width in bits. A large array has more than `u32::MAX` bits.
     pub bits: u64,
-    /// Whether the member is a bitfield, by the composite's kflag or by an INT that does not fill its storage.
+    /// Whether the member is a bitfield, by the composite's kflag or by an INT that does not fill its
+    /// storage.
     pub is_bitfield: bool,
 }
 
 impl Btf<'_> {
     /// Returns the bits of a member of one of this BTF's composites.
     ///
-    /// Since Linux 5.0 the composite of a bitfield has the kflag, and the member contains the width. Before, the type of the member
-    /// was an INT with an offset and fewer bits than its storage. CO-RE supports only the first form: libbpf treats an INT with an
-    /// offset as incompatible with every type.
+    /// Since Linux 5.0 the composite of a bitfield has the kflag, and the member contains the width. Before,
+    /// the type of the member was an INT with an offset and fewer bits than its storage. CO-RE supports only
+    /// the first form: libbpf treats an INT with an offset as incompatible with every type.
     pub fn member_extent(&self, member: &Member<'_>) -> Result<Extent, WalkError> {
         if member.bitfield_bits > 0 {
             let bits = u64::from(member.bitfield_bits);

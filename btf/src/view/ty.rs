@@ -64,7 +64,8 @@ impl<'b> Type<'b> {
         Self::from_record(btf, btf.endian(), own_index, record)
     }
 
-    /// Returns the type with this own index, whose record is at the start of `record`; `endian` is the byte order of `btf`.
+    /// Returns the type with this own index, whose record is at the start of `record`; `endian` is the byte
+    /// order of `btf`.
     #[inline]
     pub(crate) fn from_record<'d: 'b>(
         btf: &'b Btf<'d>,
@@ -116,7 +117,8 @@ impl<'b> Type<'b> {
         self.info.vlen()
     }
 
-    /// Returns the record's kflag: a composite has bitfields, a FWD is a union, an enum is signed, a tag is an attribute.
+    /// Returns the record's kflag: a composite has bitfields, a FWD is a union, an enum is signed, a tag is
+    /// an attribute.
     pub fn kflag(self) -> bool {
         self.info.kflag()
     }
@@ -136,7 +138,8 @@ impl<'b> Type<'b> {
         .then_some(ByteSize(self.third_word))
     }
 
-    /// Returns the type to which a PTR, TYPEDEF, modifier, FUNC, VAR or tag refers, or the return type of a FUNC_PROTO.
+    /// Returns the type to which a PTR, TYPEDEF, modifier, FUNC, VAR or tag refers, or the return type of a
+    /// FUNC_PROTO.
     #[inline]
     pub fn target(self) -> Option<TypeId> {
         self.kind().has_target().then_some(TypeId(self.third_word))
@@ -219,7 +222,8 @@ impl<'b> Type<'b> {
         })
     }
 
-    /// Returns the first of these members that is called `name`, is anonymous, or has a name that does not exist.
+    /// Returns the first of these members that is called `name`, is anonymous, or has a name that does not
+    /// exist.
     ///
     /// Members with other names are skipped by their first byte.
     pub fn next_member(self, range: Range<u32>, name: &[u8]) -> Option<Member<'b>> {

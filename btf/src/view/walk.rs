@@ -1,6 +1,7 @@
 //! Walks along chains of types: to the type under modifiers and typedefs, and to the size of a type.
 //!
-//! Every id is resolved in the BTF that contains the reference: a type of a base refers only to types of the base.
+//! Every id is resolved in the BTF that contains the reference: a type of a base refers only to types of the
+//! base.
 
 use super::{error::WalkError, ty::Type};
 use crate::{
@@ -11,7 +12,8 @@ use crate::{
 };
 
 impl Btf<'_> {
-    /// Skips modifiers, type tags and typedefs, and returns the type under them (libbpf: `skip_mods_and_typedefs`).
+    /// Skips modifiers, type tags and typedefs, and returns the type under them (libbpf:
+    /// `skip_mods_and_typedefs`).
     ///
     /// A chain longer than [`limits::MODIFIER_HOPS`] is an error. libbpf loops forever on a cycle.
     #[inline]
@@ -64,7 +66,8 @@ impl Btf<'_> {
         Err(WalkError::Endless(id))
     }
 
-    /// Returns the stripped element type of an array of any number of dimensions, or the stripped type itself if it is no array.
+    /// Returns the stripped element type of an array of any number of dimensions, or the stripped type itself
+    /// if it is no array.
     pub fn innermost_element(&self, id: TypeId) -> Result<Type<'_>, WalkError> {
         let mut ty = self.strip(id)?;
         for _ in 0..limits::MODIFIER_HOPS {

@@ -115,7 +115,8 @@ impl Builder {
         }
     }
 
-    /// Adds a layout section: for each kind, in order of its number, the bytes after the first twelve and the bytes of an element.
+    /// Adds a layout section: for each kind, in order of its number, the bytes after the first twelve and the
+    /// bytes of an element.
     pub fn layout(&mut self, entries: &[[u8; 2]]) -> &mut Self {
         self.layout = Some(entries.to_vec());
         self
@@ -230,7 +231,8 @@ impl Builder {
         self.record(name, Kind::TypeTag, 0, attribute, target.0)
     }
 
-    /// Adds a DECL_TAG on `target`, or on its member or parameter number `component` (-1 for `target` itself).
+    /// Adds a DECL_TAG on `target`, or on its member or parameter number `component` (-1 for `target`
+    /// itself).
     pub fn decl_tag(&mut self, name: &str, target: TypeId, component: i32, attribute: bool) -> TypeId {
         let id = self.record(name, Kind::DeclTag, 0, attribute, target.0);
         self.words(&[component.cast_unsigned()]);

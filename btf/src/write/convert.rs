@@ -52,7 +52,8 @@ pub enum ConvertError {
 
 crate::debug_as_message!(ConvertError);
 
-/// Returns a BTF in another byte order, or with a changed layout section. Ids and string offsets stay the same.
+/// Returns a BTF in another byte order, or with a changed layout section. Ids and string offsets stay the
+/// same.
 ///
 /// The base of a split BTF is converted separately.
 ///

@@ -1,7 +1,9 @@
-//! Distilled base BTF (libbpf: `btf__distill_base`): what a split BTF needs of its base so that it can be relocated to another base.
+//! Distilled base BTF (libbpf: `btf__distill_base`): what a split BTF needs of its base so that it can be
+//! relocated to another base.
 //!
-//! The distilled base has the names, kinds and sizes of the base types to which the split BTF refers. Types of the base that need
-//! more than that (pointers, arrays, typedefs, functions, anonymous types) become types of the split BTF.
+//! The distilled base has the names, kinds and sizes of the base types to which the split BTF refers. Types
+//! of the base that need more than that (pointers, arrays, typedefs, functions, anonymous types) become types
+//! of the split BTF.
 
 use super::{
     builder::Builder,
@@ -129,7 +131,8 @@ impl IdMap<'_> {
     }
 }
 
-/// Returns the place of each type of the base, by id (libbpf: `btf_add_distilled_type_ids`; a stack replaces its recursion).
+/// Returns the place of each type of the base, by id (libbpf: `btf_add_distilled_type_ids`; a stack replaces
+/// its recursion).
 fn place_base_types(btf: &Btf<'_>) -> Result<Vec<Destination>, DistilError> {
     let first_own = btf.first_id();
     let mut places = alloc::vec![Destination::Nowhere; first_own.index()];

@@ -11,10 +11,12 @@ use crate::{
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// An editable copy of a BTF. Existing ids and string offsets stay the same; new types and strings are appended.
+/// An editable copy of a BTF. Existing ids and string offsets stay the same; new types and strings are
+/// appended.
 ///
-/// The words of a record are numbered from 0: name, info, size or type, then the words of its kind. Nothing is validated until
-/// the result is parsed. The loader edits the BTF of an object for kernels that lack some kinds.
+/// The words of a record are numbered from 0: name, info, size or type, then the words of its kind. Nothing
+/// is validated until the result is parsed. The loader edits the BTF of an object for kernels that lack some
+/// kinds.
 ///
 /// ```
 /// use core_relo_btf::{Btf, Builder, Editor, Endian, Kind, TypeId};
@@ -96,7 +98,8 @@ impl Editor {
         self.set(id, 1, Info::new(kind, vlen, false).0);
     }
 
-    /// Appends a type with a name, an info word of `kind` and `vlen` without the flag, and the `rest` of its words.
+    /// Appends a type with a name, an info word of `kind` and `vlen` without the flag, and the `rest` of its
+    /// words.
     pub fn push(&mut self, name: StrOffset, kind: Kind, vlen: u32, rest: &[u32]) -> TypeId {
         let id = self.end_id();
         self.offsets.push(self.types.len());
@@ -123,7 +126,8 @@ impl Editor {
         })
     }
 
-    /// Returns whether the BTF has a string, at the beginning of one in its string section or as an appended one.
+    /// Returns whether the BTF has a string, at the beginning of one in its string section or as an appended
+    /// one.
     pub fn has_string(&mut self, text: &[u8]) -> bool {
         let strings = &self.strings;
         self.known.get_or_insert_with(|| index_strings(strings)).contains_key(text)

@@ -68,7 +68,8 @@ crate::debug_as_message!(ImportError);
 /// for ty in from.types() {
 ///     importer.copy_type(&mut to, ty, |id| id).unwrap();
 /// }
-/// assert_eq!(Btf::parse(to.finish()).unwrap().find(b"pid_t", core_relo_btf::Kind::Typedef).unwrap().id().0, 2);
+/// let written = Btf::parse(to.finish()).unwrap();
+/// assert_eq!(written.find(b"pid_t", core_relo_btf::Kind::Typedef).unwrap().id().0, 2);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Importer<'b> {
@@ -111,8 +112,8 @@ impl<'b> Importer<'b> {
         self.copy_elements(to, ty, |_| true, map_id)
     }
 
-    /// Copies a type as [`copy_type`](Self::copy_type) does, with those members, enumerators, parameters or variables whose indices
-    /// `is_kept` accepts.
+    /// Copies a type as [`copy_type`](Self::copy_type) does, with those members, enumerators, parameters or
+    /// variables whose indices `is_kept` accepts.
     pub fn copy_elements(
         &mut self,
         to: &mut Builder,
@@ -124,7 +125,8 @@ impl<'b> Importer<'b> {
         Ok(to.record_words(&words))
     }
 
-    /// Copies the names of a type's record, and returns the record's words with new name offsets and mapped type ids.
+    /// Copies the names of a type's record, and returns the record's words with new name offsets and mapped
+    /// type ids.
     pub(super) fn copy_words(
         &mut self,
         to: &mut Builder,

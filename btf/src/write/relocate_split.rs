@@ -1,8 +1,8 @@
 //! Relocation of a split BTF from its distilled base onto the real base (libbpf: `btf__relocate`).
 //!
-//! A module that is built out of tree has a distilled base in `.BTF.base`: the names, kinds and sizes of the kernel types to which
-//! the module's types refer. Relocation finds each of these types in the kernel's BTF, and replaces the module's references to the
-//! distilled base.
+//! A module that is built out of tree has a distilled base in `.BTF.base`: the names, kinds and sizes of the
+//! kernel types to which the module's types refer. Relocation finds each of these types in the kernel's BTF,
+//! and replaces the module's references to the distilled base.
 
 use super::rewrite::rewrite;
 use crate::{
@@ -18,8 +18,8 @@ use alloc::{sync::Arc, vec::Vec};
 use hashbrown::{HashMap, HashSet};
 
 impl<'d> Btf<'d> {
-    /// Parses a split BTF and its `distilled` base (`.BTF.base`), and relocates the split BTF onto the real `base`
-    /// (libbpf: `btf__relocate`).
+    /// Parses a split BTF and its `distilled` base (`.BTF.base`), and relocates the split BTF onto the real
+    /// `base` (libbpf: `btf__relocate`).
     ///
     /// The result is a copy that refers only to `base`.
     pub fn relocate_split(
@@ -94,7 +94,8 @@ fn map_types(split: &Btf<'_>, distilled: &Btf<'_>, base: &Btf<'_>) -> Result<Vec
 #[derive(Default)]
 struct BaseTypes<'b>(HashMap<TypeKey<'b>, Matches>);
 
-/// The properties that a distilled type shares with its counterpart. Without a size, types of every size match.
+/// The properties that a distilled type shares with its counterpart. Without a size, types of every size
+/// match.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct TypeKey<'b> {
     name: Name<'b>,
@@ -143,11 +144,11 @@ impl<'b> BaseTypes<'b> {
         matches.count = matches.count.saturating_add(1);
     }
 
-    /// Returns the counterparts of a distilled type. The size of an embedded type must match. The size of any other composite only
-    /// selects among several counterparts.
+    /// Returns the counterparts of a distilled type. The size of an embedded type must match. The size of any
+    /// other composite only selects among several counterparts.
     ///
-    /// A struct matches no other kind. libbpf up to 1.7 maps it to a union or an enum of its name, or reports the two as
-    /// ambiguous.
+    /// A struct matches no other kind. libbpf up to 1.7 maps it to a union or an enum of its name, or reports
+    /// the two as ambiguous.
     fn find(&self, ty: Type<'_>, is_embedded: bool) -> Matches {
         let Some(kind) = DistilledKind::from_type(ty) else { return Matches::default() };
         let get = |kind, size| {
@@ -159,7 +160,8 @@ impl<'b> BaseTypes<'b> {
                 several if is_embedded || several.count > 1 => get(kind, ty.size()),
                 single => single,
             },
-            // A base may contain both a declaration and a definition. libbpf up to 1.7 reads the kflag of the wrong type here.
+            // A base may contain both a declaration and a definition. libbpf up to 1.7 reads the kflag of the
+            // wrong type here.
             DistilledKind::Fwd { is_union } => {
                 let definition = if is_union { DistilledKind::Union } else { DistilledKind::Struct };
                 match get(definition, None) {
@@ -208,8 +210,8 @@ fn embedded_types(split: &Btf<'_>) -> HashSet<TypeId> {
     found
 }
 
-/// The mapping from old to new name offsets. The split BTF's own strings follow the base's strings. Names from the distilled base
-/// follow the own strings.
+/// The mapping from old to new name offsets. The split BTF's own strings follow the base's strings. Names
+/// from the distilled base follow the own strings.
 struct NameMap<'n> {
     split: &'n Btf<'n>,
     distilled_end: u32,

@@ -8,8 +8,8 @@ use crate::{
 };
 use alloc::vec::Vec;
 
-/// Copies the own types of `btf`, in order, and applies `map_id` and `map_name` to every reference. Strings that `map_name`
-/// puts into its vector are appended to the string section.
+/// Copies the own types of `btf`, in order, and applies `map_id` and `map_name` to every reference. Strings
+/// that `map_name` puts into its vector are appended to the string section.
 ///
 /// In records of unknown kind only the name is mapped.
 pub(super) fn rewrite(

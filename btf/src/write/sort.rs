@@ -34,8 +34,8 @@ impl SortResult {
     }
 }
 
-/// Sorts the own types: types without a name first, then by the bytes of the name, then by id (libbpf: `btf__permute`; kernel:
-/// `btf_check_sorted`). Strings and the layout section stay the same.
+/// Sorts the own types: types without a name first, then by the bytes of the name, then by id (libbpf:
+/// `btf__permute`; kernel: `btf_check_sorted`). Strings and the layout section stay the same.
 ///
 /// ```
 /// use core_relo_btf::{Btf, Builder, Endian, TypeId, sort};
@@ -68,9 +68,11 @@ pub fn sort(btf: &Btf<'_>) -> Result<SortResult, ImportError> {
     Ok(SortResult { bytes, first_id: btf.first_id(), ids })
 }
 
-/// Returns the rank of the name at each offset. Equal names have equal ranks, and the empty name has the lowest.
+/// Returns the rank of the name at each offset. Equal names have equal ranks, and the empty name has the
+/// lowest.
 ///
-/// The names at different offsets have a limited total length, because names that overlap make comparisons expensive.
+/// The names at different offsets have a limited total length, because names that overlap make comparisons
+/// expensive.
 fn rank_names(btf: &Btf<'_>) -> Result<HashMap<StrOffset, usize>, ImportError> {
     let len = to_usize(btf.string_end());
     let mut bytes_left = len.saturating_mul(limits::STRING_COPIES);

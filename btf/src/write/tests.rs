@@ -10,7 +10,8 @@ use alloc::{
     vec::Vec,
 };
 
-/// Adds tags with and without the flag for other attributes: on a type, a struct, a member, a parameter and a function.
+/// Adds tags with and without the flag for other attributes: on a type, a struct, a member, a parameter and a
+/// function.
 fn add_tags(b: &mut Builder, int: TypeId) {
     let user = b.type_tag("user", int, false);
     let pointer = b.pointer(user);

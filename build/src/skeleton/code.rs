@@ -13,7 +13,8 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Appends a line. An empty line has no indentation. Beyond the limit, which `finish` reports, nothing is appended.
+    /// Appends a line. An empty line has no indentation. Beyond the limit, which `finish` reports, nothing is
+    /// appended.
     pub(super) fn line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
         if self.text.len() > LIMIT {
@@ -56,7 +57,8 @@ impl Code {
     }
 }
 
-/// Escapes control characters and characters that change the direction of text, which rustc refuses in comments.
+/// Escapes control characters and characters that change the direction of text, which rustc refuses in
+/// comments.
 fn escaped(text: &str) -> String {
     let is_quote = |c: char| matches!(c, '"' | '\'' | '\\');
     text.chars().map(|c| if is_quote(c) { c.to_string() } else { c.escape_debug().to_string() }).collect()

@@ -35,7 +35,8 @@ pub enum SkeletonError {
     /// The object has no BTF, from which types come.
     #[error("the object has no BTF, which describes its types: compile it with -g")]
     NoBtf,
-    /// The object has the other byte order than the object for the same skeleton before it, or the two differ otherwise.
+    /// The object has the other byte order than the object for the same skeleton before it, or the two differ
+    /// otherwise.
     #[error("the objects for little-endian and big-endian machines differ: {what}")]
     Different {
         /// The difference.

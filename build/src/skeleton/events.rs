@@ -1,4 +1,5 @@
-//! The event types of ring buffers and perf event arrays: from the options, and from the declarations of `core_relo.h`.
+//! The event types of ring buffers and perf event arrays: from the options, and from the declarations of
+//! `core_relo.h`.
 
 use super::{code::Code, error::SkeletonError, identifier, options::Options, types::Types};
 use alloc::collections::BTreeMap;

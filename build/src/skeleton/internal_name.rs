@@ -1,4 +1,5 @@
-//! Names that are no part of a skeleton's interface: compilers make them, or they are between headers and the loader.
+//! Names that are no part of a skeleton's interface: compilers make them, or they are between headers and the
+//! loader.
 
 use core_relo_object::load_plan::USDT_MAPS;
 
@@ -7,7 +8,8 @@ const LOADER_VALUES: [&str; 2] = ["LINUX_HAS_BPF_COOKIE", "LINUX_HAS_SYSCALL_WRA
 
 /// Returns whether a variable is not the author's.
 ///
-/// Compilers name static variables of functions, such as the format strings of `bpf_printk`, with a dot: `on_exec.format`.
+/// Compilers name static variables of functions, such as the format strings of `bpf_printk`, with a dot:
+/// `on_exec.format`.
 pub(super) fn is_internal_variable(name: &str) -> bool {
     name.contains('.') || LOADER_VALUES.contains(&name)
 }

@@ -1,7 +1,8 @@
 //! The generator of skeletons: a BPF object as Rust source text.
 //!
-//! A skeleton is a module with the object's C types as Rust types, and with structs whose fields are the object's programs, maps and
-//! variables. It uses the crate `core-relo-loader`, whose module `skeleton` describes the parts.
+//! A skeleton is a module with the object's C types as Rust types, and with structs whose fields are the
+//! object's programs, maps and variables. It uses the crate `core-relo-loader`, whose module `skeleton`
+//! describes the parts.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,8 +46,8 @@ non_camel_case_types, non_snake_case, non_upper_case_globals, unreachable_pub, u
 
 /// Generates the skeleton of an object: a module of this name.
 ///
-/// The text includes the object's bytes by `include_bytes!`, from [`Options::object_path`]. The same object and options give the same
-/// text.
+/// The text includes the object's bytes by `include_bytes!`, from [`Options::object_path`]. The same object
+/// and options give the same text.
 pub fn generate(object: &[u8], name: &str, options: &Options) -> Result<String, SkeletonError> {
     let text = generate_module(object, name, options)?;
     // Both byte orders have one module. The names and layouts of types have to be the same.

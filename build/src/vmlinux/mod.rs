@@ -54,8 +54,8 @@ impl KernelTypes {
     }
 }
 
-/// Writes the text of a `vmlinux.h` below the output directory, and returns its directory. It has no other headers: sources of a build
-/// without `vmlinux.h` do not see the one of an earlier build.
+/// Writes the text of a `vmlinux.h` below the output directory, and returns its directory. It has no other
+/// headers: sources of a build without `vmlinux.h` do not see the one of an earlier build.
 pub(crate) fn write_text(out_dir: &Path, text: &str) -> Result<PathBuf, BuildError> {
     let directory = out_dir.join("vmlinux");
     fs::create_dir_all(&directory).map_err(BuildError::io(&directory, "create the directory"))?;

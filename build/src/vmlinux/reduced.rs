@@ -1,4 +1,5 @@
-//! The types that programs need besides those of reduced BTF, such as the entries of an archive of minimal BTF.
+//! The types that programs need besides those of reduced BTF, such as the entries of an archive of minimal
+//! BTF.
 
 use crate::headers;
 use alloc::collections::BTreeSet;
@@ -8,15 +9,16 @@ use core_relo::{
     minimise::MinimalBtf,
 };
 
-/// Types that the BTF of a kernel with networks has, unless it is reduced. Minimal BTF of other programs than `core-relo` has no mark, but
-/// may have some of these types, of programs that compare the kernels' versions of them.
+/// Types that the BTF of a kernel with networks has, unless it is reduced. Minimal BTF of other programs than
+/// `core-relo` has no mark, but may have some of these types, of programs that compare the kernels' versions
+/// of them.
 const TYPES_OF_KERNELS: [&[u8]; 4] = [b"bpf_map_type", b"bpf_attr", b"__sk_buff", b"xdp_md"];
 
 /// The header with the types and constants that every program needs, and the headers that it includes.
 const HEADERS: [&str; 2] = ["bpf/bpf_types.h", "bpf/bpf_contexts.h"];
 
-/// Returns the end of a `vmlinux.h` of reduced BTF: it includes `bpf_types.h`, without the definitions that the BTF has. Empty for the
-/// whole BTF of a kernel.
+/// Returns the end of a `vmlinux.h` of reduced BTF: it includes `bpf_types.h`, without the definitions that
+/// the BTF has. Empty for the whole BTF of a kernel.
 pub(super) fn missing_types(btf: &Btf<'_>) -> String {
     if !is_reduced(btf) {
         return String::new();
@@ -32,8 +34,8 @@ pub(super) fn missing_types(btf: &Btf<'_>) -> String {
     text
 }
 
-/// Returns whether the BTF is a part of a kernel's. That of a whole kernel has all typedefs of the headers, since 5.10. It may lack newer
-/// structs and constants.
+/// Returns whether the BTF is a part of a kernel's. That of a whole kernel has all typedefs of the headers,
+/// since 5.10. It may lack newer structs and constants.
 fn is_reduced(btf: &Btf<'_>) -> bool {
     if MinimalBtf::find(btf).is_some() {
         return true;

@@ -125,8 +125,8 @@ fn the_header_and_the_registers_are_those_of_the_target() {
     assert_eq!(Object::parse(&object).unwrap().endian(), Endian::Little);
 }
 
-/// `btf min --verdicts` keeps `union bpf_attr`, `enum bpf_map_type` and contexts, so that its BTF looks like that of a whole kernel.
-/// `bpf_helpers.h` did not compile with it.
+/// `btf min --verdicts` keeps `union bpf_attr`, `enum bpf_map_type` and contexts, so that its BTF looks like
+/// that of a whole kernel. `bpf_helpers.h` did not compile with it.
 #[test]
 fn types_for_verdicts_are_reduced_too() {
     let build = Build::new("aarch64", false);

@@ -5,8 +5,8 @@ use core_relo_object::object::Object;
 use core_relo_test_support::skip;
 use std::{env, fs, os::unix::fs::symlink, path::PathBuf};
 
-/// Returns the directory of libbpf's headers: `LIBBPF_HEADERS`, or the sources of the crate libbpf-sys, which the tests of other crates
-/// use.
+/// Returns the directory of libbpf's headers: `LIBBPF_HEADERS`, or the sources of the crate libbpf-sys, which
+/// the tests of other crates use.
 fn libbpf_headers() -> Option<PathBuf> {
     if let Some(directory) = env::var_os("LIBBPF_HEADERS") {
         return Some(directory.into());

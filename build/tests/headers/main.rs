@@ -16,8 +16,9 @@ use core_relo_object::object::Object;
 use core_relo_test_support::skip;
 use std::{collections::HashSet, fs, path::Path};
 
-/// The machines of `bpf_tracing.h`, and the registers that the program `tracing` reads with relocations: those of the machine's C calling
-/// convention and of its system calls. libbpf 1.7 reads the same, but for `BPF_KRETPROBE_READ_RET_IP`.
+/// The machines of `bpf_tracing.h`, and the registers that the program `tracing` reads with relocations:
+/// those of the machine's C calling convention and of its system calls. libbpf 1.7 reads the same, but for
+/// `BPF_KRETPROBE_READ_RET_IP`.
 const REGISTERS: [(&str, &str); 10] = [
     ("x86", "r10 r8 r9 rax rbp rcx rdi rdx rip rsi rsp"),
     ("arm64", "orig_x0 pc regs[0] regs[1] regs[2] regs[29] regs[30] regs[3] regs[4] regs[5] sp"),
@@ -34,7 +35,8 @@ const REGISTERS: [(&str, &str); 10] = [
     ),
 ];
 
-/// The different CO-RE records of the program `macros`. libbpf's headers give the same (clang 19, libbpf 1.7).
+/// The different CO-RE records of the program `macros`. libbpf's headers give the same (clang 19, libbpf
+/// 1.7).
 const MACRO_RECORDS: usize = 22;
 
 #[test]

@@ -131,8 +131,8 @@ fn each_header_compiles_without_others_before_it() {
     skip_without(compiled);
 }
 
-/// A second definition of a type is an error: in a kernel tree, `<linux/bpf.h>` has another guard than where it is installed, and sources with
-/// types of their own include only `<linux/types.h>`.
+/// A second definition of a type is an error: in a kernel tree, `<linux/bpf.h>` has another guard than where
+/// it is installed, and sources with types of their own include only `<linux/types.h>`.
 #[test]
 fn types_of_the_source_are_kept() {
     let mut compiled = 0;
@@ -155,7 +155,8 @@ fn programs_that_read_no_registers_need_no_machine() {
     skip_without(compiled);
 }
 
-/// GCC takes no pragmas between a section and a declaration. GCC before 14 cannot call helpers through their pointers.
+/// GCC takes no pragmas between a section and a declaration. GCC before 14 cannot call helpers through their
+/// pointers.
 #[test]
 fn gcc_compiles_sections_maps_and_arguments() {
     let source = "#include <bpf/bpf_tracing.h>\n\

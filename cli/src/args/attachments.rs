@@ -1,4 +1,5 @@
-//! The arguments of the commands that list attachments by the place where programs run: `net`, `cgroup` and `perf`.
+//! The arguments of the commands that list attachments by the place where programs run: `net`, `cgroup` and
+//! `perf`.
 
 use crate::format::Format;
 use clap::{Args, Subcommand, ValueHint};

@@ -228,7 +228,8 @@ const LOADER_PROGRAM: &[&str] = &["-L", "--use-loader"];
 const SOCKMAP_ATTACH_TYPES: &[&str] =
     &["sk_msg_verdict", "sk_skb_verdict", "sk_skb_stream_verdict", "sk_skb_stream_parser"];
 
-/// Adds the hint that fits a command line to the error of parsing it. The first word is the name of this command.
+/// Adds the hint that fits a command line to the error of parsing it. The first word is the name of this
+/// command.
 pub(super) fn add_hint(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     // The text of other kinds is a help text.
     let is_problem =
@@ -263,7 +264,8 @@ fn find(words: &[OsString]) -> Option<&'static Counterpart> {
 }
 
 impl Counterpart {
-    /// Returns whether one of the keywords is among some words. A word after an option may be its value, and is none.
+    /// Returns whether one of the keywords is among some words. A word after an option may be its value, and
+    /// is none.
     fn has_keyword(&self, words: &[&str]) -> bool {
         let mut pairs = iter::once(&"").chain(words).zip(words);
         self.keywords.is_empty()
@@ -328,7 +330,8 @@ mod tests {
         })
     }
 
-    /// The tip names the document, which has to say the same: a row with the example, the other beginnings and the counterpart.
+    /// The tip names the document, which has to say the same: a row with the example, the other beginnings
+    /// and the counterpart.
     #[test]
     fn the_document_has_each_counterpart() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/coming-from.md");

@@ -1,5 +1,5 @@
-//! bpftool's words for an object, `prog show id 7`, as the options of this command: `prog show --id 7`. The same for bpftool's options for
-//! JSON, `-j` and `-p`, for pins, `-f`, and for `version`.
+//! bpftool's words for an object, `prog show id 7`, as the options of this command: `prog show --id 7`. The
+//! same for bpftool's options for JSON, `-j` and `-p`, for pins, `-f`, and for `version`.
 
 use clap::{Arg, Command};
 use std::ffi::{OsStr, OsString};
@@ -10,7 +10,8 @@ pub(super) const SELECTORS: &[&str] = &["id", "name", "pinned", "tag"];
 /// bpftool's command for its version.
 const VERSION: &str = "version";
 
-/// Returns the words of a command line with options in place of bpftool's words. The first word is the name of this command, `root`.
+/// Returns the words of a command line with options in place of bpftool's words. The first word is the name
+/// of this command, `root`.
 pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
     let (words, asks_json) = without_bpftool_options(words, root);
     if let Some((last, before)) = words.split_last()
@@ -29,7 +30,8 @@ pub(super) fn to_options(words: Vec<OsString>, root: &Command) -> Vec<OsString> 
 
 /// Replaces the words that select an object.
 ///
-/// Only the words right after the subcommand are replaced. They have no other meaning there, because an object's id is a number.
+/// Only the words right after the subcommand are replaced. They have no other meaning there, because an
+/// object's id is a number.
 pub(super) fn select_object(mut words: Vec<OsString>, root: &Command) -> Vec<OsString> {
     let NamedCommand { command, path, end: mut place } = NamedCommand::find(&words, root);
     let [group, subcommand] = *path else { return words };
@@ -57,8 +59,8 @@ pub(super) fn select_object(mut words: Vec<OsString>, root: &Command) -> Vec<OsS
     words
 }
 
-/// Replaces the words that select the map of an iterator, `map id 7`, which follow the object and the path. `--map` takes a word without a
-/// slash for an id or a name.
+/// Replaces the words that select the map of an iterator, `map id 7`, which follow the object and the path.
+/// `--map` takes a word without a slash for an id or a name.
 fn select_map(words: &mut Vec<OsString>, operands: usize) {
     let selection = words.windows(3).enumerate().skip(operands + 2).find_map(|(start, words)| {
         let [map, selector, word] = words else { return None };
@@ -95,12 +97,12 @@ fn selects_object(command: &str, subcommand: &str) -> bool {
 const WITH_BPFFS: [&str; 12] =
     ["prog", "map", "link", "btf", "struct_ops", "net", "perf", "cgroup", "iter", "token", "feature", "gen"];
 
-/// Removes bpftool's options for JSON and for pins, and returns whether the named command prints JSON because of them. They stand before
-/// the command or after it. Pins are always shown.
+/// Removes bpftool's options for JSON and for pins, and returns whether the named command prints JSON because
+/// of them. They stand before the command or after it. Pins are always shown.
 ///
-/// Words stay if the command has no `--format`, and after a command to which they are something else: `check -j 2`, or the words of
-/// `vm --command`. Before the names of `version` and of groups of commands, they are removed too: an error is then about the other
-/// words.
+/// Words stay if the command has no `--format`, and after a command to which they are something else:
+/// `check -j 2`, or the words of `vm --command`. Before the names of `version` and of groups of commands,
+/// they are removed too: an error is then about the other words.
 fn without_bpftool_options(mut words: Vec<OsString>, root: &Command) -> (Vec<OsString>, bool) {
     let NamedCommand { command, end, path } = NamedCommand::find(&words, root);
     let takes_bpffs = path.first().is_none_or(|command| WITH_BPFFS.contains(command));
@@ -175,7 +177,8 @@ fn is_command_place(words: &[OsString]) -> bool {
         && words.last().is_none_or(|word| word != "--color")
 }
 
-/// Returns the place of the first word, from `start` on, that is neither an option nor the value of one that every command has.
+/// Returns the place of the first word, from `start` on, that is neither an option nor the value of one that
+/// every command has.
 pub(super) fn first_operand(words: &[OsString], start: usize) -> Option<usize> {
     let mut place = start;
     loop {

@@ -170,8 +170,8 @@ pub(crate) struct BtfDumpArgs {
     /// Print only types with this name
     #[arg(long, value_name = "NAME", alias = "name")]
     pub(crate) type_name: Option<String>,
-    /// With --format c, declare only the types with this name and what they need; `*` stands for any characters, `?` for one; may
-    /// be repeated
+    /// With --format c, declare only the types with this name and what they need; `*` stands for any
+    /// characters, `?` for one; may be repeated
     #[arg(long, value_name = "NAME", value_parser = parse_glob)]
     pub(crate) root: Vec<Glob>,
     /// With --format c, add assertions on the sizes, alignments and offsets of all types
@@ -230,13 +230,15 @@ pub(crate) struct BtfDiffArgs {
     /// The new kernel
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     pub(crate) new: PathBuf,
-    /// Compare only what these objects use: fields, attach targets, helpers, kfuncs, variables, contexts of tracepoints
+    /// Compare only what these objects use: fields, attach targets, helpers, kfuncs, variables, contexts of
+    /// tracepoints
     #[arg(long = "for", value_name = "OBJ", value_hint = ValueHint::FilePath)]
     pub(crate) objects: Vec<PathBuf>,
     /// Compare only declarations of these kinds
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     pub(crate) kind: Vec<DiffKind>,
-    /// Compare only names that match a pattern; `*` stands for any characters, `?` for one; may be given several times
+    /// Compare only names that match a pattern; `*` stands for any characters, `?` for one; may be given
+    /// several times
     #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
     pub(crate) name: Vec<Glob>,
     /// Output format
@@ -251,14 +253,15 @@ pub(crate) struct BtfMinArgs {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// File to write to: raw BTF of one kernel, or an archive if the name ends with .tar.gz or .tgz; `-` is stdout
+    /// File to write to: raw BTF of one kernel, or an archive if the name ends with .tar.gz or .tgz; `-` is
+    /// stdout
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::BtfOrArchive))]
     pub(crate) output: OutputPath,
     /// Also keep what `check` reads, so that its verdicts stay the same
     #[arg(long)]
     pub(crate) verdicts: bool,
-    /// Keep the ids of all types, with records of 12 bytes for types that are left out [default: if an object asks for the id of a
-    /// kernel's type]
+    /// Keep the ids of all types, with records of 12 bytes for types that are left out [default: if an object
+    /// asks for the id of a kernel's type]
     #[arg(long)]
     pub(crate) keep_ids: bool,
     /// Output format of the report

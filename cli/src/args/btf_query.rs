@@ -25,7 +25,8 @@ A pointer on the way ends a step; the next line is counted from the start of wha
 
 #[derive(Debug, Args)]
 pub(crate) struct BtfFindArgs {
-    /// File or directory: raw BTF, an ELF with .BTF, a vmlinuz; modules lie beside their `vmlinux` [default: /sys/kernel/btf]
+    /// File or directory: raw BTF, an ELF with .BTF, a vmlinuz; modules lie beside their `vmlinux` [default:
+    /// /sys/kernel/btf]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     /// Types whose names match a pattern; `*` stands for any characters, `?` for one; may be repeated

@@ -1,5 +1,5 @@
-//! Arguments that are described only for the command that a command line names: describing those of all commands takes longer than most
-//! commands do.
+//! Arguments that are described only for the command that a command line names: describing those of all
+//! commands takes longer than most commands do.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, builder::CommandExt};
 use std::ops::Deref;

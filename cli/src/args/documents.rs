@@ -30,7 +30,8 @@ fn add_examples_of_help(command: &clap::Command, commands: &mut Vec<String>) {
     command.get_subcommands().for_each(|command| add_examples_of_help(command, commands));
 }
 
-/// Returns the words of a command for a shell, up to a pipe, a redirection or a comment. `None` for a command that goes on in the next line.
+/// Returns the words of a command for a shell, up to a pipe, a redirection or a comment. `None` for a command
+/// that goes on in the next line.
 fn words(command: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for c in command.chars() {

@@ -7,8 +7,8 @@ use std::{num::NonZeroU64, time::Duration};
 /// Options for printing events
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct EventArgs {
-    /// Print the records of a ring buffer or perf event array; may be given several times. TYPE is the C type of the records
-    /// [default: as the object declares with EVENT_TYPE of core_relo.h, or bytes]
+    /// Print the records of a ring buffer or perf event array; may be given several times. TYPE is the C type
+    /// of the records [default: as the object declares with EVENT_TYPE of core_relo.h, or bytes]
     #[arg(long, value_name = "MAP[=TYPE]")]
     pub(crate) print: Vec<PrintedMap>,
     /// With --print: end after this number of events

@@ -44,14 +44,15 @@ pub(crate) struct FeatureArgs {
     /// Probe without capabilities, as a process of a user. The running kernel only
     #[arg(long, conflicts_with = "btf")]
     pub(crate) unprivileged: bool,
-    /// Probe with a BPF token from this bpffs, as `load --token`. The running kernel only [default: as of `load`]
+    /// Probe with a BPF token from this bpffs, as `load --token`. The running kernel only [default: as of
+    /// `load`]
     #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath, conflicts_with_all = ["btf", "unprivileged"])]
     pub(crate) token: Option<PathBuf>,
     /// Version of the kernels, for what their BTF does not tell
     #[arg(long, value_name = "X.Y.Z")]
     kernel_version: Option<KernelVersion>,
-    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel, in the kernel's
-    /// image, or in `config-R` beside `vmlinuz-R`, `vmlinux-R` or `R.btf`]
+    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running
+    /// kernel, in the kernel's image, or in `config-R` beside `vmlinuz-R`, `vmlinux-R` or `R.btf`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     kconfig: Option<PathBuf>,
     /// Symbols of the kernels: a copy of /proc/kallsyms [default: the symbols of a vmlinux, or `System.map-R`

@@ -1,4 +1,5 @@
-//! The files that a command line names. Outputs are of the type [`OutputPath`], so that the rules for outputs hold for all commands.
+//! The files that a command line names. Outputs are of the type [`OutputPath`], so that the rules for outputs
+//! hold for all commands.
 
 use crate::output::{CommandFiles, NamedOutput, OutputPath};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -100,7 +101,8 @@ mod tests {
         command
     }
 
-    /// Returns the check of a command line that gives the same path to some arguments. Other errors of the command line do not count.
+    /// Returns the check of a command line that gives the same path to some arguments. Other errors of the
+    /// command line do not count.
     fn check(words: &[&str], arguments: &[&Arg], path: &Path) -> Result<(), String> {
         let mut line: Vec<OsString> = ["core-relo"].iter().chain(words).map(OsString::from).collect();
         for argument in arguments.iter().filter(|argument| !argument.is_positional()) {
@@ -118,7 +120,8 @@ mod tests {
         check_outputs(&files).map_err(|bad| bad.to_string())
     }
 
-    /// An output that is not of the type [`OutputPath`] cannot be written to. An input that is no `PathBuf` would not be protected.
+    /// An output that is not of the type [`OutputPath`] cannot be written to. An input that is no `PathBuf`
+    /// would not be protected.
     #[test]
     fn all_paths_on_the_command_line_are_known_as_inputs_or_outputs() {
         let mut commands_with_outputs = 0;

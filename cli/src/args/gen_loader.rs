@@ -59,33 +59,35 @@ pub(crate) struct GenLoaderArgs {
     /// File to write the loader program to; `-` is stdout
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, required_unless_present = "show", value_parser = OutputPath::parser(OutputKind::LoaderFile))]
     pub(crate) output: Option<OutputPath>,
-    /// Put the CO-RE relocations and the configuration of this kernel in the file: `running`, raw BTF, an ELF with .BTF, a vmlinuz
-    /// [default: the kernel that executes the program relocates]
+    /// Put the CO-RE relocations and the configuration of this kernel in the file: `running`, raw BTF, an ELF
+    /// with .BTF, a vmlinuz [default: the kernel that executes the program relocates]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Option<PathBuf>,
-    /// Version of that kernel, for LINUX_KERNEL_VERSION: BTF does not contain it [default: that of the running kernel, or in the
-    /// kernel's image]
+    /// Version of that kernel, for LINUX_KERNEL_VERSION: BTF does not contain it [default: that of the
+    /// running kernel, or in the kernel's image]
     #[arg(long, value_name = "X.Y.Z", requires = "kernel")]
     pub(crate) kernel_version: Option<KernelVersion>,
-    /// Size of a page of the machines that execute the program, such as 64K: ring buffers have at least one page [default: that in the
-    /// configuration of the kernel of --kernel, or of this machine]
+    /// Size of a page of the machines that execute the program, such as 64K: ring buffers have at least one
+    /// page [default: that in the configuration of the kernel of --kernel, or of this machine]
     #[arg(long, value_name = "BYTES", value_parser = parse_page_size)]
     pub(crate) page_size: Option<u32>,
-    /// Zero-extend the enumerators of unsigned 32-bit enums from 0x80000000 on, as cilium/ebpf and aya do, in the relocations for the kernel
-    /// of --kernel. A kernel that relocates sign-extends them, as libbpf, and refuses the relocation
+    /// Zero-extend the enumerators of unsigned 32-bit enums from 0x80000000 on, as cilium/ebpf and aya do, in
+    /// the relocations for the kernel of --kernel. A kernel that relocates sign-extends them, as libbpf, and
+    /// refuses the relocation
     #[arg(long, requires = "kernel")]
     pub(crate) zero_extend_enums: bool,
     /// Make the program check the hash of its data, so that it can be signed
     #[arg(long)]
     pub(crate) signable: bool,
-    /// Put only this program in the file; may be given several times [default: all programs whose section does not begin with `?`]
+    /// Put only this program in the file; may be given several times [default: all programs whose section
+    /// does not begin with `?`]
     #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with = "autoload")]
     pub(crate) program: Vec<String>,
     /// Show a loader file: maps, programs, sizes, signature
     #[arg(long, conflicts_with = "output", conflicts_with_all = OPTIONS_OF_GENERATION, conflicts_with_all = SETTINGS)]
     pub(crate) show: bool,
-    /// Put these signatures in a loader file, of its instructions (verified by Linux 6.18 to 7.2), and of its instructions and data (7.3
-    /// and later): detached PKCS#7 messages in DER
+    /// Put these signatures in a loader file, of its instructions (verified by Linux 6.18 to 7.2), and of its
+    /// instructions and data (7.3 and later): detached PKCS#7 messages in DER
     #[arg(long, num_args = 2, value_names = ["INSNS", "INSNS_AND_DATA"], value_hint = ValueHint::FilePath, conflicts_with_all = ["show", "bytes_to_sign"], conflicts_with_all = OPTIONS_OF_GENERATION, conflicts_with_all = SETTINGS)]
     pub(crate) signature: Vec<PathBuf>,
     /// Files to write the bytes to that the two signatures cover

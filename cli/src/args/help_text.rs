@@ -1,4 +1,5 @@
-//! The texts after the options in `--help`. Their paragraphs become single lines, which clap wraps at the width of the terminal.
+//! The texts after the options in `--help`. Their paragraphs become single lines, which clap wraps at the
+//! width of the terminal.
 
 use clap::Command;
 

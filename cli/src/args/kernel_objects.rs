@@ -227,7 +227,8 @@ pub(crate) struct ProgDumpArgs {
     /// Print the control-flow graph of each function for Graphviz (DOT)
     #[arg(long, conflicts_with = "jited")]
     pub(crate) graph: bool,
-    /// Write the bytes of the instructions, or of the machine code, of one program to this file; `-` is stdout
+    /// Write the bytes of the instructions, or of the machine code, of one program to this file; `-` is
+    /// stdout
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Bytes))]
     #[arg(conflicts_with_all = ["raw", "opcodes", "linum", "graph", "format"])]
     pub(crate) output: Option<OutputPath>,

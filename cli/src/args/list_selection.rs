@@ -9,8 +9,8 @@ use clap::{
 };
 use std::ffi::OsString;
 
-/// Adds the command that shows the selected objects to the error of a command line that selects objects after `list`. The first word is
-/// the name of this command, `root`.
+/// Adds the command that shows the selected objects to the error of a command line that selects objects after
+/// `list`. The first word is the name of this command, `root`.
 pub(super) fn suggest_show(mut error: clap::Error, words: &[OsString], root: &Command) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(shown) = find_show(words, root)

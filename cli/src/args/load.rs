@@ -83,15 +83,17 @@ pub(crate) struct SetupArgs {
 /// Settings of the load itself
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LoadingArgs {
-    /// Use a map of the running kernel instead of creating this one: its id, name or pin. The kernel verifies the programs with the
-    /// sizes of that map. A pin of the object for this map is ignored. May be given several times
+    /// Use a map of the running kernel instead of creating this one: its id, name or pin. The kernel verifies
+    /// the programs with the sizes of that map. A pin of the object for this map is ignored. May be given
+    /// several times
     #[arg(long, value_name = "MAP=ID")]
     pub(crate) reuse_map: Vec<ReusedMap>,
-    /// Create the BPF token from this bpffs [default: from the one in LIBBPF_BPF_TOKEN_PATH, which turns tokens off if it is empty;
-    /// without the variable from /sys/fs/bpf, if that is mounted with delegation]
+    /// Create the BPF token from this bpffs [default: from the one in LIBBPF_BPF_TOKEN_PATH, which turns
+    /// tokens off if it is empty; without the variable from /sys/fs/bpf, if that is mounted with delegation]
     #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath)]
     pub(crate) token: Option<PathBuf>,
-    /// Print the whole verifier log of refused programs, in text and in JSON. Give it twice for accepted programs as well
+    /// Print the whole verifier log of refused programs, in text and in JSON. Give it twice for accepted
+    /// programs as well
     #[arg(long, action = clap::ArgAction::Count)]
     pub(crate) verifier_log: u8,
 }
@@ -103,11 +105,12 @@ pub(crate) struct LoadArgs {
     /// The objects, or loader files from `gen loader`
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) objects: Vec<PathBuf>,
-    /// Load loader files with their signatures, which the kernel checks with the keys of this keyring: `session`, `user`, `builtin`,
-    /// `secondary`, `platform` or a serial number
+    /// Load loader files with their signatures, which the kernel checks with the keys of this keyring:
+    /// `session`, `user`, `builtin`, `secondary`, `platform` or a serial number
     #[arg(long, value_name = "KEYRING")]
     pub(crate) keyring: Option<Keyring>,
-    /// Load only this program; may be given several times [default: all programs whose section does not begin with `?`]
+    /// Load only this program; may be given several times [default: all programs whose section does not begin
+    /// with `?`]
     #[arg(long, value_name = "NAME", value_parser = parse_name, conflicts_with = "autoload")]
     pub(crate) program: Vec<String>,
     /// Load each program by itself, and continue after a refusal
@@ -115,8 +118,8 @@ pub(crate) struct LoadArgs {
     pub(crate) each: bool,
     #[command(flatten)]
     pub(crate) stats: StatsArgs,
-    /// Load, of each group of variants, the first alternative that works on the kernel, and report which and why. The object declares
-    /// its variants with the macros of core_relo.h
+    /// Load, of each group of variants, the first alternative that works on the kernel, and report which and
+    /// why. The object declares its variants with the macros of core_relo.h
     #[arg(long, conflicts_with_all = ["each", "program"])]
     pub(crate) adaptive: bool,
     /// Table of variants, in addition to those that the object declares
@@ -128,10 +131,12 @@ pub(crate) struct LoadArgs {
     /// Plan for this kernel instead of the running one: raw BTF, an ELF with .BTF, a vmlinuz
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, requires = "dry_run")]
     pub(crate) btf: Option<PathBuf>,
-    /// Version of the kernel of --btf, for LINUX_KERNEL_VERSION and what BTF does not tell [default: that in the kernel's image]
+    /// Version of the kernel of --btf, for LINUX_KERNEL_VERSION and what BTF does not tell [default: that in
+    /// the kernel's image]
     #[arg(long, value_name = "X.Y.Z", requires = "btf")]
     pub(crate) kernel_version: Option<KernelVersion>,
-    /// Symbols of the kernel of --btf: a copy of its /proc/kallsyms, which has the addresses that the plan needs
+    /// Symbols of the kernel of --btf: a copy of its /proc/kallsyms, which has the addresses that the plan
+    /// needs
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "btf")]
     pub(crate) kallsyms: Option<PathBuf>,
     /// Relocate against the BTF in this file instead of the kernel's own, for kernels without BTF

@@ -9,7 +9,8 @@ use core_relo_verdict::loaders::Loader;
 /// The loader whose rules decide on verdicts
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct LoaderArgs {
-    /// Loader whose rules decide whether an object is opened, beside the kernel's: see docs/verdict.md [default: that of `core-relo.toml`, or else libbpf]
+    /// Loader whose rules decide whether an object is opened, beside the kernel's: see docs/verdict.md
+    /// [default: that of `core-relo.toml`, or else libbpf]
     #[arg(long, value_name = "LOADER", value_parser = parser())]
     pub(crate) loader: Option<Loader>,
 }

@@ -97,9 +97,10 @@ bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fai
 
 /// Checks whether BPF objects load on kernels, explains why not, and loads objects.
 ///
-/// `check` and `explain` judge BPF objects for the running kernel or for other kernels, from the BTF of each: relocations (CO-RE),
-/// helpers, maps, attach targets and more. They load nothing and need no privileges. `load` and `run` load objects into the running
-/// kernel. `prog`, `map`, `link`, `net`, `cgroup` and so on show and change the kernel's BPF objects and need CAP_SYS_ADMIN.
+/// `check` and `explain` judge BPF objects for the running kernel or for other kernels, from the BTF of each:
+/// relocations (CO-RE), helpers, maps, attach targets and more. They load nothing and need no privileges.
+/// `load` and `run` load objects into the running kernel. `prog`, `map`, `link`, `net`, `cgroup` and so on
+/// show and change the kernel's BPF objects and need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
 #[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = ROOT_HELP)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
@@ -120,7 +121,8 @@ pub(crate) struct Args {
 impl Args {
     /// Parses the arguments of this process.
     ///
-    /// Clap's error messages quote arguments. A returned error is therefore that of parsing the escaped arguments.
+    /// Clap's error messages quote arguments. A returned error is therefore that of parsing the escaped
+    /// arguments.
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let raw: Vec<OsString> = env::args_os().collect();
         Self::parse_words(raw.iter().cloned()).map_err(|error| {
@@ -131,7 +133,8 @@ impl Args {
             let escaped = raw.iter().map(|arg| Name::new(arg.as_encoded_bytes()).to_string().into());
             match Self::parse_words(escaped) {
                 Err(error) => error,
-                // Escaping has removed the error: an argument was not UTF-8. A parser that names the argument has escaped it.
+                // Escaping has removed the error: an argument was not UTF-8. A parser that names the argument
+                // has escaped it.
                 Ok(_) if error.kind() == ErrorKind::ValueValidation => error,
                 Ok(_) => clap::Error::new(error.kind()).with_cmd(&Self::command()),
             }
@@ -140,7 +143,8 @@ impl Args {
 
     /// Parses the words of a command line. The first one is the name of this command.
     ///
-    /// Only messages about the command line, such as help and suggestions, need the arguments of commands that it does not name.
+    /// Only messages about the command line, such as help and suggestions, need the arguments of commands
+    /// that it does not name.
     pub(crate) fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.collect();
         match Self::parse_with(&mut Self::named_command(&words), words.iter().cloned()) {
@@ -151,8 +155,9 @@ impl Args {
         }
     }
 
-    /// Parses the words of a command line as [`parse_words`](Self::parse_words) does. A caller with many command lines creates the description
-    /// of the command once, because its creation takes most of the time.
+    /// Parses the words of a command line as [`parse_words`](Self::parse_words) does. A caller with many
+    /// command lines creates the description of the command once, because its creation takes most of the
+    /// time.
     pub(crate) fn parse_with(
         command: &mut clap::Command,
         words: impl Iterator<Item = OsString>,
@@ -288,7 +293,8 @@ pub(crate) struct InspectArgs {
     /// Print the instructions
     #[arg(long, conflicts_with = "relocs")]
     pub(crate) disasm: bool,
-    /// Print all ELF relocations of code and data, with what they refer to. Without it, those of code are counted
+    /// Print all ELF relocations of code and data, with what they refer to. Without it, those of code are
+    /// counted
     #[arg(long)]
     pub(crate) relocs: bool,
     /// Print only the instructions of this program or subprogram

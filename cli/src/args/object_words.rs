@@ -1,5 +1,5 @@
-//! The arguments of the commands that select an object by words or options and take further words: pins, `link update`, and the
-//! `map` commands with keys.
+//! The arguments of the commands that select an object by words or options and take further words: pins,
+//! `link update`, and the `map` commands with keys.
 
 use super::{
     object_name::parse_name,
@@ -50,7 +50,8 @@ pub(crate) struct ProgramWords {
 }
 
 impl ObjectWords {
-    /// Returns the selection of the object, and the words after it. Without an option, the first word is the object's id.
+    /// Returns the selection of the object, and the words after it. Without an option, the first word is the
+    /// object's id.
     pub(crate) fn split(&self) -> Result<(ObjectSelection, &[String]), BadInput> {
         self.split_or("an id, --name or --pinned")
     }
@@ -73,7 +74,8 @@ impl ObjectWords {
 }
 
 impl ProgramWords {
-    /// Returns the selection of the program, and the words after it. Without an option, the first word is the program's id.
+    /// Returns the selection of the program, and the words after it. Without an option, the first word is the
+    /// program's id.
     pub(crate) fn split(&self) -> Result<(ObjectSelection, &[String]), BadInput> {
         match self.tag {
             Some(tag) => Ok((ObjectSelection::Tag(tag), &self.object.words)),

@@ -72,12 +72,12 @@ or stdout, the report goes to stderr.";
 /// What verdicts need besides the kernels' BTF
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct EvidenceArgs {
-    /// Version of the kernels, for what their BTF does not tell, such as LINUX_KERNEL_VERSION [default: that of the running kernel,
-    /// or in the kernel's image]
+    /// Version of the kernels, for what their BTF does not tell, such as LINUX_KERNEL_VERSION [default: that
+    /// of the running kernel, or in the kernel's image]
     #[arg(long, value_name = "X.Y.Z")]
     pub(crate) kernel_version: Option<KernelVersion>,
-    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running kernel, in the kernel's
-    /// image, or in `config-R` beside `vmlinuz-R`, `vmlinux-R` or `R.btf`]
+    /// Configuration of the kernels, as in /boot/config-*; a .gz is unpacked [default: that of the running
+    /// kernel, in the kernel's image, or in `config-R` beside `vmlinuz-R`, `vmlinux-R` or `R.btf`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
     /// Symbols of the kernels: a copy of /proc/kallsyms [default: the symbols of a vmlinux, or `System.map-R`
@@ -95,24 +95,26 @@ pub(crate) struct CheckArgs {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Number of kernels, or of objects, to check at the same time; 1 starts no thread, 0 means one for each CPU
+    /// Number of kernels, or of objects, to check at the same time; 1 starts no thread, 0 means one for each
+    /// CPU
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,
-    /// Check only the I-th of N parts of the kernels; a kernel's path below the --btf directory decides on its part
+    /// Check only the I-th of N parts of the kernels; a kernel's path below the --btf directory decides on
+    /// its part
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only one run at a time may write
-    /// to FILE. A FILE that is not from such a run on the same objects, with the same options for evidence, is refused and stays as it
-    /// is. So is FILE if a kernel changed later
+    /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only
+    /// one run at a time may write to FILE. A FILE that is not from such a run on the same objects, with the
+    /// same options for evidence, is refused and stays as it is. So is FILE if a kernel changed later
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"], value_parser = OutputPath::parser(OutputKind::Results))]
     pub(crate) resume: Option<OutputPath>,
     #[command(flatten)]
     pub(crate) evidence: EvidenceArgs,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
-    /// Accept known gaps: KEY=PATTERN with the keys `object`, `program`, `kernel` (globs with `*` and `?`) and `kind` (a kind of
-    /// reason, such as `helper`), several of them separated by commas. Accepted reasons do not count for the exit status; may be given
-    /// several times
+    /// Accept known gaps: KEY=PATTERN with the keys `object`, `program`, `kernel` (globs with `*` and `?`)
+    /// and `kind` (a kind of reason, such as `helper`), several of them separated by commas. Accepted reasons
+    /// do not count for the exit status; may be given several times
     #[arg(long, value_name = "KEY=PATTERN,...")]
     pub(crate) allow: Vec<AllowEntry>,
     #[command(flatten)]
@@ -120,15 +122,17 @@ pub(crate) struct CheckArgs {
     /// Exit with 1 instead of 2 if a verdict is unknown
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Table of variants of the object, in addition to those that the object declares. Of an object with variants, those are judged
-    /// that `load --adaptive` would choose on each kernel
+    /// Table of variants of the object, in addition to those that the object declares. Of an object with
+    /// variants, those are judged that `load --adaptive` would choose on each kernel
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) variants: Option<PathBuf>,
-    /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may be given several times
+    /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may
+    /// be given several times
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume", value_parser = OutputPath::parser(OutputKind::Report))]
     pub(crate) report: Vec<OutputPath>,
-    /// Kernel image to judge as --btf does, and to boot in QEMU, where every program is loaded. Prints the real outcome beside the
-    /// verdict. A vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an s390x image
+    /// Kernel image to judge as --btf does, and to boot in QEMU, where every program is loaded. Prints the
+    /// real outcome beside the verdict. A vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an
+    /// s390x image
     #[arg(long, value_name = "VMLINUZ", num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base", "shard", "resume"])]
     pub(crate) boot: Vec<PathBuf>,
     #[command(flatten)]
@@ -164,8 +168,8 @@ pub(crate) struct PlanArgs {
 /// Relocation that differs from libbpf's
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct RelocationArgs {
-    /// Zero-extend the enumerators of unsigned 32-bit enums from 0x80000000 on, as cilium/ebpf and aya do. libbpf sign-extends them, and
-    /// refuses the relocation
+    /// Zero-extend the enumerators of unsigned 32-bit enums from 0x80000000 on, as cilium/ebpf and aya do.
+    /// libbpf sign-extends them, and refuses the relocation
     #[arg(long)]
     pub(crate) zero_extend_enums: bool,
 }
@@ -196,8 +200,8 @@ pub(crate) struct ExplainArgs {
     /// Explain this relocation, even if it resolves: its number in its section, or SECTION#N
     #[arg(long, value_name = "N|SECTION#N")]
     pub(crate) relocation: Option<RelocationRef>,
-    /// Table of variants of the object, in addition to those that the object declares. Of an object with variants, those are judged
-    /// that `load --adaptive` would choose on each kernel
+    /// Table of variants of the object, in addition to those that the object declares. Of an object with
+    /// variants, those are judged that `load --adaptive` would choose on each kernel
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["program", "relocation"])]
     pub(crate) variants: Option<PathBuf>,
     /// Output format
@@ -215,7 +219,8 @@ pub(crate) struct PatchArgs {
     /// File to write the object to; may be OBJ; `-` is stdout
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser_in_place_of("object", OutputKind::BpfObject))]
     pub(crate) output: OutputPath,
-    /// Keep the CO-RE records, for commands that show them; a loader would relocate the instructions a second time
+    /// Keep the CO-RE records, for commands that show them; a loader would relocate the instructions a second
+    /// time
     #[arg(long)]
     pub(crate) keep_records: bool,
     #[command(flatten)]

@@ -38,7 +38,8 @@ pub(crate) struct TestRunArgs {
     /// Run on this processor; for raw tracepoints
     #[arg(long, value_name = "N")]
     pub(crate) cpu: Option<u32>,
-    /// Let the network stack handle the packets as the program decides, on the interface of the context; for XDP
+    /// Let the network stack handle the packets as the program decides, on the interface of the context; for
+    /// XDP
     #[arg(long, conflicts_with = "data_out")]
     pub(crate) live_frames: bool,
     /// The number of packets in a batch [default: 64]

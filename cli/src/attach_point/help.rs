@@ -26,8 +26,8 @@ pub(crate) fn explain(error: AttachPointError) -> String {
     format!("{error}{end}")
 }
 
-/// Returns an attach point for programs of a type, with words in place of names. Returns the place of a program that no attach point
-/// fits as an error.
+/// Returns an attach point for programs of a type, with words in place of names. Returns the place of a
+/// program that no attach point fits as an error.
 pub(crate) fn place_for(program_type: ProgramType) -> Result<String, &'static str> {
     let place = |kind| match kind {
         "dev" if program_type == ProgramType::SchedCls => "dev:NAME,ingress",

@@ -45,7 +45,8 @@ pub(crate) fn check_fits(PointProgram { program, point, .. }: &PointProgram<'_>)
     point.check_fits(program.program_type, program.attach_type).map_err(explain)
 }
 
-/// Checks that a program can be detached from its attach point. The attach type of a cgroup may be missing: the cgroup has it.
+/// Checks that a program can be detached from its attach point. The attach type of a cgroup may be missing:
+/// the cgroup has it.
 pub(crate) fn check_detaches(attached: &PointProgram<'_>) -> Result<(), String> {
     match attached.point.site() {
         AttachSite::Cgroup { attach_type: None, .. } => {
@@ -55,8 +56,8 @@ pub(crate) fn check_detaches(attached: &PointProgram<'_>) -> Result<(), String> 
     }
 }
 
-/// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an adaptive load, unless
-/// its section names tcx, as `tcx/ingress` does.
+/// Returns whether a classifier of a direction may use traffic control where the kernel has no tcx: in an
+/// adaptive load, unless its section names tcx, as `tcx/ingress` does.
 pub(crate) fn may_use_traffic_control(attach_type: Option<AttachType>, is_adaptive: bool) -> bool {
     is_adaptive && !matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress))
 }

@@ -1,4 +1,5 @@
-//! The reason why a program is not attached or detached, with the programs that are attached there already and the command that makes room.
+//! The reason why a program is not attached or detached, with the programs that are attached there already
+//! and the command that makes room.
 
 use super::explain;
 use crate::words::shell_word;
@@ -13,7 +14,8 @@ use core_relo_loader::{
 /// The largest number of programs that an error names.
 const SHOWN: usize = 4;
 
-/// Returns the error of a program that is not attached without a link or not detached, with the option or command that helps.
+/// Returns the error of a program that is not attached without a link or not detached, with the option or
+/// command that helps.
 pub(crate) fn explain_lasting(error: LastingError, point: &AttachPoint) -> AttachError {
     let text = match error {
         LastingError::Attach(error) => return error,
@@ -47,8 +49,8 @@ pub(crate) fn explain_lasting(error: LastingError, point: &AttachPoint) -> Attac
     AttachError::target(point.to_string(), text)
 }
 
-/// Adds the programs that are attached at the place to an error that they may have caused. `loaded` are the ids and
-/// names of the programs that are loaded with this one, and that a refusal unloads.
+/// Adds the programs that are attached at the place to an error that they may have caused. `loaded` are the
+/// ids and names of the programs that are loaded with this one, and that a refusal unloads.
 pub(crate) fn explain_refusal(
     error: AttachError,
     program: &PointProgram<'_>,
@@ -61,7 +63,8 @@ pub(crate) fn explain_refusal(
     let point = program.point;
     let found = if may_be_occupied { program.occupants() } else { None };
     let own_id = ProgramInfo::query(&program.program.fd).map(|info| info.id).ok();
-    // A cgroup refuses a program with `EINVAL` if the program is attached already, but not because of another one.
+    // A cgroup refuses a program with `EINVAL` if the program is attached already, but not because of another
+    // one.
     let is_invalid_in_cgroup =
         matches!(point.site(), AttachSite::Cgroup { .. }) && error.errno() == Some(Errno::EINVAL);
     let is_own = |occupant: &Occupant| Some(occupant.prog_id) == own_id;
@@ -96,7 +99,8 @@ pub(crate) fn explain_refusal(
     AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
 }
 
-/// Adds the command that shows the programs of all cgroups: a program of a cgroup above may forbid others below.
+/// Adds the command that shows the programs of all cgroups: a program of a cgroup above may forbid others
+/// below.
 fn explain_refusal_of_cgroup(error: AttachError, point: &AttachPoint) -> AttachError {
     let errno = error.errno();
     let help = match error.errno() {
@@ -110,7 +114,8 @@ fn explain_refusal_of_cgroup(error: AttachError, point: &AttachPoint) -> AttachE
     AttachError::Target { label: point.to_string().into(), problem: problem.into(), errno }
 }
 
-/// Names the program, and the link that attaches it. The ids of programs that this load unloads would be of no use.
+/// Names the program, and the link that attaches it. The ids of programs that this load unloads would be of
+/// no use.
 fn occupant_text(occupant: &Occupant, own_id: Option<u32>, loaded: &[(u32, &str)]) -> String {
     let prog_id = occupant.prog_id;
     if let Some((_, name)) = loaded.iter().find(|(id, _)| *id == prog_id) {

@@ -1,4 +1,5 @@
-//! Budget files: JSON lines, sorted by kernel, object and program, so that a change of one program changes one line.
+//! Budget files: JSON lines, sorted by kernel, object and program, so that a change of one program changes
+//! one line.
 
 use super::stats::ProgramStats;
 use crate::{

@@ -1,4 +1,5 @@
-//! The verifier's statistics of a program, as JSON and as text. A guest prints them as JSON, and the host reads them again.
+//! The verifier's statistics of a program, as JSON and as text. A guest prints them as JSON, and the host
+//! reads them again.
 
 use core_relo_loader::load::VerifierStats;
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,8 @@ impl From<VerifierStats> for ProgramStats {
     }
 }
 
-/// Prints a list: `120 instructions verified, 9 states (peak 8), 32 bytes of stack, 95 µs, log of 180 bytes`. Leaves out unknown
-/// values.
+/// Prints a list: `120 instructions verified, 9 states (peak 8), 32 bytes of stack, 95 µs, log of 180 bytes`.
+/// Leaves out unknown values.
 impl fmt::Display for ProgramStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();

@@ -28,8 +28,8 @@ const KERNELS: [(&str, &[u8]); 4] = [
 
 pub(crate) fn run(console: &mut Console<'_>) -> CommandResult {
     let shown = show(console);
-    // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either. An error of the output has its own
-    // exit status.
+    // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either. An
+    // error of the output has its own exit status.
     console.exit = ExitStatus::Success;
     shown
 }

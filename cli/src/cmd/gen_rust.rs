@@ -84,8 +84,8 @@ fn module_name(object: &Path) -> Result<String, BadInput> {
     })
 }
 
-/// Returns the path of the object for `include_bytes!`: relative to the directory of the skeleton, or its file name if the skeleton
-/// goes to stdout.
+/// Returns the path of the object for `include_bytes!`: relative to the directory of the skeleton, or its
+/// file name if the skeleton goes to stdout.
 fn include_path(object: &Path, output: &Path) -> Result<String, BadInput> {
     let not_text = || BadInput::for_path(object, "its path is not UTF-8, which `include_bytes!` needs");
     let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(not_text);

@@ -12,11 +12,12 @@ use std::{io, time::Duration};
 
 /// The time limit of a boot and of a command, in seconds.
 const BASE_SECONDS: u64 = 300;
-/// The time limit that each program to load adds, in seconds. Without KVM, the verifier takes about a second for a large program.
+/// The time limit that each program to load adds, in seconds. Without KVM, the verifier takes about a second
+/// for a large program.
 const PROGRAM_SECONDS: u64 = 2;
 
-/// Creates a guest that runs this executable, or the one that the user gives. The default time limit grows with the number of
-/// programs to load.
+/// Creates a guest that runs this executable, or the one that the user gives. The default time limit grows
+/// with the number of programs to load.
 pub(crate) fn new_guest(args: &GuestArgs, arch: Arch, program_count: usize) -> Result<Guest, VmError> {
     let mut guest = match &args.guest_binary {
         Some(path) => Guest::new(arch, path)?,

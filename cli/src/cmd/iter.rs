@@ -123,7 +123,8 @@ fn open_reader(args: &IterReadArgs) -> Result<IterReader, BadInput> {
         let bad = BadInput::new("running kernel", &e);
         e.errno().and_then(hint).map_or(bad.clone(), |help| bad.help(help))
     });
-    // The link belongs to others: dropping it would be no more than closing the descriptor, but leaking it says so.
+    // The link belongs to others: dropping it would be no more than closing the descriptor, but leaking it
+    // says so.
     link.leak();
     reader
 }

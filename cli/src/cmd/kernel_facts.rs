@@ -74,8 +74,8 @@ pub(super) fn show<F: KernelFacts>(
     })?)
 }
 
-/// Reads the facts of each object. Skips objects that no longer exist, and reports those whose facts cannot be read. An object that cannot
-/// be opened is an error: other objects would fail for the same reason.
+/// Reads the facts of each object. Skips objects that no longer exist, and reports those whose facts cannot
+/// be read. An object that cannot be opened is an error: other objects would fail for the same reason.
 fn read_all<F: KernelFacts>(console: &mut Console<'_>, objects: Vec<KernelObject>) -> CommandResult<Vec<F>> {
     if objects.is_empty() {
         // The context costs a walk through all processes.
@@ -94,7 +94,8 @@ fn read_all<F: KernelFacts>(console: &mut Console<'_>, objects: Vec<KernelObject
     Ok(all)
 }
 
-/// Opens a selected object. Reports the error if it cannot be opened, or if it was removed since it was selected.
+/// Opens a selected object. Reports the error if it cannot be opened, or if it was removed since it was
+/// selected.
 pub(crate) fn open_or_report(
     console: &mut Console<'_>,
     kind: ObjectKind,
@@ -120,7 +121,8 @@ mod tests {
 
     use core_relo_test_support::skip;
 
-    /// An object may end between its selection and its use. Silence and success would mean that there is nothing to print.
+    /// An object may end between its selection and its use. Silence and success would mean that there is
+    /// nothing to print.
     #[test]
     fn an_object_that_was_removed_is_reported() {
         if ObjectKind::Program.next_id(0).is_err() {

@@ -90,7 +90,8 @@ impl ObjectChange {
     }
 }
 
-/// Opens the one object that is selected, calls `change` with its id, its descriptor and the words after it, and reports the change.
+/// Opens the one object that is selected, calls `change` with its id, its descriptor and the words after it,
+/// and reports the change.
 pub(super) fn open_and_change(
     console: &mut Console<'_>,
     kind: ObjectKind,

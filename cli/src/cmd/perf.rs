@@ -124,7 +124,8 @@ fn list(console: &mut Console<'_>, args: &PerfListArgs) -> CommandResult {
     unreadable_warning(&unreadable).map_or(Ok(()), |warning| Ok(console.warn(&warning)?))
 }
 
-/// Returns the warning about processes whose descriptors cannot be read, with the error of the first one. `None` if there are none.
+/// Returns the warning about processes whose descriptors cannot be read, with the error of the first one.
+/// `None` if there are none.
 fn unreadable_warning(unreadable: &[(u32, io::Error)]) -> Option<String> {
     let (_, error) = unreadable.first()?;
     let mut pids: Vec<_> = unreadable.iter().take(SHOWN_PIDS).map(|(pid, _)| pid.to_string()).collect();
@@ -150,7 +151,8 @@ fn print(console: &mut Console<'_>, args: &PerfListArgs, found: &[PerfFd]) -> io
     Rows { columns: COLUMNS, rows: found, placeholder: NOTHING_FOUND }.write(console, args.format, cells)
 }
 
-/// Returns the descriptors of a process that have a program, and why some cannot be read. A process that has ended has none.
+/// Returns the descriptors of a process that have a program, and why some cannot be read. A process that has
+/// ended has none.
 fn read_process(pid: u32) -> (Vec<PerfFd>, Option<io::Error>) {
     let dir = Path::new("/proc").join(pid.to_string());
     let fds = match numbers_in(&dir.join("fd")) {
@@ -160,8 +162,8 @@ fn read_process(pid: u32) -> (Vec<PerfFd>, Option<io::Error>) {
     };
     let (mut found, mut problem) = (Vec::new(), None);
     for fd in fds {
-        // A link that cannot be read, for example of a process that may not be traced, says nothing. The kernel may answer about its
-        // descriptor all the same.
+        // A link that cannot be read, for example of a process that may not be traced, says nothing. The
+        // kernel may answer about its descriptor all the same.
         let target = fs::read_link(dir.join("fd").join(fd.to_string()));
         if target.is_ok_and(|target| !target.to_str().is_some_and(may_have_program)) {
             continue;
@@ -180,7 +182,8 @@ fn read_process(pid: u32) -> (Vec<PerfFd>, Option<io::Error>) {
     (found, problem)
 }
 
-/// Returns the program behind a descriptor of a process. A descriptor that is closed has none, nor does one of another kind.
+/// Returns the program behind a descriptor of a process. A descriptor that is closed has none, nor does one
+/// of another kind.
 fn query(pid: u32, fd: u32) -> Result<Option<TaskProgram>, Errno> {
     match TaskProgram::query(pid, fd) {
         Ok(program) => Ok(Some(program)),
@@ -196,14 +199,16 @@ fn is_gone(dir: &Path, e: &io::Error) -> bool {
     is_named || fs::metadata(dir).is_err()
 }
 
-/// Returns whether a descriptor with this link in `/proc/PID/fd` may have a program: a perf event, or a raw tracepoint.
+/// Returns whether a descriptor with this link in `/proc/PID/fd` may have a program: a perf event, or a raw
+/// tracepoint.
 fn may_have_program(link: &str) -> bool {
     link.strip_prefix("anon_inode:").is_some_and(|kind| {
         matches!(kind.trim_matches(['[', ']']), "perf_event" | "bpf_link" | "bpf-link" | "bpf-raw-tracepoint")
     })
 }
 
-/// Returns whether an error means that a descriptor is closed, has no program, or is of another kind; or that its process has ended.
+/// Returns whether an error means that a descriptor is closed, has no program, or is of another kind; or that
+/// its process has ended.
 fn has_no_program(errno: Errno) -> bool {
     /// The kernel's own number, which user space has no name for.
     const ENOTSUPP: i32 = 524;

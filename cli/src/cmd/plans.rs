@@ -119,7 +119,8 @@ struct PlannedObject<'o> {
 impl PlannedObject<'_> {
     /// Plans the object on a kernel, and passes the plan to `write`.
     ///
-    /// A kernel of the other byte order is reported and planned: the object does not load there, but each relocation has a result.
+    /// A kernel of the other byte order is reported and planned: the object does not load there, but each
+    /// relocation has a result.
     fn plan(&self, console: &mut Console<'_>, kernel: &Kernel, write: PlanWriter<'_>) -> CommandResult {
         if let Err(bad) = kernel.check_byte_order(self.object.endian()) {
             console.report_error_on_stderr(&bad.into())?;

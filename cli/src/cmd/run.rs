@@ -31,7 +31,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> CommandResult {
     if kernel.is_interrupted() {
         return end_by_signal(console, termination);
     }
-    // Nothing is loaded any more. A signal may end the process, for example while an output waits for its reader.
+    // Nothing is loaded any more. A signal may end the process, for example while an output waits for its
+    // reader.
     termination.release()?;
     match result {
         Ok(None) => Ok(()),
@@ -56,7 +57,8 @@ pub(super) struct FinishedRun {
     output: TestRunOutput,
 }
 
-/// Loads the program and runs it. Returns `None` if a signal arrived, or after the report that the kernel refused the program.
+/// Loads the program and runs it. Returns `None` if a signal arrived, or after the report that the kernel
+/// refused the program.
 pub(super) fn test_run(
     console: &mut Console<'_>,
     args: &RunArgs,

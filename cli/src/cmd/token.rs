@@ -15,8 +15,8 @@ use core_relo_loader::inventory::{Mount, mounts};
 use serde::Serialize;
 use std::{io, path::Path};
 
-/// The rights that a bpffs delegates to the processes that create a token from it. The keys of the JSON line are those of
-/// `bpftool token`.
+/// The rights that a bpffs delegates to the processes that create a token from it. The keys of the JSON line
+/// are those of `bpftool token`.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Delegation {
     /// The mount point.

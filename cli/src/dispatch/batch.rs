@@ -78,7 +78,8 @@ fn has_command(line: &str) -> bool {
     shlex::split(line).is_none_or(|words| !words.is_empty())
 }
 
-/// Parses a line: `None` if it has no command. The growth test counts the instructions from one call to the next.
+/// Parses a line: `None` if it has no command. The growth test counts the instructions from one call to the
+/// next.
 #[inline(never)]
 fn parse_line(command: &mut clap::Command, line: &str, format: Format) -> Result<Option<Args>, String> {
     let words = shlex::split(line).ok_or("a quote is not closed, or a backslash ends the line")?;

@@ -27,7 +27,8 @@ pub(crate) fn run(args: &Args, batch_line: Option<u32>) -> io::Result<ExitStatus
     };
     let result = run_command(&mut console, args).or_else(|error| console.report(error));
     match result.and_then(|()| console.out.flush()) {
-        // The reader of the output, for example `head`, stopped reading. The exit status is that of the results so far.
+        // The reader of the output, for example `head`, stopped reading. The exit status is that of the
+        // results so far.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(console.exit),
         result => result.map(|()| console.exit),
     }
@@ -70,8 +71,8 @@ fn run_command(console: &mut Console<'_>, args: &Args) -> CommandResult {
     }
 }
 
-/// Returns the stream for the report, and whether it gets colours. The stream is stdout, or stderr if the command writes a file to
-/// stdout.
+/// Returns the stream for the report, and whether it gets colours. The stream is stdout, or stderr if the
+/// command writes a file to stdout.
 fn report_stream(args: &Args) -> (Box<dyn Write>, bool) {
     if args.files.outputs.iter().any(|output| output::is_stdout(&output.path)) {
         let has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));

@@ -58,7 +58,8 @@ struct EventLine<'a> {
     missing_bytes: usize,
 }
 
-/// Prints events until `is_stopped`, a limit, or the end of the output's reader. An output that is closed ends it without an error.
+/// Prints events until `is_stopped`, a limit, or the end of the output's reader. An output that is closed
+/// ends it without an error.
 pub(crate) fn print_events(
     console: &mut Console<'_>,
     readers: &mut EventReaders,
@@ -213,7 +214,8 @@ fn event_text(source: &EventSource, ty: &EventType, record: &[u8], place_len: us
     }
 }
 
-/// Returns the bytes of a record that belong to the value. The elements of a flexible array follow the struct.
+/// Returns the bytes of a record that belong to the value. The elements of a flexible array follow the
+/// struct.
 fn value_bytes<'r>(ty: &EventType, record: &'r [u8]) -> &'r [u8] {
     if ty.has_flexible_array { record } else { record.get(..ty.size).unwrap_or(record) }
 }

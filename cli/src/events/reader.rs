@@ -79,8 +79,8 @@ impl EventReaders {
         Ok(Self { readers: vec![Reader::open(map, 0, source.buffer)?], sources: vec![source] })
     }
 
-    /// Waits for records at most until `deadline`, and returns at most `max_records` records, at least 1. Without a deadline, the wait is
-    /// short.
+    /// Waits for records at most until `deadline`, and returns at most `max_records` records, at least 1.
+    /// Without a deadline, the wait is short.
     pub(super) fn wait(
         &mut self,
         deadline: Option<Instant>,
@@ -120,9 +120,11 @@ impl EventReaders {
 pub(super) enum Loss {
     /// The number of samples that a perf event array had no room for.
     Samples(u64),
-    /// How many times a ring buffer was full. The kernel does not count the events that a full ring buffer refuses.
+    /// How many times a ring buffer was full. The kernel does not count the events that a full ring buffer
+    /// refuses.
     RingWasFull(u64),
-    /// The bytes of events in an overwriting ring buffer that new events replaced before they were read, with headers.
+    /// The bytes of events in an overwriting ring buffer that new events replaced before they were read, with
+    /// headers.
     OverwrittenBytes(u64),
 }
 

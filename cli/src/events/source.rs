@@ -96,7 +96,8 @@ impl EventSource {
         Ok(Self { map: map.clone(), buffer, type_option, types, btf: btf.cloned() })
     }
 
-    /// Finds the types of the records of a map in the running kernel in the BTF of its programs. The error has a help.
+    /// Finds the types of the records of a map in the running kernel in the BTF of its programs. The error
+    /// has a help.
     pub(crate) fn of_kernel_map(
         info: &MapInfo,
         btf: Option<&Arc<Btf<'static>>>,
@@ -155,7 +156,8 @@ fn named_type(btf: &Arc<Btf<'static>>, name: &str) -> Result<Vec<EventType>, (St
     Ok(vec![EventType::new(btf, ty.id(), None).map_err(|e| (e, help.into()))?])
 }
 
-/// Finds the declarations `D` for a map in the kernel, which keeps 15 bytes of its name. The error has a help.
+/// Finds the declarations `D` for a map in the kernel, which keeps 15 bytes of its name. The error has a
+/// help.
 fn events_of_kernel_map<D>(
     mut declared: BTreeMap<Vec<u8>, Vec<D>>,
     map: &str,

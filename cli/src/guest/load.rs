@@ -11,7 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The guest's directory of objects. Each object is in a directory of its own, because its file name decides on the names of its maps.
+/// The guest's directory of objects. Each object is in a directory of its own, because its file name decides
+/// on the names of its maps.
 const OBJECTS: &str = "/vm/objects";
 
 /// The margin of the verifier's lines in the message of a refusal.
@@ -58,7 +59,8 @@ pub(crate) struct GuestLoad {
 pub(crate) struct ObjectReality {
     /// Every program of the object, in order, each loaded by itself.
     pub(crate) programs: Vec<ProgramReality>,
-    /// The default load, which has all its programs together. `None` if it has one program or none: then the program's own load tells.
+    /// The default load, which has all its programs together. `None` if it has one program or none: then the
+    /// program's own load tells.
     pub(crate) default_load: Option<Reality>,
 }
 
@@ -176,7 +178,8 @@ impl ObjectPrograms<'_> {
     }
 }
 
-/// Boots the kernel, and loads the objects: every program by itself, and the programs of a default load together.
+/// Boots the kernel, and loads the objects: every program by itself, and the programs of a default load
+/// together.
 pub(crate) fn load_in_guest(
     mut guest: Guest,
     kernel: &KernelImage,
@@ -227,8 +230,8 @@ pub(crate) fn first_line(message: &str) -> String {
     }
 }
 
-/// Returns the lines of a message that follow its first line and decide: the source line, the verifier's last line, and hints.
-/// A list, whose first line ends with `:`, has no such lines.
+/// Returns the lines of a message that follow its first line and decide: the source line, the verifier's last
+/// line, and hints. A list, whose first line ends with `:`, has no such lines.
 pub(crate) fn deciding_lines(message: &str) -> Vec<&str> {
     let mut lines = message.lines();
     if lines.next().is_none_or(|first| first.trim_end().ends_with(':')) {
@@ -338,7 +341,8 @@ mod tests {
         assert_eq!(together.collect::<Vec<_>>(), [Some("two: no"), Some("together: no")]);
     }
 
-    /// Protects `vm` from counting a verdict as wrong because the user keeps the kernel's configuration elsewhere.
+    /// Protects `vm` from counting a verdict as wrong because the user keeps the kernel's configuration
+    /// elsewhere.
     #[test]
     fn a_guest_without_the_configuration_decides_nothing() {
         let text = r#"{"object":"/vm/objects/0/a.o","program":"one","status":"refused","error":{"stage":"plan","text":"CONFIG_HZ: unknown","lacks":"facts"}}"#;

@@ -8,19 +8,20 @@ use std::path::PathBuf;
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KernelArgs {
-    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar archive or a directory
-    /// of them; `-` is stdin; may be given several times [default: the running kernel]
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar
+    /// archive or a directory of them; `-` is stdin; may be given several times [default: the running kernel]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
-    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a directory of them) that belong to the kernel; may be given several times
+    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a directory of them) that belong to the
+    /// kernel; may be given several times
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) module: Vec<PathBuf>,
     /// Base of a split --btf [default: `vmlinux` in the same directory]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
-    /// Limit for a kernel's file, and for everything that is unpacked from it: bytes, or 512K, 64M, 1G. An archive may unpack to 64
-    /// times as much [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any
-    /// archive]
+    /// Limit for a kernel's file, and for everything that is unpacked from it: bytes, or 512K, 64M, 1G. An
+    /// archive may unpack to 64 times as much [default: 1 GiB, and at most 64 times the size of the
+    /// compressed file, but 64 MiB of any file and 512 MiB of any archive]
     #[arg(long, value_name = "N", value_parser = byte_count::parse)]
     pub(crate) max_bytes: Option<u64>,
 }

@@ -6,11 +6,12 @@ pub(crate) const MAX_OBJECT_BYTES: u64 = 256 << 20;
 /// The maximum size of all objects of one command, in bytes. A large build has 2,000 objects of 1 MiB.
 pub(crate) const MAX_OBJECTS_BYTES: u64 = 4 << 30;
 
-/// The maximum size of the holes in all objects of one command, in bytes. Holes take memory but no space on the disk, and no compiler
-/// writes them.
+/// The maximum size of the holes in all objects of one command, in bytes. Holes take memory but no space on
+/// the disk, and no compiler writes them.
 pub(crate) const MAX_OBJECT_HOLE_BYTES: u64 = 256 << 20;
 
-/// The maximum size of a budget file, in bytes. A line has about 200 bytes, and large fleets have 100,000 lines.
+/// The maximum size of a budget file, in bytes. A line has about 200 bytes, and large fleets have 100,000
+/// lines.
 pub(crate) const MAX_BUDGET_BYTES: u64 = 256 << 20;
 
 /// The maximum size of the data of `btf print`, in bytes. A value's text is several times as large.

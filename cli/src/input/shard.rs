@@ -13,7 +13,8 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Returns whether a kernel file belongs to this part. `path` is relative to the directory on the command line.
+    /// Returns whether a kernel file belongs to this part. `path` is relative to the directory on the command
+    /// line.
     ///
     /// The result depends neither on the path of the directory nor on the other files in it.
     pub(crate) fn includes(self, path: &Path) -> bool {

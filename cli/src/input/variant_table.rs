@@ -7,7 +7,8 @@ use core_relo_kernels::kernel_text;
 use core_relo_loader::object::Object;
 use std::path::Path;
 
-/// Returns the table of an object: its declarations, and the entries of `given`. The table is empty for an object without variants.
+/// Returns the table of an object: its declarations, and the entries of `given`. The table is empty for an
+/// object without variants.
 pub(crate) fn object_variants(
     file: &ObjectFile,
     object: &Object<'_>,
@@ -21,8 +22,9 @@ pub(crate) fn object_variants(
     }
 }
 
-/// Returns the note of a command that does not choose among the variants of an object: `note` for an object with variants, the error for
-/// an object whose declarations cannot be read. Returns `None` for an object without variants.
+/// Returns the note of a command that does not choose among the variants of an object: `note` for an object
+/// with variants, the error for an object whose declarations cannot be read. Returns `None` for an object
+/// without variants.
 pub(crate) fn unchosen_note(file: &ObjectFile, object: &Object<'_>, note: &str) -> Option<String> {
     match object_variants(file, object, None) {
         Ok(table) if table.is_empty() => None,

@@ -28,7 +28,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The result of checking an object on a kernel, or the error for an object or a kernel that could not be read.
+/// The result of checking an object on a kernel, or the error for an object or a kernel that could not be
+/// read.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct CheckLine<'a> {
     object: Option<&'a str>,
@@ -105,8 +106,8 @@ impl<'a> CheckLine<'a> {
         Self { object_reality, ..self }
     }
 
-    /// Adds the variants that an adaptive load chooses. `kernel` is the kernel's name: a cached report has that of another link to the
-    /// same file.
+    /// Adds the variants that an adaptive load chooses. `kernel` is the kernel's name: a cached report has
+    /// that of another link to the same file.
     pub(crate) fn with_startup_report(self, report: Option<&StartupReport>, kernel: &str) -> Self {
         let mut adaptive = report.cloned();
         if let Some(report) = &mut adaptive {
@@ -156,7 +157,8 @@ pub(crate) struct RecordFacts {
     keys: RecordKeys,
     pub(crate) access: String,
     source: Option<SourceLine>,
-    /// The reason text for a kernel without candidates and without modules. The text is the same for all these kernels.
+    /// The reason text for a kernel without candidates and without modules. The text is the same for all
+    /// these kernels.
     no_candidates: OnceLock<Arc<str>>,
 }
 
@@ -221,7 +223,8 @@ impl RecordFacts {
         }
     }
 
-    /// Returns the source position, as `exec.bpf.c:41` or `near exec.bpf.c:41`, or the position in the object.
+    /// Returns the source position, as `exec.bpf.c:41` or `near exec.bpf.c:41`, or the position in the
+    /// object.
     pub(crate) fn position(&self) -> String {
         match &self.source {
             Some(source) => source.position(),

@@ -57,8 +57,9 @@ struct LoadErrorJson {
     program: Option<String>,
     insn: Option<u32>,
     source: Option<String>,
-    /// What the refused program uses and this kernel does not have: a match for a CO-RE record (`core_relo`), a map (`map`) or a
-    /// kernel function (`kfunc`). Or what the plan of the load lacks: facts about the kernel that cannot be read (`facts`).
+    /// What the refused program uses and this kernel does not have: a match for a CO-RE record (`core_relo`),
+    /// a map (`map`) or a kernel function (`kfunc`). Or what the plan of the load lacks: facts about the
+    /// kernel that cannot be read (`facts`).
     lacks: Option<&'static str>,
     /// The verifier's explanation, on Linux 7.3 and later.
     report: Option<VerifierReport>,
@@ -260,7 +261,8 @@ pub(crate) fn exhausted<'l>(object: &'l str, text: &str) -> LoadOutcome<'l> {
     LoadOutcome { error: Some(error), ..outcome(object, "refused") }
 }
 
-/// Creates the outcome for a loaded object. `unattached` contains pairs of a program and the reason why it is not attached.
+/// Creates the outcome for a loaded object. `unattached` contains pairs of a program and the reason why it is
+/// not attached.
 pub(crate) fn loaded<'l>(
     object: &'l str,
     loaded: &'l Loaded,
@@ -308,7 +310,8 @@ pub(crate) fn accepted<'l>(
     }
 }
 
-/// Creates the outcome for an object or program that the kernel refused, with the verifier log or the end of it.
+/// Creates the outcome for an object or program that the kernel refused, with the verifier log or the end of
+/// it.
 pub(crate) fn refused<'l>(
     object: &'l str,
     program: Option<&'l str>,

@@ -1,4 +1,5 @@
-//! A value of a BTF type as JSON: structs and unions as objects, arrays as arrays. docs/json.md describes scalars.
+//! A value of a BTF type as JSON: structs and unions as objects, arrays as arrays. docs/json.md describes
+//! scalars.
 
 use core_relo::btf::{self, Aggregate, Scalar, ValueLocation, ValueVisitor};
 use serde_json::{Map, Value};
@@ -11,7 +12,8 @@ pub(crate) fn value_to_json(value: &btf::Value<'_>) -> Result<Value, UnbalancedG
     Ok(builder.finished)
 }
 
-/// The error for a visit that closes more structs, unions and arrays than it opens. It is a defect of the library.
+/// The error for a visit that closes more structs, unions and arrays than it opens. It is a defect of the
+/// library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("value: a group ends that never began")]
 pub(crate) struct UnbalancedGroups;
@@ -24,7 +26,8 @@ struct ValueBuilder {
 
 struct OpenGroup {
     name: String,
-    /// Whether this is an anonymous member of a struct or union. Its members belong to the outer type, as in C.
+    /// Whether this is an anonymous member of a struct or union. Its members belong to the outer type, as in
+    /// C.
     is_anonymous: bool,
     content: GroupContent,
     /// The last numbers of repeated names.
@@ -46,7 +49,8 @@ impl ValueBuilder {
         };
         match content {
             GroupContent::Array(elements) => elements.push(value),
-            // Static variables of several files may have one name. libbpf numbers repeated names in the same way.
+            // Static variables of several files may have one name. libbpf numbers repeated names in the same
+            // way.
             GroupContent::Object(members) if members.contains_key(&name) => {
                 let last = repeated.entry(name.clone()).or_insert(1);
                 // A variable may have a numbered name itself.

@@ -1,4 +1,5 @@
-//! The programs, maps, links and BTFs in the running kernel: how the user selects them, and how they are printed.
+//! The programs, maps, links and BTFs in the running kernel: how the user selects them, and how they are
+//! printed.
 
 pub(crate) mod error;
 pub(crate) mod instructions;

@@ -57,7 +57,8 @@ pub(crate) fn select_or_all(
     if selector.selection().is_none() { Ok(inventory::list(kind)?) } else { select(kind, selector) }
 }
 
-/// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is meant for one.
+/// Opens the selected object, and returns its id. Several objects of a name are an error, because a change is
+/// meant for one.
 pub(crate) fn select_one(kind: ObjectKind, selector: &dyn Selector) -> Result<(u32, OwnedFd), BadInput> {
     match selector.selection() {
         Some(selection) => {
@@ -202,8 +203,8 @@ impl From<InventoryError> for BadInput {
     }
 }
 
-/// Parses the words that select an object: an id, a name or the path of a pin, or with bpftool's words `id N`, `name NAME` or
-/// `pinned PATH`.
+/// Parses the words that select an object: an id, a name or the path of a pin, or with bpftool's words
+/// `id N`, `name NAME` or `pinned PATH`.
 pub(crate) fn parse_selector(kind: ObjectKind, words: &[String]) -> Result<ObjectSelection, String> {
     let texts: Vec<&str> = words.iter().map(String::as_str).collect();
     match *texts {
@@ -218,7 +219,8 @@ pub(crate) fn parse_selector(kind: ObjectKind, words: &[String]) -> Result<Objec
     }
 }
 
-/// Returns the selection that one word makes: a number is an id, a text with a slash the path of a pin, any other text a name.
+/// Returns the selection that one word makes: a number is an id, a text with a slash the path of a pin, any
+/// other text a name.
 pub(crate) fn selection_from_word(word: &str) -> ObjectSelection {
     if let Ok(id) = word.parse() {
         return ObjectSelection::Id(id);

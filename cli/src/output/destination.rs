@@ -58,12 +58,14 @@ impl From<Errno> for DestinationError {
 }
 
 impl Destination {
-    /// Finds the file at a path. If the last name of the path is a link, the function checks the link and continues with its target,
-    /// whose last name may be a link again. Each link is open while it is checked, so that nobody can replace it in between.
+    /// Finds the file at a path. If the last name of the path is a link, the function checks the link and
+    /// continues with its target, whose last name may be a link again. Each link is open while it is checked,
+    /// so that nobody can replace it in between.
     ///
-    /// As the last name, a link, pipe or device of another user in a directory like `/tmp` is an error, whatever the values of
-    /// `fs.protected_symlinks` and `fs.protected_fifos` are. The kernel resolves the directories before the last name. Whether it follows
-    /// links of other users to directories there depends on `fs.protected_symlinks`.
+    /// As the last name, a link, pipe or device of another user in a directory like `/tmp` is an error,
+    /// whatever the values of `fs.protected_symlinks` and `fs.protected_fifos` are. The kernel resolves the
+    /// directories before the last name. Whether it follows links of other users to directories there depends
+    /// on `fs.protected_symlinks`.
     ///
     /// A standard stream of this process that was closed when it started is an error.
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
@@ -101,12 +103,13 @@ impl Destination {
         Err(DestinationError::TooManyLinks)
     }
 
-    /// Opens the file, which must be the one that was found. Creates a file if the name was free; the error is `EEXIST` if another
-    /// file has taken the name since.
+    /// Opens the file, which must be the one that was found. Creates a file if the name was free; the error
+    /// is `EEXIST` if another file has taken the name since.
     pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<File, DestinationError> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         let (flags, found) = match &self.kind {
-            // A link in `/proc/PID/fd` leads to an open file, which may have no path. Only the kernel can follow it.
+            // A link in `/proc/PID/fd` leads to an open file, which may have no path. Only the kernel can
+            // follow it.
             DestinationKind::OpenFile => (flags, None),
             DestinationKind::Free => (flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, None),
             DestinationKind::File(stat) | DestinationKind::Special(stat) => {
@@ -126,7 +129,8 @@ impl Destination {
         matches!(self.kind, DestinationKind::Free | DestinationKind::File(_))
     }
 
-    /// Returns a path of the open directory, which leads to it whatever happens to the path by which it was found.
+    /// Returns a path of the open directory, which leads to it whatever happens to the path by which it was
+    /// found.
     pub(crate) fn dir_path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.dir.as_raw_fd()))
     }
@@ -144,7 +148,8 @@ impl Destination {
         Ok(head)
     }
 
-    /// Removes the file that [`open`](Self::open) created, if the name is still that of the file. A file that existed before stays.
+    /// Removes the file that [`open`](Self::open) created, if the name is still that of the file. A file that
+    /// existed before stays.
     pub(crate) fn remove_new(&self, file: &File) -> io::Result<()> {
         let is_new = matches!(self.kind, DestinationKind::Free);
         let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
@@ -155,8 +160,8 @@ impl Destination {
         Ok(())
     }
 
-    /// Refuses a regular file of another user in a directory like `/tmp`: the rule of `fs.protected_regular`, for files that are not
-    /// replaced.
+    /// Refuses a regular file of another user in a directory like `/tmp`: the rule of `fs.protected_regular`,
+    /// for files that are not replaced.
     pub(crate) fn refuse_foreign_file(&self) -> Result<(), DestinationError> {
         match &self.kind {
             DestinationKind::File(stat) => refuse_foreign(&self.dir, stat),
@@ -190,8 +195,8 @@ fn split(path: &Path) -> Result<(&OsStr, &OsStr), DestinationError> {
     }
 }
 
-/// Refuses an entry of another user in a directory where every user may create entries and only owners remove them, unless the
-/// entry belongs to the directory's owner.
+/// Refuses an entry of another user in a directory where every user may create entries and only owners remove
+/// them, unless the entry belongs to the directory's owner.
 fn refuse_foreign(dir: &OwnedFd, entry: &Stat) -> Result<(), DestinationError> {
     let dir = fs::fstat(dir)?;
     let shared = Mode::SVTX | Mode::WOTH;
@@ -203,8 +208,8 @@ fn refuse_foreign(dir: &OwnedFd, entry: &Stat) -> Result<(), DestinationError> {
     Ok(())
 }
 
-/// Refuses the link in `/proc` to a standard stream of this process that was closed when it started. Rust's runtime has opened `/dev/null`
-/// in its place, where output would be lost without an error.
+/// Refuses the link in `/proc` to a standard stream of this process that was closed when it started. Rust's
+/// runtime has opened `/dev/null` in its place, where output would be lost without an error.
 fn refuse_closed_stream(dir: &OwnedFd, name: &OsStr) -> Result<(), DestinationError> {
     let descriptor = name.to_str().and_then(|name| name.parse().ok());
     if !descriptor.is_some_and(standard_streams::is_closed_at_start) {

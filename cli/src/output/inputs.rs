@@ -13,8 +13,8 @@ use std::{ffi::OsString, fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
 /// Checks all outputs of a command, before the command does anything.
 ///
-/// An output replaces no input and no other output, unless the help of its option says so. It replaces an existing file only if that is of the
-/// kind that the command writes, or with `--force`.
+/// An output replaces no input and no other output, unless the help of its option says so. It replaces an
+/// existing file only if that is of the kind that the command writes, or with `--force`.
 pub(crate) fn check_outputs(files: &CommandFiles) -> Result<(), BadInput> {
     let mut previous: Vec<Option<FileIdentity>> = Vec::new();
     for NamedOutput { option, path: output } in &files.outputs {
@@ -94,8 +94,8 @@ impl FileIdentity {
         is_file.then_some(Self::Inode { device: stat.st_dev, number: stat.st_ino })
     }
 
-    /// Returns the identity of the regular file to which a path leads, through all links. `None` for a directory, a device, a pipe, a socket,
-    /// and a path that leads nowhere.
+    /// Returns the identity of the regular file to which a path leads, through all links. `None` for a
+    /// directory, a device, a pipe, a socket, and a path that leads nowhere.
     fn find(path: &Path) -> Option<Self> {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => {

@@ -103,7 +103,8 @@ impl OutputKind {
     }
 }
 
-/// Returns whether a file with these first bytes is an archive of BTF: a compressed tar archive that begins with the index.
+/// Returns whether a file with these first bytes is an archive of BTF: a compressed tar archive that begins
+/// with the index.
 fn is_btf_archive(head: &[u8]) -> bool {
     let mut name = Vec::new();
     let mut start = GzDecoder::new(head).take(TAR_NAME_BYTES);
@@ -111,7 +112,8 @@ fn is_btf_archive(head: &[u8]) -> bool {
     is_read && name.strip_prefix(INDEX_NAME.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }
 
-/// Returns whether an output of BTF of this name is an archive. Other names of archives are those of inputs only.
+/// Returns whether an output of BTF of this name is an archive. Other names of archives are those of inputs
+/// only.
 pub(crate) fn is_output_archive_name(path: &Path) -> bool {
     let name = path.as_os_str().as_encoded_bytes();
     name.ends_with(b".tar.gz") || name.ends_with(b".tgz")

@@ -1,4 +1,5 @@
-//! Output files of commands. Regular files are replaced atomically; devices, pipes and open files are appended to.
+//! Output files of commands. Regular files are replaced atomically; devices, pipes and open files are
+//! appended to.
 
 mod command_files;
 mod destination;
@@ -36,13 +37,15 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     is_dash(path) || same().unwrap_or(false)
 }
 
-/// Writes an output file. `-` is standard output. Replaces a regular file as a whole; appends to a device, a pipe or an open file
-/// of a process (`/dev/stdout`). A reader of standard output that wants no more bytes is no error.
+/// Writes an output file. `-` is standard output. Replaces a regular file as a whole; appends to a device, a
+/// pipe or an open file of a process (`/dev/stdout`). A reader of standard output that wants no more bytes is
+/// no error.
 pub(crate) fn write(path: &OutputPath, bytes: &[u8]) -> Result<(), BadInput> {
     write_with(path, &|out| out.write_all(bytes))
 }
 
-/// Writes an output file as [`write`] does. The function writes the content, so that the content need not be in memory as a whole.
+/// Writes an output file as [`write`] does. The function writes the content, so that the content need not be
+/// in memory as a whole.
 pub(crate) fn write_with(
     path: &OutputPath,
     content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
@@ -69,7 +72,8 @@ pub(crate) fn write_with(
     }
 }
 
-/// Writes two output files of one result, as [`write`] does. If both are regular files, neither is replaced before both are complete.
+/// Writes two output files of one result, as [`write`] does. If both are regular files, neither is replaced
+/// before both are complete.
 pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8])) -> Result<(), BadInput> {
     let regular = |path: &OutputPath| {
         if is_dash(path) {

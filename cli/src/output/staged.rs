@@ -18,7 +18,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// The mode of a new file, before the umask.
 const NEW_MODE: u32 = 0o666;
 
-/// The mode of a file that replaces another, while it is written: users who may not read the old file must not read the new one.
+/// The mode of a file that replaces another, while it is written: users who may not read the old file must
+/// not read the new one.
 const PRIVATE_MODE: u32 = 0o600;
 
 /// A function that writes the content of a file.
@@ -38,8 +39,8 @@ pub(super) struct FileFailure {
     pub(super) cause: io::Error,
 }
 
-/// Writes a temporary file beside each destination, and renames them when all are complete: readers of a file see either the old content or
-/// the new one.
+/// Writes a temporary file beside each destination, and renames them when all are complete: readers of a file
+/// see either the old content or the new one.
 ///
 /// A signal ends the process only after the temporary files have been removed or renamed.
 pub(super) fn replace(files: &[NewFile<'_>]) -> Result<(), FileFailure> {
@@ -115,7 +116,8 @@ fn stop_if(signals: &mut TerminationSignals) -> io::Result<()> {
 /// Gives a file the owner and the mode of the file that it replaces.
 fn copy_owner_and_mode(before: &Stat, file: &File) -> io::Result<()> {
     if let Err(e) = fchown(file, Some(before.st_uid), Some(before.st_gid)) {
-        // Only root may change the owner. For other users, the new file is their own, and no more users may read it than the old one.
+        // Only root may change the owner. For other users, the new file is their own, and no more users may
+        // read it than the old one.
         log::info!("the owner of the replaced file is not kept: {e}");
         let has_group = fstat(file)?.st_gid == before.st_gid;
         let mode = before.st_mode & if has_group { 0o777 } else { 0o707 };

@@ -26,8 +26,9 @@ pub(crate) struct WriteEnded;
 
 /// Standard output or standard error, without a buffer.
 ///
-/// While a command catches signals ([`signals::are_caught`]), a write waits for the reader only until a signal arrives. After that, a
-/// write that would wait fails with [`WriteEnded`], so that the command can undo its work and end.
+/// While a command catches signals ([`signals::are_caught`]), a write waits for the reader only until a
+/// signal arrives. After that, a write that would wait fails with [`WriteEnded`], so that the command can
+/// undo its work and end.
 #[derive(Debug)]
 pub(crate) struct Stream<S>(pub(crate) S);
 
@@ -62,8 +63,9 @@ impl<S: AsFd> Write for Stream<S> {
     }
 }
 
-/// Makes writes to stdout fail if it was closed when the process started. Rust's runtime has opened `/dev/null` in its place, where output would be
-/// lost without an error. The descriptor stays in use, so that no other file gets its number.
+/// Makes writes to stdout fail if it was closed when the process started. Rust's runtime has opened
+/// `/dev/null` in its place, where output would be lost without an error. The descriptor stays in use, so
+/// that no other file gets its number.
 pub(crate) fn keep_stdout_closed() -> io::Result<()> {
     if standard_streams::is_stdout_closed_at_start() {
         // Writes to a file that is open for reading fail with the error of a closed descriptor.

@@ -67,7 +67,8 @@ impl Acceptance {
         let accepted = default_load().filter(|(_, accepted)| accepted.entry().is_some());
         let worst = accepted.max_by_key(|(program, _)| program.verdict);
         let mut entry = worst.and_then(|(_, accepted)| accepted.reasons.iter().flatten().next().cloned());
-        // Without programs in the default load, the object's reasons decide, such as its maps. So do those that no program repeats.
+        // Without programs in the default load, the object's reasons decide, such as its maps. So do those
+        // that no program repeats.
         let of_programs = default_load().map(|(program, _)| program.verdict).max().unwrap_or(Verdict::Loads);
         if of_programs < object.verdict || object.own_reasons().next().is_some() {
             let mut worst = None;
@@ -94,8 +95,8 @@ impl Acceptance {
         Self { programs: Vec::new(), ..self }
     }
 
-    /// Returns the entry that accepts the worst accepted reason of the default load. `None` if only reasons of other programs are
-    /// accepted.
+    /// Returns the entry that accepts the worst accepted reason of the default load. `None` if only reasons
+    /// of other programs are accepted.
     pub(crate) fn entry(&self) -> Option<&AllowEntry> {
         self.entry.as_deref()
     }

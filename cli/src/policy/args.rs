@@ -6,9 +6,9 @@ use std::path::PathBuf;
 /// The configuration file of a project.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConfigArgs {
-    /// Read the loader and the settings of the project from FILE, for `check` also its accepted gaps [default: `core-relo.toml` in the
-    /// current directory, or in a parent within the repository]. `load` and `run` read none, because they may run as root in a directory of
-    /// somebody else
+    /// Read the loader and the settings of the project from FILE, for `check` also its accepted gaps
+    /// [default: `core-relo.toml` in the current directory, or in a parent within the repository]. `load` and
+    /// `run` read none, because they may run as root in a directory of somebody else
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// Read no `core-relo.toml`

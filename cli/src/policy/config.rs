@@ -25,7 +25,8 @@ pub(crate) struct Config {
     pub(crate) strict: bool,
     /// As `--loader`: `check.loader`.
     pub(crate) loader: Option<Loader>,
-    /// Settings of user space, for all objects (`check.max-entries`) and for those of a pattern (`[[settings]]`).
+    /// Settings of user space, for all objects (`check.max-entries`) and for those of a pattern
+    /// (`[[settings]]`).
     pub(crate) settings: Vec<SettingGroup>,
 }
 
@@ -47,8 +48,8 @@ impl Config {
         path.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
     }
 
-    /// Reads what the configuration file and the options of a command say about loads of some objects of the project, which need not have
-    /// all names of the file. `loader` is the loader that the command asks for.
+    /// Reads what the configuration file and the options of a command say about loads of some objects of the
+    /// project, which need not have all names of the file. `loader` is the loader that the command asks for.
     pub(crate) fn load_of_project(
         args: &ConfigArgs,
         loader: Option<Loader>,
@@ -65,8 +66,8 @@ impl Config {
         option.or(self.loader).unwrap_or(Loader::Libbpf)
     }
 
-    /// Takes the settings of user space out of the configuration, for objects that a loader loads, and adds those of the options, which take
-    /// precedence.
+    /// Takes the settings of user space out of the configuration, for objects that a loader loads, and adds
+    /// those of the options, which take precedence.
     pub(crate) fn take_settings(
         &mut self,
         loader: Loader,

@@ -8,9 +8,11 @@ const FILE_NAME: &str = "core-relo.toml";
 /// The entry of a directory that is the root of a repository. In a worktree or a submodule, `.git` is a file.
 const REPOSITORY: [&str; 3] = [".git", ".hg", ".jj"];
 
-/// Finds `core-relo.toml` in the current directory, or in the nearest parent up to the root of the repository.
+/// Finds `core-relo.toml` in the current directory, or in the nearest parent up to the root of the
+/// repository.
 ///
-/// Outside of a repository, only the current directory counts: a parent such as `/tmp` may belong to somebody else.
+/// Outside of a repository, only the current directory counts: a parent such as `/tmp` may belong to somebody
+/// else.
 pub(super) fn find_config() -> Result<Option<PathBuf>, BadInput> {
     let current = std::env::current_dir();
     let current = current

@@ -208,7 +208,8 @@ fn object() -> ObjectVerdict {
     ])
 }
 
-/// Returns the verdict that is left of [`object`], and whether each program has accepted reasons. `None` if none is accepted.
+/// Returns the verdict that is left of [`object`], and whether each program has accepted reasons. `None` if
+/// none is accepted.
 fn left(patterns: &[&str]) -> Option<(Verdict, [bool; 3])> {
     let list = AllowList::new(patterns.iter().map(|pattern| pattern.parse().unwrap()));
     let names = KernelNames {

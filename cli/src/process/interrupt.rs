@@ -14,10 +14,11 @@ use std::{
     path::Path,
 };
 
-/// The running kernel until a signal arrives. Later requests fail with `EINTR`, so that the load stops and is undone.
+/// The running kernel until a signal arrives. Later requests fail with `EINTR`, so that the load stops and is
+/// undone.
 ///
-/// Requests that undo something always reach the kernel. So do the renames that make map pins visible: a visible pin is never
-/// removed, so a load that has made one visible is completed.
+/// Requests that undo something always reach the kernel. So do the renames that make map pins visible: a
+/// visible pin is never removed, so a load that has made one visible is completed.
 pub(crate) struct InterruptibleKernel<'s> {
     has_arrived: RefCell<&'s mut dyn FnMut() -> bool>,
     is_interrupted: Cell<bool>,

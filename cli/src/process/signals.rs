@@ -1,6 +1,7 @@
 //! Termination signals: SIGINT, SIGTERM and the like.
 //!
-//! A command that changes the system checks for them between two steps, so that each step is completed or undone.
+//! A command that changes the system checks for them between two steps, so that each step is completed or
+//! undone.
 
 use crate::error::BadInput;
 use signal_hook::{
@@ -54,7 +55,8 @@ pub(crate) fn arrived() -> Option<i32> {
     i32::try_from(ARRIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
 }
 
-/// Ends [`TerminationSignals::ignore_until_exit`] of a command after which another one runs: signals end the process again.
+/// Ends [`TerminationSignals::ignore_until_exit`] of a command after which another one runs: signals end the
+/// process again.
 pub(crate) fn stop_ignoring() {
     ACTIVE.store(0, Ordering::SeqCst);
     NONE_ACTIVE.store(true, Ordering::SeqCst);
@@ -78,9 +80,9 @@ impl From<SignalError> for BadInput {
 
 /// Caught termination signals. Catching them needs no thread.
 ///
-/// A caught signal does not end the process. The owner calls [`Self::has_arrived`] where it can stop, and [`Self::release`] when it
-/// has nothing left to undo. After the last owner's release, signals end the process again. A signal that the process ignores
-/// (under `nohup`) stays ignored.
+/// A caught signal does not end the process. The owner calls [`Self::has_arrived`] where it can stop, and
+/// [`Self::release`] when it has nothing left to undo. After the last owner's release, signals end the
+/// process again. A signal that the process ignores (under `nohup`) stays ignored.
 #[derive(Debug)]
 pub(crate) struct TerminationSignals {
     signals: Signals,
@@ -116,7 +118,8 @@ impl TerminationSignals {
         Self::catch_signals(&TERMINATION_SIGNALS).map_err(SignalError)
     }
 
-    /// Catches every signal of [`ALL_SIGNALS`], while temporary files or pins exist that nobody else would remove.
+    /// Catches every signal of [`ALL_SIGNALS`], while temporary files or pins exist that nobody else would
+    /// remove.
     pub(crate) fn catch_all() -> Result<Self, SignalError> {
         Self::catch_signals(&ALL_SIGNALS).map_err(SignalError)
     }
@@ -138,7 +141,8 @@ impl TerminationSignals {
         self.first.is_some()
     }
 
-    /// Returns whether a signal has arrived that a terminal does not send to the commands in its foreground by itself: not SIGINT.
+    /// Returns whether a signal has arrived that a terminal does not send to the commands in its foreground
+    /// by itself: not SIGINT.
     pub(crate) fn has_termination_arrived(&mut self) -> bool {
         self.has_arrived() && self.first != Some(SIGINT)
     }
@@ -150,14 +154,15 @@ impl TerminationSignals {
         }
     }
 
-    /// Ignores the signals until the process exits, because the command is complete and a signal must not hide its status.
+    /// Ignores the signals until the process exits, because the command is complete and a signal must not
+    /// hide its status.
     pub(crate) fn ignore_until_exit(self) {
         let Self { _active: active, .. } = self;
         mem::forget(active);
     }
 
-    /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal, so that the parent
-    /// process sees the signal in the exit status.
+    /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal,
+    /// so that the parent process sees the signal in the exit status.
     pub(crate) fn release(self) -> Result<(), SignalError> {
         let Self { mut signals, first, _active: active } = self;
         drop(active);
@@ -196,7 +201,8 @@ fn ignored_signals() -> impl Fn(i32) -> bool {
     }
 }
 
-/// Catches SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error and does not end the process.
+/// Catches SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error and does not end the
+/// process.
 pub(crate) fn catch_file_size_signal() -> Result<(), SignalError> {
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop).map_err(SignalError)
 }

@@ -1,4 +1,5 @@
-//! Text from input in markup. Control characters and invisible characters are escaped as on a terminal, and long text is shortened.
+//! Text from input in markup. Control characters and invisible characters are escaped as on a terminal, and
+//! long text is shortened.
 
 use super::limits::{MAX_COMMENT_TEXT_CHARS, MAX_LOG_CHARS, MAX_TEXT_CHARS};
 use crate::text::log_command::command_positions;
@@ -8,7 +9,8 @@ use std::{
     fmt::{self, Write},
 };
 
-/// Text for HTML and XML, in content and in quoted attributes. Commands of CI runners are escaped, because a job may print the report.
+/// Text for HTML and XML, in content and in quoted attributes. Commands of CI runners are escaped, because a
+/// job may print the report.
 ///
 /// XML allows no control characters, not even as references. [`Escaped`] leaves none.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +42,8 @@ impl fmt::Display for Markup<'_> {
 pub(super) struct MarkupLines<'t>(pub(super) &'t str);
 
 impl MarkupLines<'_> {
-    /// Returns the text for a quoted attribute. A parser turns line feeds in attributes into spaces, unless they are references.
+    /// Returns the text for a quoted attribute. A parser turns line feeds in attributes into spaces, unless
+    /// they are references.
     pub(super) fn attribute(self) -> String {
         self.to_string().replace('\n', "&#10;")
     }
@@ -56,8 +59,8 @@ impl fmt::Display for MarkupLines<'_> {
     }
 }
 
-/// Returns the first two lines of a text, `…` in place of lines that are left out, and the last lines, of about `max` characters in
-/// all.
+/// Returns the first two lines of a text, `…` in place of lines that are left out, and the last lines, of
+/// about `max` characters in all.
 fn last_lines(text: &str, max: usize) -> Vec<&str> {
     let mut lines: Vec<_> = text.lines().collect();
     let rest = lines.split_off(lines.len().min(2));
@@ -93,8 +96,8 @@ impl Write for MarkupWriter<'_, '_> {
 
 /// Text as code in Markdown, also in tables. Code has no links, no mentions and no formatting.
 ///
-/// A code span cannot contain a backtick, and in a table no `|`. Such text becomes an HTML element, with all punctuation as
-/// references.
+/// A code span cannot contain a backtick, and in a table no `|`. Such text becomes an HTML element, with all
+/// punctuation as references.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MarkdownCode<'t>(pub(super) &'t str);
 

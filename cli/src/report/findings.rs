@@ -45,7 +45,8 @@ pub(super) struct FoundProgram<'r> {
     pub(super) autoload: bool,
 }
 
-/// All of a reason but its evidence, which may differ between kernels, and whether an entry of the allow list accepts the reason.
+/// All of a reason but its evidence, which may differ between kernels, and whether an entry of the allow list
+/// accepts the reason.
 type ReasonKey<'r> = (ReasonKind, Verdict, &'r str, Option<&'r SourceLine>, Option<&'r str>, bool);
 
 fn key<'r>(reason: &'r Reason, allowed: Option<&AllowEntry>) -> ReasonKey<'r> {

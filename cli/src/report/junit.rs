@@ -1,8 +1,9 @@
 //! JUnit XML: a test suite per kernel, a test case per program.
 //!
-//! An accepted verdict is a skipped test. Any other program that the kernel refuses is a failure, and a pair of object and kernel that
-//! could not be judged is an error. An unknown verdict and missing input are skipped tests: the object and the kernel are not known to be
-//! wrong. Programs that are not loaded by default never fail, because the default load succeeds without them: they are skipped.
+//! An accepted verdict is a skipped test. Any other program that the kernel refuses is a failure, and a pair
+//! of object and kernel that could not be judged is an error. An unknown verdict and missing input are
+//! skipped tests: the object and the kernel are not known to be wrong. Programs that are not loaded by
+//! default never fail, because the default load succeeds without them: they are skipped.
 //!
 //! On a kernel that was booted, the real load decides on the test, as it decides on the exit status.
 

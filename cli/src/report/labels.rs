@@ -3,7 +3,8 @@
 use super::limits::{LABEL_END_CHARS, LABEL_START_CHARS, MAX_LABEL_CHARS};
 use std::collections::HashSet;
 
-/// Returns the length in bytes of the directory that all paths have in common, with the slash at its end. Tables are too narrow for it.
+/// Returns the length in bytes of the directory that all paths have in common, with the slash at its end.
+/// Tables are too narrow for it.
 pub(super) fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>) -> usize {
     let directory = |path: &'n str| path.rfind('/').and_then(|slash| path.get(..=slash)).unwrap_or("");
     let Some(first) = paths.next().map(directory) else { return 0 };
@@ -16,9 +17,9 @@ pub(super) fn common_directory_len<'n>(mut paths: impl Iterator<Item = &'n str>)
     common.len()
 }
 
-/// Returns labels for the heads of columns. Names that are too long lose the words that all of them begin with, then those that all of
-/// them end with, and then their middle. Labels of different names differ: where the rest would be the same, the label begins with the
-/// column's number.
+/// Returns labels for the heads of columns. Names that are too long lose the words that all of them begin
+/// with, then those that all of them end with, and then their middle. Labels of different names differ: where
+/// the rest would be the same, the label begins with the column's number.
 pub(super) fn distinct_labels(names: &[&str]) -> Vec<String> {
     let is_long = |name: &str| name.chars().count() > MAX_LABEL_CHARS;
     let common = if names.iter().any(|name| is_long(name)) { common_words_len(names) } else { 0 };

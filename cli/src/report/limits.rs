@@ -15,7 +15,8 @@ pub(super) const MAX_COMMENT_BYTES: usize = 60_000;
 /// The largest number of bytes of a comment that its table takes. The details take the rest.
 pub(super) const MAX_TABLE_BYTES: usize = 30_000;
 
-/// The longest list of problems in the first sentence of a comment, in bytes. A longer list is left to the table.
+/// The longest list of problems in the first sentence of a comment, in bytes. A longer list is left to the
+/// table.
 pub(super) const MAX_HEADLINE_BYTES: usize = 2_000;
 
 /// The largest number of reasons of one object in a comment.

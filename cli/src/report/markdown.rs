@@ -108,7 +108,8 @@ fn headline(matrix: &Matrix<'_>) -> String {
     }
 }
 
-/// Returns the sentence for a single object: "loads on 41 of 45 kernels; refused before 5.15: helper bpf_loop is missing".
+/// Returns the sentence for a single object: "loads on 41 of 45 kernels; refused before 5.15: helper bpf_loop
+/// is missing".
 fn object_headline(matrix: &Matrix<'_>, object: &ObjectLine<'_>) -> String {
     let outcomes = object.outcomes();
     let checked = outcomes.iter().flatten().count();

@@ -14,7 +14,8 @@ use std::{
 /// The results of a report: a line of cells per object, a column per kernel.
 #[derive(Debug)]
 pub(super) struct Matrix<'r> {
-    /// The kernels: by architecture, version and name. Kernels whose architecture or version is unknown come last.
+    /// The kernels: by architecture, version and name. Kernels whose architecture or version is unknown come
+    /// last.
     pub(super) kernels: Vec<Kernel<'r>>,
     /// The objects, by name.
     pub(super) objects: Vec<ObjectLine<'r>>,
@@ -100,7 +101,8 @@ impl<'r> Matrix<'r> {
         }
     }
 
-    /// Returns the distinct reasons why pairs of object and kernel could not be judged: object, reason, and kernels by index.
+    /// Returns the distinct reasons why pairs of object and kernel could not be judged: object, reason, and
+    /// kernels by index.
     pub(super) fn bad_pairs(&self) -> Vec<(&'r str, &'r BadInput, Vec<usize>)> {
         self.objects
             .iter()
@@ -139,7 +141,8 @@ impl<'r> ObjectLine<'r> {
         distinct
     }
 
-    /// Returns the programs by name, each with whether the object loads it by default, and its outcome on each kernel.
+    /// Returns the programs by name, each with whether the object loads it by default, and its outcome on
+    /// each kernel.
     pub(super) fn programs(&self) -> Vec<ProgramLine<'r>> {
         let mut lines = Vec::<ProgramLine<'r>>::new();
         let mut indexes = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Reports of `check` on a fleet of kernels, for people and for CI: pure functions from a [`FleetReport`] to text.
+//! Reports of `check` on a fleet of kernels, for people and for CI: pure functions from a [`FleetReport`] to
+//! text.
 //!
 //! | module | contents |
 //! |---|---|

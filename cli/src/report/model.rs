@@ -101,7 +101,8 @@ impl RealLoad {
         self.reason.as_deref().map(first_line)
     }
 
-    /// Returns the lines of the reason that follow the first one and decide: the source line, the verifier's last line, hints.
+    /// Returns the lines of the reason that follow the first one and decide: the source line, the verifier's
+    /// last line, hints.
     pub(super) fn deciding_lines(&self) -> Vec<&str> {
         self.reason.as_deref().map_or(Vec::new(), deciding_lines)
     }
@@ -135,14 +136,14 @@ pub(crate) struct Row {
     pub(crate) outcome: Result<Arc<ObjectVerdict>, BadInput>,
     /// The reasons that the project accepts.
     pub(crate) acceptance: Option<Acceptance>,
-    /// The real loads of the programs, in the order of their verdicts, and that of several programs together. Empty if the kernel was
-    /// not booted.
+    /// The real loads of the programs, in the order of their verdicts, and that of several programs together.
+    /// Empty if the kernel was not booted.
     pub(crate) real_loads: Vec<RealLoad>,
 }
 
 impl Row {
-    /// Returns the outcome without its details, and without the accepted reasons. On a kernel that was booted, the real loads of the
-    /// programs in the default load decide.
+    /// Returns the outcome without its details, and without the accepted reasons. On a kernel that was
+    /// booted, the real loads of the programs in the default load decide.
     pub(super) fn outcome(&self) -> Outcome {
         let loads = self.real_loads.iter().enumerate().filter(|(_, load)| load.autoload);
         match loads.map(|(index, load)| self.real_outcome(index, load)).max() {
@@ -151,7 +152,8 @@ impl Row {
         }
     }
 
-    /// Returns the outcome of the real load of the program at an index. The project accepts a refusal with all reasons of its verdict.
+    /// Returns the outcome of the real load of the program at an index. The project accepts a refusal with
+    /// all reasons of its verdict.
     pub(super) fn real_outcome(&self, index: usize, load: &RealLoad) -> Outcome {
         let accepted = || match &*load.program {
             TOGETHER => self.acceptance.as_ref().map(|acceptance| acceptance.verdict),
@@ -210,7 +212,8 @@ impl Outcome {
     pub(super) const ALL: [Self; 6] =
         [Self::Loads, Self::Allowed, Self::Unknown, Self::NeedsInput, Self::Refused, Self::BadInput];
 
-    /// Returns the outcome of a verdict. `left` is the verdict without the accepted reasons, if there are such reasons.
+    /// Returns the outcome of a verdict. `left` is the verdict without the accepted reasons, if there are
+    /// such reasons.
     pub(super) fn new(verdict: Verdict, left: Option<Verdict>) -> Self {
         match left {
             Some(Verdict::Loads) if verdict != Verdict::Loads => Self::Allowed,

@@ -1,10 +1,10 @@
 //! SARIF 2.1.0: a result at the C source line for each program and distinct reason.
 //!
-//! A refusal is an error, missing input a warning, an unknown verdict a note. For programs that are not loaded by default, every reason
-//! is a note. A silent mismatch is a warning.
+//! A refusal is an error, missing input a warning, an unknown verdict a note. For programs that are not
+//! loaded by default, every reason is a note. A silent mismatch is a warning.
 //!
-//! On a kernel that was booted, a refusal that the verdict does not foresee is a result of the rule `real_load`, and a reason is a note
-//! if the kernel loaded the program.
+//! On a kernel that was booted, a refusal that the verdict does not foresee is a result of the rule
+//! `real_load`, and a reason is a note if the kernel loaded the program.
 
 mod real_loads;
 
@@ -141,7 +141,8 @@ fn result(
     result
 }
 
-/// Returns the suppression of a result that the project accepts. `external` means that the source code has no mark of it.
+/// Returns the suppression of a result that the project accepts. `external` means that the source code has no
+/// mark of it.
 fn suppression(entry: &AllowEntry) -> Value {
     let justification = entry.reason.clone().unwrap_or_else(|| entry.to_string());
     json!({ "kind": "external", "status": "accepted", "justification": plain(&justification) })
@@ -213,7 +214,8 @@ fn fingerprints(identity: &[&str]) -> Value {
     json!({ "coreRelo/v1": format!("{:016x}", stable_hash::hash(identity.join("\0").as_bytes())) })
 }
 
-/// Returns the region of a source line. SARIF counts columns in UTF-16 units, compilers in bytes: a column of other text is left out.
+/// Returns the region of a source line. SARIF counts columns in UTF-16 units, compilers in bytes: a column of
+/// other text is left out.
 fn region(source: &SourceLine) -> Value {
     let mut region = json!({ "startLine": source.line });
     if let Some(keys) = region.as_object_mut() {
@@ -289,7 +291,8 @@ fn plain(text: &str) -> String {
     Escaped(shortened(text, MAX_TEXT_CHARS)).to_string().replace("](", "] (")
 }
 
-/// Returns the object of a message. In the text of a message, a brace stands for itself if it is doubled (SARIF 2.1.0, 3.11.5).
+/// Returns the object of a message. In the text of a message, a brace stands for itself if it is doubled
+/// (SARIF 2.1.0, 3.11.5).
 fn message_json(text: &str) -> Value {
     json!({ "text": text.replace('{', "{{").replace('}', "}}") })
 }

@@ -1,4 +1,5 @@
-//! Equal verdicts of many kernels, each in memory once. Most kernels of a fleet have one of a few verdicts on an object.
+//! Equal verdicts of many kernels, each in memory once. Most kernels of a fleet have one of a few verdicts on
+//! an object.
 
 use core_relo_verdict::judge::{ObjectVerdict, Reason};
 use std::{

@@ -22,8 +22,8 @@ use core_relo_verdict::{
 use std::sync::Arc;
 
 impl ObjectNames<'_, '_> {
-    /// Applies a setting whose name the object has. Returns the reason why the setting changes nothing, if it does not. `object` is the name
-    /// of the object's file.
+    /// Applies a setting whose name the object has. Returns the reason why the setting changes nothing, if it
+    /// does not. `object` is the name of the object's file.
     pub(super) fn apply(
         &self,
         loader: Loader,

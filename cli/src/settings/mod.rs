@@ -1,4 +1,5 @@
-//! Settings of user space: types and targets of programs, sizes of maps, inner maps, programs and maps that are left out, globals.
+//! Settings of user space: types and targets of programs, sizes of maps, inner maps, programs and maps that
+//! are left out, globals.
 //!
 //! | file | contents |
 //! |---|---|

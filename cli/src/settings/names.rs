@@ -80,7 +80,8 @@ impl<'o, 'd> ObjectNames<'o, 'd> {
         self.maps.iter().flatten().find(|map| map.name == name)
     }
 
-    /// Returns whether the object has what a setting names. An object that cannot be linked has no maps and variables that are known.
+    /// Returns whether the object has what a setting names. An object that cannot be linked has no maps and
+    /// variables that are known.
     pub(super) fn has(&self, setting: &Setting) -> bool {
         match setting.value.kind().names {
             NameKind::Program => self.program(&setting.name).is_some(),

@@ -17,7 +17,8 @@ use std::{collections::HashMap, ffi::OsString, mem, path::PathBuf};
 /// The settings of a command, for any number of objects. Later groups take precedence.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserSettings {
-    /// The loader that loads the objects: loaders differ in the programs that are loaded without being asked for.
+    /// The loader that loads the objects: loaders differ in the programs that are loaded without being asked
+    /// for.
     loader: Loader,
     groups: Vec<SettingGroup>,
 }
@@ -93,7 +94,8 @@ impl UserSettings {
         Ok(())
     }
 
-    /// Returns the settings for a command on one of the objects that `core-relo.toml` is for: the other objects may have the names.
+    /// Returns the settings for a command on one of the objects that `core-relo.toml` is for: the other
+    /// objects may have the names.
     pub(crate) fn for_one_of_project(mut self) -> Self {
         let of_file = self.groups.iter_mut().filter(|group| group.place.is_some());
         of_file.for_each(|group| group.demands_names = false);
@@ -124,8 +126,8 @@ impl UserSettings {
         })
     }
 
-    /// Checks the names of the settings for several objects, of which those that cannot be read are reported elsewhere. Returns the settings
-    /// with checked names.
+    /// Checks the names of the settings for several objects, of which those that cannot be read are reported
+    /// elsewhere. Returns the settings with checked names.
     pub(crate) fn check_files(mut self, paths: &[PathBuf]) -> Result<Self, BadInput> {
         if self.is_empty() {
             return Ok(self);
@@ -139,7 +141,8 @@ impl UserSettings {
         Ok(self)
     }
 
-    /// Checks the names of the settings, and applies those whose names the object has. For a command on one object.
+    /// Checks the names of the settings, and applies those whose names the object has. For a command on one
+    /// object.
     pub(crate) fn apply_to_object(
         &self,
         file: &ObjectFile,
@@ -192,7 +195,8 @@ impl UserSettings {
         Ok(AppliedSettings { settings, options, warnings })
     }
 
-    /// Returns the settings of an object in the order of [`SettingKind::rank`](super::setting::SettingKind::rank), without those that later ones replace.
+    /// Returns the settings of an object in the order of
+    /// [`SettingKind::rank`](super::setting::SettingKind::rank), without those that later ones replace.
     fn settings_of(&self, object: &str, names: &ObjectNames<'_, '_>) -> Vec<&Setting> {
         let mut found: Vec<&Setting> = Vec::new();
         for group in self.groups.iter().filter(|group| group.is_for(object)) {
@@ -271,8 +275,8 @@ fn plain_function(function: &str) -> String {
     function.strip_prefix("vmlinux:").unwrap_or(function).to_owned()
 }
 
-/// The attribute that both a program type and an attach target decide. A target in a loaded program, `FUNC@PROGRAM`, completes a section
-/// with the same function, such as `freplace/FUNC`.
+/// The attribute that both a program type and an attach target decide. A target in a loaded program,
+/// `FUNC@PROGRAM`, completes a section with the same function, such as `freplace/FUNC`.
 const FUNCTION: &str = "function";
 
 /// An attribute that a setting decides: the option or [`FUNCTION`], and the name.
@@ -329,7 +333,8 @@ mod tests {
         SettingGroup { place: None, object: None, demands_names: true, settings: settings.into() }
     }
 
-    /// A target completes the section that is loaded with it: `freplace/FUNC` needs the program of the function.
+    /// A target completes the section that is loaded with it: `freplace/FUNC` needs the program of the
+    /// function.
     #[test]
     fn a_target_contradicts_a_section_only_with_another_function() {
         for (section, target, is_consistent) in [

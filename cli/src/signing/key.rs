@@ -97,7 +97,8 @@ impl PrivateKey {
         })
     }
 
-    /// Signs the hash of data: RSA with the padding of PKCS#1 1.5, or ECDSA with a nonce derived from key and hash (RFC 6979).
+    /// Signs the hash of data: RSA with the padding of PKCS#1 1.5, or ECDSA with a nonce derived from key and
+    /// hash (RFC 6979).
     pub(super) fn sign_hash(&self, digest: DigestAlgorithm, hash: &[u8]) -> Result<Vec<u8>, String> {
         match self {
             Self::Rsa(key) => {

@@ -13,8 +13,9 @@ pub(super) fn is_pem(bytes: &[u8]) -> bool {
     str::from_utf8(bytes).is_ok_and(|text| text.contains(BEGIN))
 }
 
-/// Returns the label and the contents of the first block whose label is wanted. Contents that OpenSSL has encrypted in the old way are
-/// left out, and the label begins with `ENCRYPTED`, as the label of newer encrypted keys does.
+/// Returns the label and the contents of the first block whose label is wanted. Contents that OpenSSL has
+/// encrypted in the old way are left out, and the label begins with `ENCRYPTED`, as the label of newer
+/// encrypted keys does.
 pub(super) fn find_block(
     bytes: &[u8],
     is_wanted: impl Fn(&str) -> bool,

@@ -1,5 +1,5 @@
-//! The PKCS#7 message of a signature: `SignedData` of RFC 5652 without the data, certificates and attributes, as bpftool and the kernel's
-//! `sign-file -d` write it.
+//! The PKCS#7 message of a signature: `SignedData` of RFC 5652 without the data, certificates and attributes,
+//! as bpftool and the kernel's `sign-file -d` write it.
 
 use super::{Certificate, DigestAlgorithm, PrivateKey};
 use der::{AnyRef, Encode as _, Tag, TagNumber, asn1::ObjectIdentifier};

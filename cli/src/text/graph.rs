@@ -21,7 +21,8 @@ pub(crate) struct GraphBlock {
     pub(crate) edges: Vec<BlockEdge>,
 }
 
-/// A writer of the graphs of several functions: one DOT graph with a cluster for each function, or one JSON line for each block.
+/// A writer of the graphs of several functions: one DOT graph with a cluster for each function, or one JSON
+/// line for each block.
 pub(crate) struct GraphWriter {
     format: Format,
     function_count: usize,

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Serializer, ser::Formatter};
 use std::io::{self, Write};
 
-/// Writes a value as JSON. Control characters and invisible characters become `\u` and four hexadecimal digits.
+/// Writes a value as JSON. Control characters and invisible characters become `\u` and four hexadecimal
+/// digits.
 pub(crate) fn write(out: &mut dyn Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, EscapingFormatter)).map_err(io::Error::from)
 }
@@ -28,7 +29,8 @@ impl JsonLines {
     }
 }
 
-/// Escapes what serde_json does not: it escapes only quotes, backslashes and the control characters below the space.
+/// Escapes what serde_json does not: it escapes only quotes, backslashes and the control characters below the
+/// space.
 struct EscapingFormatter;
 
 impl Formatter for EscapingFormatter {

@@ -15,7 +15,8 @@ pub(crate) struct Line {
     styled: Vec<(usize, usize, Style)>,
 }
 
-/// Any displayable value becomes a line without style. `Line` itself is not `Display`, so that no text is escaped twice.
+/// Any displayable value becomes a line without style. `Line` itself is not `Display`, so that no text is
+/// escaped twice.
 impl<T: fmt::Display> From<T> for Line {
     fn from(text: T) -> Self {
         Self::new().text(text)
@@ -104,7 +105,8 @@ impl Line {
         size_of::<Self>().saturating_add(self.text.len()).saturating_add(size_of_val(&*self.styled))
     }
 
-    /// Returns the bytes to print: the text, with the escape sequences of the styles if `has_colour`, and a line feed.
+    /// Returns the bytes to print: the text, with the escape sequences of the styles if `has_colour`, and a
+    /// line feed.
     pub(crate) fn to_bytes(&self, has_colour: bool) -> Vec<u8> {
         let mut bytes = String::with_capacity(self.text.len() + 1);
         let (mut rest, mut end) = (&*self.text, 0);

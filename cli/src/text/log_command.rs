@@ -1,11 +1,13 @@
-//! Commands in the logs of CI jobs, which the runner executes: `::set-output name=a::b` and `##[add-path]` (GitHub), `##vso[task.setvariable]` (Azure
-//! Pipelines), `##teamcity[…]`. Text from input must not contain one.
+//! Commands in the logs of CI jobs, which the runner executes: `::set-output name=a::b` and `##[add-path]`
+//! (GitHub), `##vso[task.setvariable]` (Azure Pipelines), `##teamcity[…]`. Text from input must not contain
+//! one.
 //!
 //! GitLab's marks of sections contain control characters, which are never printed.
 
 use std::{env, sync::LazyLock};
 
-/// The variables by which runners identify themselves. GitHub's compatible runners (Gitea, Forgejo) set the first one, too.
+/// The variables by which runners identify themselves. GitHub's compatible runners (Gitea, Forgejo) set the
+/// first one, too.
 const RUNNERS: [&str; 4] = ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", "CI"];
 
 /// Returns whether a runner may read the output of this process.

@@ -11,7 +11,8 @@ use std::io::{self, Write};
 /// The maximum length of the line of a value, in bytes. A longer value is printed on several lines.
 pub(crate) const LINE_BYTES: usize = 100;
 
-/// Stdout or stderr. Text from input gets to the terminal only as a [`Line`] or as [`JsonLines`], which escape it.
+/// Stdout or stderr. Text from input gets to the terminal only as a [`Line`] or as [`JsonLines`], which
+/// escape it.
 pub(crate) struct Printer<'w> {
     writer: &'w mut dyn Write,
     has_colour: bool,
@@ -47,7 +48,8 @@ impl<'w> Printer<'w> {
         self.writer.write_all(lines.as_bytes())
     }
 
-    /// Prints bytes without escaping them: a completion script, a manual page, a report that has escaped the text from input itself.
+    /// Prints bytes without escaping them: a completion script, a manual page, a report that has escaped the
+    /// text from input itself.
     pub(crate) fn unescaped(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)
     }

@@ -9,7 +9,8 @@ use unicode_width::UnicodeWidthStr as _;
 /// The space between two columns.
 const GAP: &str = "  ";
 
-/// A cell of a table. Its text is escaped when the cell is created, so that escapes count in the column width.
+/// A cell of a table. Its text is escaped when the cell is created, so that escapes count in the column
+/// width.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     text: String,

@@ -36,8 +36,8 @@ pub(crate) fn run_in<S: AsRef<std::ffi::OsStr>>(dir: &Path, args: impl IntoItera
     run_command(Command::new(env!("CARGO_BIN_EXE_core-relo")), dir, args)
 }
 
-/// Runs `core-relo` with a time limit of one minute, for inputs that would hang the command in case of an error. A timeout gives
-/// exit status 124.
+/// Runs `core-relo` with a time limit of one minute, for inputs that would hang the command in case of an
+/// error. A timeout gives exit status 124.
 pub(crate) fn run_guarded<S: AsRef<std::ffi::OsStr>>(dir: &Path, args: impl IntoIterator<Item = S>) -> Run {
     let mut command = Command::new("timeout");
     command.args(["60", env!("CARGO_BIN_EXE_core-relo")]);
@@ -81,7 +81,8 @@ pub(crate) fn pipe(path: &Path) {
 /// Returns a directory with the demo files, the kernels unpacked.
 pub(crate) fn demo() -> PathBuf {
     static DIR: LazyLock<PathBuf> = LazyLock::new(|| {
-        // cargo sets the variable for the compiler only. Another user, who may not write there, has a directory of its own.
+        // cargo sets the variable for the compiler only. Another user, who may not write there, has a
+        // directory of its own.
         let scratch = env::var_os("CARGO_TARGET_TMPDIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
         let unpacked = scratch.join("demo");
@@ -120,7 +121,8 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process that has.
+/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process
+/// that has.
 pub(crate) fn has_own_bpffs(test: &str) -> bool {
     const VARIABLE: &str = "CORE_RELO_TEST_OWN_BPFFS";
     if std::env::var_os(VARIABLE).is_some() {

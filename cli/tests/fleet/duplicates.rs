@@ -30,7 +30,8 @@ fn fleet_of_names(n: usize, link: impl Fn(&Path, &Path)) -> Fleet {
     for (i, name) in KERNELS.iter().enumerate() {
         fs::copy(demo().join(name), fleet.path(&format!("{i}"))).unwrap();
     }
-    // Bad files and other forms: truncated, no kernel, empty, big-endian, compressed, an ELF object, a module without its kernel.
+    // Bad files and other forms: truncated, no kernel, empty, big-endian, compressed, an ELF object, a module
+    // without its kernel.
     fleet.write("4", &kernel(0)[..5000]);
     fleet.write("5", "no kernel");
     fleet.write("6", "");

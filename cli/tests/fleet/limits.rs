@@ -166,7 +166,8 @@ fn devices_and_pipes_in_directories_are_skipped() {
 fn holes_after_compressed_streams_are_not_read_to_the_end() {
     let fleet = Fleet::new();
     let member = &tar(&[("good.btf", kernel(1))])[..1024 + kernel(1).len().next_multiple_of(512) - 512];
-    // An endless zstd frame of empty blocks, a gzip stream followed by zeros, and an image of frames that span the whole file.
+    // An endless zstd frame of empty blocks, a gzip stream followed by zeros, and an image of frames that
+    // span the whole file.
     let frame = b"\x28\xb5\x2f\xfd\x00\x58";
     let spanning_frame = [&frame[..], &(((40u32 << 20) << 3) & 0xff_ffff).to_le_bytes()[..3]].concat();
     fleet.write("a.tar.zst", frame);

@@ -32,7 +32,8 @@ impl Fleet {
         Self(dir)
     }
 
-    /// Creates a fleet with `n` kernels in directories of three. The order of the names differs from that of creation.
+    /// Creates a fleet with `n` kernels in directories of three. The order of the names differs from that of
+    /// creation.
     fn with_kernels(n: usize) -> Self {
         let fleet = Self::new();
         for i in (0..n).rev() {

@@ -260,7 +260,8 @@ fn only_a_regular_file_stores_results() {
     assert_eq!(fleet.check(&["--resume", "hard"]).lines().len(), 0);
 }
 
-/// Resumes a run after each line of its results. Exit status and results must equal those of an uninterrupted run.
+/// Resumes a run after each line of its results. Exit status and results must equal those of an uninterrupted
+/// run.
 fn resume_after_each_line(fleet: &Fleet, targets: &[&str]) -> Vec<serde_json::Value> {
     let args = [&["check", "exec.bpf.o", "--format", "json", "--resume", "results.jsonl"], targets].concat();
     let whole = fleet.run(&args);
@@ -384,7 +385,8 @@ fn incomplete_results_of_a_kernel_do_not_count() {
     assert_eq!(lines.len(), 3, "{results}");
     let good = "\"verdict\":\"loads\",\"relocations\"";
     assert!(lines[1].contains(good), "{}", lines[1]);
-    // The first object has a bad verdict, and the results of the second object are missing, so the kernel is checked again.
+    // The first object has a bad verdict, and the results of the second object are missing, so the kernel is
+    // checked again.
     for verdict in ["refused", "needs_input", "unknown", "bad_input"] {
         let worse = lines[1].replace(good, &format!("\"verdict\":\"{verdict}\",\"relocations\""));
         fleet.write("results.jsonl", [lines[0], &worse].concat());

@@ -305,7 +305,8 @@ fn a_directory_that_is_no_cgroup_is_named() {
     }
 }
 
-/// Checks that a command succeeded. It may warn of processes whose descriptors even root may not read, as in a container.
+/// Checks that a command succeeded. It may warn of processes whose descriptors even root may not read, as in
+/// a container.
 fn readable(run: super::common::Run) -> super::common::Run {
     let is_limited = run.err.starts_with("core-relo: warning: the descriptors of ");
     if is_limited && run.exit == 0 { run } else { ok(run) }

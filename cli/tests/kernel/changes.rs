@@ -1,4 +1,5 @@
-//! Tests of the commands that change maps: `map update`, `map delete`, `map push`, `map pop`, `map freeze`, `map pin`, `map create`.
+//! Tests of the commands that change maps: `map update`, `map delete`, `map push`, `map pop`, `map freeze`,
+//! `map pin`, `map create`.
 
 use super::{
     common::{self, Run, has_own_bpffs, run, schema},

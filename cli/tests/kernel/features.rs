@@ -1,4 +1,5 @@
-//! Tests of `feature`: probes of the running kernel, beside its evidence and beside bpftool; evidence of the demo kernels.
+//! Tests of `feature`: probes of the running kernel, beside its evidence and beside bpftool; evidence of the
+//! demo kernels.
 
 use super::common::{Run, demo, run, run_in, schema};
 use core_relo_loader::{
@@ -131,8 +132,8 @@ fn answers_equal_those_of_bpftool_or_are_explained() {
             let our = ours[&(section.to_owned(), name.to_owned())];
             let expected = if *is_supported == Value::Bool(true) { "yes" } else { "no" };
             let evidence = our["evidence"].as_str().unwrap();
-            // bpftool takes a lack of permission, and a lack of memory for an arena, for a missing type. Newer versions of it probe
-            // struct_ops with an attribute that kernels before 6.9 refuse.
+            // bpftool takes a lack of permission, and a lack of memory for an arena, for a missing type.
+            // Newer versions of it probe struct_ops with an attribute that kernels before 6.9 refuse.
             let is_explained = our["answer"] == "unknown" && evidence.contains("EPERM")
                 || name == "tracing" && evidence.contains("is not a typedef")
                 || name == "struct_ops" && evidence.contains("ENOTSUPP")
@@ -155,7 +156,8 @@ fn answers_equal_those_of_bpftool_or_are_explained() {
         for ((section, name), our) in ours.iter().filter(|((section, _), _)| section == "helpers") {
             let is_in = |key: &str| our["program_types"][key].as_array().unwrap().iter().any(|t| t == ty);
             let is_equal = is_in("yes") == helpers.contains(&**name);
-            // The message of newer verifiers; helpers that bpftool does not probe; attach types that it does not try.
+            // The message of newer verifiers; helpers that bpftool does not probe; attach types that it does
+            // not try.
             let is_explained = || match is_in("yes") {
                 true => is_known_gap(ty, name, &helpers),
                 false => has_unknown_message(ty, name),
@@ -180,8 +182,8 @@ fn has_unknown_message(ty: &str, helper: &str) -> bool {
         .any(|message| evidence.contains(message))
 }
 
-/// Returns whether bpftool does not find a helper for a known reason: it leaves out helpers that print to the kernel's log, and helpers
-/// newer than itself, and probes one attach type only.
+/// Returns whether bpftool does not find a helper for a known reason: it leaves out helpers that print to the
+/// kernel's log, and helpers newer than itself, and probes one attach type only.
 fn is_known_gap(ty: &str, helper: &str, theirs: &HashSet<&str>) -> bool {
     let prints = ["bpf_trace_printk", "bpf_trace_vprintk", "bpf_probe_write_user"];
     let newest = ["bpf_cgrp_storage_get", "bpf_cgrp_storage_delete"];
@@ -280,8 +282,8 @@ fn other_kernels_are_judged_by_evidence_as_a_table() {
     assert_eq!(answers(&lines[1])[&("helpers".into(), "bpf_loop".into())]["first_observed"], "6.1");
 }
 
-/// The kernel lets struct_ops programs of TCP congestion controls call `bpf_tcp_send_ack`, and no other programs. BTF does not tell whether
-/// a kernel has such a struct_ops program, so the answer is no `no`.
+/// The kernel lets struct_ops programs of TCP congestion controls call `bpf_tcp_send_ack`, and no other
+/// programs. BTF does not tell whether a kernel has such a struct_ops program, so the answer is no `no`.
 #[test]
 fn helpers_of_struct_ops_programs_are_unknown_unless_all_are_refused() {
     for kernel in ["linux-6.1.btf", "linux-7.2.btf"] {

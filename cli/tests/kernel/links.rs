@@ -142,7 +142,8 @@ fn a_freplace_link_names_the_replaced_function() {
     assert!(!text.contains("attach_type"), "{text}");
 }
 
-/// Whether this process has a network namespace of its own. Where it has none yet, the test runs once more in a process that has.
+/// Whether this process has a network namespace of its own. Where it has none yet, the test runs once more in
+/// a process that has.
 pub(super) fn has_own_netns(test: &str) -> bool {
     const VARIABLE: &str = "CORE_RELO_TEST_OWN_NETNS";
     if std::env::var_os(VARIABLE).is_some() {
@@ -180,7 +181,8 @@ fn interfaces_have_their_names_of_the_own_namespace() {
     assert_eq!((&line["target"]["ifindex"], &line["target"]["ifname"]), (&json!(1), &json!("own_lo")));
 }
 
-/// An interface of one network namespace has the index of another interface elsewhere. Its name would be wrong there.
+/// An interface of one network namespace has the index of another interface elsewhere. Its name would be
+/// wrong there.
 #[test]
 fn an_interface_of_another_namespace_has_no_name() {
     if types().is_none() || !has_own_netns("links::an_interface_of_another_namespace_has_no_name") {

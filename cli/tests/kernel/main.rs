@@ -1,4 +1,5 @@
-//! Tests of the commands that inspect the running kernel, on maps and programs of the test process. Needs root.
+//! Tests of the commands that inspect the running kernel, on maps and programs of the test process. Needs
+//! root.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 

@@ -1,4 +1,5 @@
-//! Tests of the programs that an error names because they are attached at the place already. The suggested command makes room.
+//! Tests of the programs that an error names because they are attached at the place already. The suggested
+//! command makes room.
 
 use super::{
     attach_points::*,
@@ -92,7 +93,8 @@ fn the_link_of_an_interface_is_named() {
     ok(detach(&second, "dev:own_lo"));
 }
 
-/// The link of another namespace has the same program and index. Only the program without a link is in the way.
+/// The link of another namespace has the same program and index. Only the program without a link is in the
+/// way.
 #[test]
 fn the_link_of_another_interface_with_the_same_index_is_not_blamed() {
     let test = "occupants::the_link_of_another_interface_with_the_same_index_is_not_blamed";

@@ -171,7 +171,8 @@ fn a_context_that_is_too_long_is_named_with_the_limits() {
     }
 }
 
-/// The kernel does not tell whether a program has frags. Data that fits only with them is not blamed for a context.
+/// The kernel does not tell whether a program has frags. Data that fits only with them is not blamed for a
+/// context.
 #[test]
 fn data_that_fits_with_frags_is_not_blamed_for_a_context() {
     if types().is_none() {

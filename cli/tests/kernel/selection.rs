@@ -1,5 +1,5 @@
-//! Tests of the selection of programs and maps: all, by tag, by pin, and by bpftool's words. And of what needs a pinned map: `map events`
-//! and `load --reuse-map`.
+//! Tests of the selection of programs and maps: all, by tag, by pin, and by bpftool's words. And of what
+//! needs a pinned map: `map events` and `load --reuse-map`.
 
 use super::{
     common::{Run, has_own_bpffs, may_load, prebuilt, run, schema, text},

@@ -51,8 +51,8 @@ pub fn declare_function(btf: &Btf<'_>, proto: Type<'_>, name: &str, skipped_para
     BoundedText::collect(|text| write_function(text, btf, proto, name, skipped_params))
 }
 
-/// Returns the prototypes of a function that the kernel has with other parameters, for the end of a message: the kernel's, and the one that the
-/// object declares.
+/// Returns the prototypes of a function that the kernel has with other parameters, for the end of a message:
+/// the kernel's, and the one that the object declares.
 pub fn declare_both(local: Type<'_>, function: Type<'_>, name: Name<'_>) -> Option<String> {
     let name = name.shortened().to_string();
     let proto = function.btf().ty(function.target()?)?;

@@ -36,9 +36,11 @@ pub struct Explanation {
     pub reason: String,
     /// The candidates, up to the limits that [`Explainer::tried`] documents.
     pub tried: Vec<TriedCandidate>,
-    /// Similar names in the target, the nearest first. If [`limits::NEAR_STEPS`] are used up, a note that the search was omitted.
+    /// Similar names in the target, the nearest first. If [`limits::NEAR_STEPS`] are used up, a note that the
+    /// search was omitted.
     pub near: Vec<String>,
-    /// Members of the target's type that a flavour can declare in place of the missing access, the nearest first.
+    /// Members of the target's type that a flavour can declare in place of the missing access, the nearest
+    /// first.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub alternatives: Vec<AlternativeMember>,
     /// Suggestions for fixing the program.
@@ -63,7 +65,8 @@ pub struct TriedCandidate {
     pub matched: bool,
 }
 
-/// Serializes a candidate that does not match with its id and [`what`](Self::what) in place of [`spec`](Self::spec).
+/// Serializes a candidate that does not match with its id and [`what`](Self::what) in place of
+/// [`spec`](Self::spec).
 #[cfg(feature = "serde")]
 impl serde::Serialize for TriedCandidate {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -85,8 +88,8 @@ pub fn reason(planned: &PlannedReloc<'_>) -> String {
     scoped_reason(planned, ReasonScope::OneTarget)
 }
 
-/// Returns the reason for the decision about a record without the target's name and type ids. Targets that lack the same have the same
-/// reason.
+/// Returns the reason for the decision about a record without the target's name and type ids. Targets that
+/// lack the same have the same reason.
 pub fn target_independent_reason(planned: &PlannedReloc<'_>) -> String {
     scoped_reason(planned, ReasonScope::AnyTarget)
 }
@@ -107,7 +110,8 @@ pub struct Explainer<'p> {
     plan: &'p Plan<'p>,
     guards: Option<Guards<'p>>,
     near: NearSearch<'p>,
-    /// The steps for the candidates of failed records. The plan may not have compared some of these candidates.
+    /// The steps for the candidates of failed records. The plan may not have compared some of these
+    /// candidates.
     steps: StepBudget,
     /// The steps for accesses of the target in place of missing ones.
     shape_steps: StepBudget,
@@ -168,8 +172,8 @@ impl<'p> Explainer<'p> {
 
     /// Returns the candidates of a record and their verdicts.
     ///
-    /// The first [`limits::LISTED_CANDIDATES`] are always listed. All records of the plan together list at most
-    /// [`limits::MORE_LISTED_CANDIDATES`] others.
+    /// The first [`limits::LISTED_CANDIDATES`] are always listed. All records of the plan together list at
+    /// most [`limits::MORE_LISTED_CANDIDATES`] others.
     pub fn tried(&mut self, planned: &PlannedReloc<'p>) -> Vec<TriedCandidate> {
         let results = self.candidate_results(planned);
         results.iter().map(|checked| tried_candidate(planned, checked)).collect()

@@ -16,8 +16,8 @@ pub(super) struct Guards<'p> {
     records: HashMap<GuardKey<'p>, usize>,
 }
 
-/// The index of a section, the index of a function in the section, a root type, and an access. The access to the type itself has no
-/// accessors.
+/// The index of a section, the index of a function in the section, a root type, and an access. The access to
+/// the type itself has no accessors.
 type GuardKey<'p> = (Option<usize>, Option<usize>, TypeId, &'p [Accessor]);
 
 impl<'p> Guards<'p> {
@@ -37,7 +37,8 @@ impl<'p> Guards<'p> {
         Self { records }
     }
 
-    /// Returns the first guard of the record's access in the same function. The guard may come after the instruction.
+    /// Returns the first guard of the record's access in the same function. The guard may come after the
+    /// instruction.
     pub(super) fn find(&self, planned: &PlannedReloc<'p>) -> Option<&'p Record<'p>> {
         let (record, spec) = (planned.record(), planned.local_spec()?);
         let find = |access| {

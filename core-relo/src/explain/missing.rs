@@ -17,7 +17,8 @@ pub(super) enum MissingItem<'p> {
     Enumerator { btf_index: usize, ty: TypeId, name: Name<'p> },
 }
 
-/// Returns whether the target lacks the type or the access of the record. Similar names are searched only then.
+/// Returns whether the target lacks the type or the access of the record. Similar names are searched only
+/// then.
 pub(super) fn is_missing(planned: &PlannedReloc<'_>) -> bool {
     match planned.decision() {
         Ok(Decision::Poison { why, .. }) => !matches!(why, PoisonReason::Width { .. }),

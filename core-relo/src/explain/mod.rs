@@ -1,4 +1,5 @@
-//! Explanations of a plan's decisions: the candidates, similar names in the target, and ways to fix the program.
+//! Explanations of a plan's decisions: the candidates, similar names in the target, and ways to fix the
+//! program.
 //!
 //! Nothing here decides: explanations read a [`Plan`](crate::Plan) and search the target's types.
 

@@ -22,8 +22,8 @@ pub(super) enum ReasonScope {
     AnyTarget,
 }
 
-/// Returns the reason for the decision about a record. If the target lacks the type or the access, and the root type has a
-/// single candidate, `single` is the result of that candidate.
+/// Returns the reason for the decision about a record. If the target lacks the type or the access, and the
+/// root type has a single candidate, `single` is the result of that candidate.
 pub(super) fn record_reason(
     planned: &PlannedReloc<'_>,
     single: Option<&CheckedCandidate<'_>>,

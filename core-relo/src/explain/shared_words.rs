@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 const SHORTEST_WORD: usize = 2;
 /// The length of the shortest common prefix of words that differ later: `running` and `runnable`.
 const SHORTEST_PREFIX: usize = 4;
-/// The maximum number of names that contain a word. A word in more names is ignored, such as `sk` in the members of `struct sock`.
+/// The maximum number of names that contain a word. A word in more names is ignored, such as `sk` in the
+/// members of `struct sock`.
 const NAMES_WITH_WORD: usize = 8;
 /// The minimum similarity, in percent.
 const LEAST_PERCENT: usize = 20;
@@ -31,7 +32,8 @@ impl<'n> WordPattern<'n> {
 
     /// Returns the names that share words with this one, the most similar first.
     ///
-    /// Words that more than [`NAMES_WITH_WORD`] of the names contain are ignored. The result has the value of each name.
+    /// Words that more than [`NAMES_WITH_WORD`] of the names contain are ignored. The result has the value of
+    /// each name.
     pub(super) fn find_similar<T: Copy>(&self, names: &[(BareName<'n>, T)]) -> Vec<T> {
         let is_rare = |word: &&&[u8]| {
             let having = names.iter().filter(|(name, _)| shared_letters(word, name) > 0);

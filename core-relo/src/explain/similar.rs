@@ -1,16 +1,19 @@
-//! The edit distance between two names: letters that are inserted, missing, replaced, or exchanged with their neighbour.
+//! The edit distance between two names: letters that are inserted, missing, replaced, or exchanged with their
+//! neighbour.
 
 use crate::index::to_usize;
 use alloc::boxed::Box;
 
-/// The length of the longest names that are compared. The algorithm needs one bit of a 64-bit word for each byte.
+/// The length of the longest names that are compared. The algorithm needs one bit of a 64-bit word for each
+/// byte.
 pub(super) const COMPARED_BYTES: usize = 64;
 
 /// A name without the underscores at its ends, prepared for comparison.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BareName<'n> {
     bytes: &'n [u8],
-    /// The set of bytes in the name, with a bit for each residue modulo 64. Each byte in only one of two names costs an edit.
+    /// The set of bytes in the name, with a bit for each residue modulo 64. Each byte in only one of two
+    /// names costs an edit.
     letters: u64,
 }
 
@@ -82,13 +85,14 @@ impl<'n> NamePattern<'n> {
         Some(self.edits(other.bytes)).filter(|edits| *edits <= max_distance)
     }
 
-    /// Computes the optimal string alignment distance to `other` with the bit-parallel algorithm of Hyyrö (2003). The name must not be
-    /// empty.
+    /// Computes the optimal string alignment distance to `other` with the bit-parallel algorithm of Hyyrö
+    /// (2003). The name must not be empty.
     fn edits(&self, other: &[u8]) -> usize {
         let mut edits = self.name.bytes.len();
         // The rows whose value is one more, and one less, than the value above.
         let (mut more, mut less) = (u64::MAX, 0u64);
-        // The rows whose value equals that of the row above in the column before, and the positions of the byte before.
+        // The rows whose value equals that of the row above in the column before, and the positions of the
+        // byte before.
         let (mut diagonal, mut last_equal) = (0u64, 0u64);
         for byte in other {
             let equal = self.positions.get(usize::from(*byte)).map_or(0, |positions| *positions);

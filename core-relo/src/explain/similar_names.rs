@@ -7,8 +7,8 @@ use alloc::{string::String, vec::Vec};
 /// The number of results.
 const RESULTS: usize = 3;
 
-/// Returns the names of a BTF's types of a kind that are similar to `wanted`, the nearest first. Only names with the prefix are
-/// compared, without the prefix. The search takes one pass over the types.
+/// Returns the names of a BTF's types of a kind that are similar to `wanted`, the nearest first. Only names
+/// with the prefix are compared, without the prefix. The search takes one pass over the types.
 pub fn similar_names(btf: &Btf<'_>, kind: Kind, prefix: &[u8], wanted: &[u8]) -> Vec<String> {
     let types = btf.types().filter(|ty| ty.kind() == kind);
     nearest_names(wanted, types.filter_map(|ty| ty.name().as_bytes().strip_prefix(prefix)))

@@ -124,7 +124,8 @@ fn records_with_the_same_missing_item_share_one_search() {
     }
 }
 
-/// Each distinct name is compared with the names of one type, or of all types. One pass over the target serves all names.
+/// Each distinct name is compared with the names of one type, or of all types. One pass over the target
+/// serves all names.
 #[test]
 fn one_pass_over_the_target_serves_all_missing_names() {
     let target = many_structs();
@@ -270,7 +271,8 @@ fn members_that_share_words_are_near_and_no_flavour_declares_them() {
     });
 }
 
-/// Runs `use_plan` with the plan of two accesses, of which the first eliminates the only candidate that has the second.
+/// Runs `use_plan` with the plan of two accesses, of which the first eliminates the only candidate that has
+/// the second.
 fn with_eliminated<T>(use_plan: impl Fn(&Plan<'_>) -> T) -> T {
     let target = build_target(|b, int| {
         b.structure("s", 4, &[("a", int, 0)]);
@@ -345,8 +347,8 @@ fn an_offset_that_the_compiler_cut_off_has_help() {
     assert!(help[0].starts_with("the compiler cut off the offset"), "{help:?}");
 }
 
-/// `rss_stat` was a struct with an array up to Linux 6.1, and is an array of structs since; `i_atime` became `i_atime_sec` and
-/// `i_atime_nsec`.
+/// `rss_stat` was a struct with an array up to Linux 6.1, and is an array of structs since; `i_atime` became
+/// `i_atime_sec` and `i_atime_nsec`.
 #[test]
 fn an_access_of_another_shape_is_an_alternative() {
     let target = build_target(|b, int| {

@@ -21,8 +21,8 @@ pub struct BtfExt<'e> {
 impl<'e> BtfExt<'e> {
     /// Parses and validates a `.BTF.ext` (libbpf: `btf_ext_parse`).
     ///
-    /// If the header ends before the CO-RE fields, there are no relocations. If the header or the records are longer than this
-    /// library knows, the unknown rest is ignored.
+    /// If the header ends before the CO-RE fields, there are no relocations. If the header or the records are
+    /// longer than this library knows, the unknown rest is ignored.
     pub fn parse(data: &'e [u8]) -> Result<Self, ExtError> {
         const HEADER_LEN: u32 = 24;
         let short = |need| ExtError::TooShort { len: data.len(), need };

@@ -36,8 +36,9 @@ impl ExtBuilder {
 
     /// Adds the records of one ELF section; `section` is the offset of its name in the BTF's strings.
     ///
-    /// The records are in the builder's byte order, each of `record_size` bytes. All sections of a subsection must have the same
-    /// record size, of which the builder writes the first. If the record size is 0, nothing is added.
+    /// The records are in the builder's byte order, each of `record_size` bytes. All sections of a subsection
+    /// must have the same record size, of which the builder writes the first. If the record size is 0,
+    /// nothing is added.
     pub fn group(&mut self, part: ExtPart, section: StrOffset, record_size: u32, records: &[u8]) {
         let Some(count) = to_u32(records.len()).checked_div(record_size) else { return };
         let [func_info, line_info, core_relo] = &mut self.parts;

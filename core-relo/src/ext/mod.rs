@@ -1,8 +1,8 @@
 //! The section `.BTF.ext`: information about instructions, in terms of the object's types and strings.
 //!
-//! Its three subsections hold the types of functions, the source lines and the CO-RE relocations. Each is a record size followed
-//! by groups of records, a group for each ELF section. A broken `.BTF.ext` is an error here; libbpf warns and loads the code
-//! without relocations.
+//! Its three subsections hold the types of functions, the source lines and the CO-RE relocations. Each is a
+//! record size followed by groups of records, a group for each ELF section. A broken `.BTF.ext` is an error
+//! here; libbpf warns and loads the code without relocations.
 
 mod btf_ext;
 mod builder;

@@ -50,7 +50,8 @@ impl<'e> Subsection<'e> {
     }
 }
 
-/// Checks that a subsection consists of one or more groups, none of them empty, after its record size of 4 bytes.
+/// Checks that a subsection consists of one or more groups, none of them empty, after its record size of 4
+/// bytes.
 fn check_groups(endian: Endian, name: &'static str, record_size: u32, data: &[u8]) -> Result<(), ExtError> {
     let mut offset = 4;
     loop {

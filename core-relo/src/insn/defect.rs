@@ -7,7 +7,8 @@ use super::{
 };
 use thiserror::Error;
 
-/// The highest register: `r10`, the frame pointer. LLVM and the kernel also name `r11`, which programs may not use.
+/// The highest register: `r10`, the frame pointer. LLVM and the kernel also name `r11`, which programs may
+/// not use.
 const LAST_REGISTER: u8 = 11;
 
 /// The reason why bytes are no instruction.
@@ -39,7 +40,8 @@ crate::debug_as_message!(InsnDefect);
 impl Slot {
     /// Returns the reason why the encoding is no instruction. `None` if it is an instruction.
     ///
-    /// A field that the instruction ignores may have any value, as in LLVM. The verifier refuses some of these encodings.
+    /// A field that the instruction ignores may have any value, as in LLVM. The verifier refuses some of
+    /// these encodings.
     pub fn defect(self) -> Option<InsnDefect> {
         let wrong_second = |second: Insn| second != Insn { imm: second.imm, ..Insn::default() };
         match self {

@@ -21,13 +21,14 @@ const JMP: [&str; 16] =
 pub enum Notation {
     /// Nearly the notation of the kernel's verifier and of bpftool: `r1 = *(u32 *)(r2 +8)`.
     ///
-    /// Jumps have LLVM's distance, and all immediates are decimal, so that a number looks the same in each instruction:
-    /// `if r1 == 16 goto +5`, where the verifier writes `if r1 == 0x10 goto pc+5`. A 64-bit constant ends in `ll`, as in LLVM's
-    /// assembler: `r1 = 0x10 ll`. A load from a packet is `skb[r2 -4]` instead of `skb[r2 + -4]`.
+    /// Jumps have LLVM's distance, and all immediates are decimal, so that a number looks the same in each
+    /// instruction: `if r1 == 16 goto +5`, where the verifier writes `if r1 == 0x10 goto pc+5`. A 64-bit
+    /// constant ends in `ll`, as in LLVM's assembler: `r1 = 0x10 ll`. A load from a packet is `skb[r2 -4]`
+    /// instead of `skb[r2 + -4]`.
     #[default]
     Kernel,
-    /// The notation of `llvm-objdump -d --mcpu=v4` (LLVM 19): hexadecimal numbers, `w1 = *(u32 *)(r2 + 0x8)`. The text of an
-    /// encoding with a [`defect`](Slot::defect) is `<unknown>`.
+    /// The notation of `llvm-objdump -d --mcpu=v4` (LLVM 19): hexadecimal numbers, `w1 = *(u32 *)(r2 + 0x8)`.
+    /// The text of an encoding with a [`defect`](Slot::defect) is `<unknown>`.
     Llvm,
 }
 

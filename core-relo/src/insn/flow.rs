@@ -5,7 +5,8 @@ use super::{
     numbers::jump::{CALL, EXIT, JA},
 };
 
-/// The instructions that may run after an instruction. Distances are in slots and count from the next instruction.
+/// The instructions that may run after an instruction. Distances are in slots and count from the next
+/// instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flow {
@@ -35,8 +36,8 @@ impl Insn {
         }
     }
 
-    /// Returns the index of the instruction that the instruction at `index` jumps to. `None` if it is no jump, or if the target is
-    /// not a 32-bit index.
+    /// Returns the index of the instruction that the instruction at `index` jumps to. `None` if it is no
+    /// jump, or if the target is not a 32-bit index.
     pub fn jump_target(self, index: u32) -> Option<u32> {
         match self.flow() {
             Flow::Jump(distance) | Flow::Branch(distance) => {

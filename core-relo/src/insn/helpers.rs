@@ -1,4 +1,5 @@
-//! The kernel's helpers by number (`include/uapi/linux/bpf.h`). The list is complete: new functions are kfuncs.
+//! The kernel's helpers by number (`include/uapi/linux/bpf.h`). The list is complete: new functions are
+//! kfuncs.
 
 use core::fmt;
 

@@ -9,7 +9,8 @@ pub const INSN_BYTES: usize = 8;
 /// The opcode of `ld_imm64`, the only instruction of two slots.
 pub const LD_IMM64: u8 = 0x18;
 
-/// The immediate of a poisoned instruction, 0xbad2310 ("bad relo"): the number of a helper that no kernel has.
+/// The immediate of a poisoned instruction, 0xbad2310 ("bad relo"): the number of a helper that no kernel
+/// has.
 pub const POISON_IMM: i32 = 195_896_080;
 
 /// One decoded instruction.
@@ -121,7 +122,8 @@ impl Insn {
             && matches!(self.operation(), jump::JEQ..=jump::JSGE | jump::JLT..=jump::JSLE)
     }
 
-    /// Returns whether an arithmetic or jump instruction takes its source from a register rather than the immediate.
+    /// Returns whether an arithmetic or jump instruction takes its source from a register rather than the
+    /// immediate.
     pub const fn source_is_register(self) -> bool {
         self.code & 8 != 0
     }

@@ -81,7 +81,8 @@ pub mod atomic {
     pub const STORE_RELEASE: i32 = 0x110;
 }
 
-/// The source registers that give the immediate of a call or of a 64-bit load a meaning (kernel: `BPF_PSEUDO_CALL`).
+/// The source registers that give the immediate of a call or of a 64-bit load a meaning (kernel:
+/// `BPF_PSEUDO_CALL`).
 pub mod pseudo {
     /// A call of a function of the program.
     pub const CALL: u8 = 1;

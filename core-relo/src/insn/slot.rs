@@ -80,7 +80,8 @@ impl Slot {
     }
 }
 
-/// The instructions of code, each with the index of its first slot. The iterator ends before a truncated instruction.
+/// The instructions of code, each with the index of its first slot. The iterator ends before a truncated
+/// instruction.
 #[derive(Clone, Debug)]
 pub struct Slots<'a> {
     endian: Endian,
@@ -94,7 +95,8 @@ impl<'a> Slots<'a> {
         Self { endian, code, index: 0 }
     }
 
-    /// Returns the bytes that are not decoded. At the end of the iterator, they are a truncated instruction or nothing.
+    /// Returns the bytes that are not decoded. At the end of the iterator, they are a truncated instruction
+    /// or nothing.
     pub const fn rest(&self) -> &'a [u8] {
         self.code
     }

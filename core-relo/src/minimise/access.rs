@@ -44,8 +44,8 @@ impl<'t> Needs<'t> {
 
     /// Adds the members that the access finds in the candidate, as far as it finds them.
     ///
-    /// The search is that of a match. It continues behind a member of an incompatible type, so that no later member of the same name
-    /// takes the place of the first.
+    /// The search is that of a match. It continues behind a member of an incompatible type, so that no later
+    /// member of the same name takes the place of the first.
     pub(super) fn add_field(
         &mut self,
         pattern: AccessPattern<'_>,
@@ -112,7 +112,8 @@ impl<'t> Needs<'t> {
         Ok(MemberSearch::Absent)
     }
 
-    /// Adds a member and its type. The last member stays the last one, since only the last can be a flexible array.
+    /// Adds a member and its type. The last member stays the last one, since only the last can be a flexible
+    /// array.
     fn keep_member(&mut self, btf_index: usize, ty: Type<'t>, member: &Member<'_>) {
         let stripped = self.btf(btf_index).and_then(|btf| btf.strip(member.ty).ok());
         let is_empty_array = stripped.and_then(Type::array).is_some_and(|array| array.nelems == 0);

@@ -10,17 +10,19 @@ use hashbrown::{HashMap, HashSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Detail {
-    /// The record, the types of its parameters and those behind its pointers, without members and enumerators.
+    /// The record, the types of its parameters and those behind its pointers, without members and
+    /// enumerators.
     Declaration,
     /// All members and enumerators with their declarations as well.
     Definition,
 }
 
 impl Needs<'_> {
-    /// Adds every type of this name and kind, in vmlinux and in the modules: attach targets, kfuncs, variables.
+    /// Adds every type of this name and kind, in vmlinux and in the modules: attach targets, kfuncs,
+    /// variables.
     ///
-    /// The types of parameters and those behind pointers are added by name, without their members. Returns whether there is such a
-    /// type.
+    /// The types of parameters and those behind pointers are added by name, without their members. Returns
+    /// whether there is such a type.
     pub fn add_declaration(&mut self, name: &[u8], kind: Kind) -> bool {
         self.add_all([(name, kind, Detail::Declaration)]) > 0
     }
@@ -32,7 +34,8 @@ impl Needs<'_> {
         self.add_all([(name, kind, Detail::Definition)]) > 0
     }
 
-    /// Adds all types of these names and kinds, in one pass over the types of each kind. Returns the number of types.
+    /// Adds all types of these names and kinds, in one pass over the types of each kind. Returns the number
+    /// of types.
     pub fn add_all<'n>(&mut self, names: impl IntoIterator<Item = (&'n [u8], Kind, Detail)>) -> usize {
         let mut wanted: HashMap<(&[u8], Kind), Detail> = HashMap::new();
         for (name, kind, detail) in names {
@@ -70,7 +73,8 @@ impl Needs<'_> {
 
     /// Adds the tags of this name on needed types, and the first tag of the name with its type.
     ///
-    /// The first tag shows that the kernel has such tags, so that a function without the tag is known not to be tagged.
+    /// The first tag shows that the kernel has such tags, so that a function without the tag is known not to
+    /// be tagged.
     pub fn add_tags(&mut self, name: &[u8]) {
         let tags =
             self.find_all(&HashSet::from_iter([Kind::DeclTag]), |found, _| (found == name).then_some(()));
@@ -87,7 +91,8 @@ impl Needs<'_> {
         }
     }
 
-    /// Adds a type with all its members or enumerators. The members of anonymous members count as members of the type.
+    /// Adds a type with all its members or enumerators. The members of anonymous members count as members of
+    /// the type.
     fn add_definition_of(&mut self, btf_index: usize, id: TypeId) {
         let mut unvisited = Vec::from([id]);
         while let Some(id) = unvisited.pop() {
@@ -106,7 +111,8 @@ impl Needs<'_> {
         }
     }
 
-    /// Returns what `choose` returns for the name and kind of each type of these kinds, with the index of the BTF and the id.
+    /// Returns what `choose` returns for the name and kind of each type of these kinds, with the index of the
+    /// BTF and the id.
     fn find_all<T>(
         &self,
         kinds: &HashSet<Kind>,

@@ -9,10 +9,11 @@ use alloc::vec::Vec;
 use hashbrown::HashSet;
 
 impl<'t> Needs<'t> {
-    /// Adds the first member of every needed struct if it is a struct or union itself, the first member of its type, and so on.
-    /// Of a union, it adds all such members.
+    /// Adds the first member of every needed struct if it is a struct or union itself, the first member of
+    /// its type, and so on. Of a union, it adds all such members.
     ///
-    /// A verdict takes a `struct tcp_sock *` for a `struct sock *`, because `struct tcp_sock` begins with a `struct sock`.
+    /// A verdict takes a `struct tcp_sock *` for a `struct sock *`, because `struct tcp_sock` begins with a
+    /// `struct sock`.
     pub fn add_first_members(&mut self) {
         for btf_index in 0..self.tables.len() {
             let Some(table) = self.tables.get(btf_index) else { return };

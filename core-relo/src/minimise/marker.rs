@@ -40,8 +40,8 @@ impl MinimalBtf {
         })
     }
 
-    /// Returns the type in whose place the mark of a BTF is, if all types keep their ids: the last one that is not needed. `needed` is in
-    /// order. Returns `None` if the last types are all needed.
+    /// Returns the type in whose place the mark of a BTF is, if all types keep their ids: the last one that
+    /// is not needed. `needed` is in order. Returns `None` if the last types are all needed.
     pub(super) fn place(end: TypeId, needed: &[TypeId]) -> Option<TypeId> {
         let mut needed = needed.iter().rev().peekable();
         let free = |id: &u32| needed.next_if(|needed| needed.0 == *id).is_none();

@@ -1,20 +1,22 @@
 //! Minimal BTF: the part of a kernel's types on which plans depend.
 //!
-//! [`Needs`] collects the types, members and enumerators that plans read. [`Needs::minimise`] writes a BTF with these only, with new
-//! ids. A plan against the minimal BTF is the same as against the full BTF: the same decisions, values, patched instructions,
-//! warnings and errors. Only type ids within errors and warnings differ, and explanations, which list members that were left out.
+//! [`Needs`] collects the types, members and enumerators that plans read. [`Needs::minimise`] writes a BTF
+//! with these only, with new ids. A plan against the minimal BTF is the same as against the full BTF: the
+//! same decisions, values, patched instructions, warnings and errors. Only type ids within errors and
+//! warnings differ, and explanations, which list members that were left out.
 //!
 //! The following is kept:
 //!
 //! * every candidate of every root type, even if no record matches the candidate, in the original order;
-//! * the members on the way to an accessed field, with the types that decide about compatibility, size and sign;
+//! * the members on the way to an accessed field, with the types that decide about compatibility, size and
+//!   sign;
 //! * the enumerators that records name;
 //! * all members and enumerators that TYPE_MATCHES compares;
 //! * the first `long`, which gives the size of a pointer;
 //! * the declarations that a caller adds, such as attach targets and kfuncs.
 //!
-//! A reference to a type that is not needed becomes `void`. [`Needs::mark`] marks the BTF, so that readers do not take the absence
-//! of a type for its absence in the kernel.
+//! A reference to a type that is not needed becomes `void`. [`Needs::mark`] marks the BTF, so that readers do
+//! not take the absence of a type for its absence in the kernel.
 //!
 //! ```
 //! use core_relo::{btf::{Btf, Builder, Kind}, minimise::Needs, Endian, Target};

@@ -42,8 +42,8 @@ impl<'t> Needs<'t> {
 
     /// Adds the types that a plan needs, for any selection of the plan's programs.
     ///
-    /// The plan is one for this target. It has decided the records of all programs that will be planned later; a record that the
-    /// plan did not select adds nothing.
+    /// The plan is one for this target. It has decided the records of all programs that will be planned
+    /// later; a record that the plan did not select adds nothing.
     pub fn add_plan(&mut self, plan: &Plan<'_>) -> Result<(), MinimiseError> {
         if !core::ptr::addr_eq(plan.target(), self.target) {
             return Err(MinimiseError::OtherTarget { expected: self.target.vmlinux().name.clone() });
@@ -59,15 +59,16 @@ impl<'t> Needs<'t> {
 
     /// Keeps the ids of all types: records of 12 bytes stand for the types that are not needed.
     ///
-    /// [`add_plan`](Self::add_plan) does so if a record asks for the id of a kernel's type (`bpf_core_type_id_kernel`).
+    /// [`add_plan`](Self::add_plan) does so if a record asks for the id of a kernel's type
+    /// (`bpf_core_type_id_kernel`).
     pub fn keep_ids(&mut self) {
         self.has_original_ids = true;
     }
 
     /// Marks the BTF of vmlinux as minimal, with a typedef after all other types.
     ///
-    /// If a target with modules keeps its ids, the mark takes the place of the last type that is not needed, because the ids of the
-    /// modules follow those of vmlinux.
+    /// If a target with modules keeps its ids, the mark takes the place of the last type that is not needed,
+    /// because the ids of the modules follow those of vmlinux.
     pub fn mark(&mut self, purpose: MinimalBtf) {
         self.mark = Some(purpose);
     }
@@ -118,7 +119,8 @@ impl<'t> Needs<'t> {
         self.target.btf(btf_index).map(|target_btf| &*target_btf.btf)
     }
 
-    /// Returns the index of the BTF that owns a type. A module's BTF also gives access to the types of vmlinux.
+    /// Returns the index of the BTF that owns a type. A module's BTF also gives access to the types of
+    /// vmlinux.
     pub(super) fn owner(&self, btf_index: usize, id: TypeId) -> usize {
         let is_own = self.btf(btf_index).is_some_and(|btf| id >= btf.first_id());
         if is_own { btf_index } else { 0 }
@@ -131,7 +133,8 @@ impl<'t> Needs<'t> {
         Some(self.tables.get_mut(owner).filter(|_| exists)?.entry(id))
     }
 
-    /// Adds a type with all types that decide about its kind, size, sign and elements: chains of modifiers, typedefs and arrays.
+    /// Adds a type with all types that decide about its kind, size, sign and elements: chains of modifiers,
+    /// typedefs and arrays.
     ///
     /// Each type is visited once, however many types lead to it.
     pub(super) fn add_extent(&mut self, btf_index: usize, id: TypeId) {

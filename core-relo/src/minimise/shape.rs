@@ -27,8 +27,8 @@ struct Sides<'o> {
 impl<'t> Needs<'t> {
     /// Adds everything of the target type that the comparison of its shape may read.
     ///
-    /// The number of members and enumerators counts, so that all of them are needed. Types of members are compared only if a local
-    /// member has the same name.
+    /// The number of members and enumerators counts, so that all of them are needed. Types of members are
+    /// compared only if a local member has the same name.
     pub(super) fn add_shape(
         &mut self,
         (local_btf, local): (&Btf<'_>, TypeId),

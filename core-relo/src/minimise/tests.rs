@@ -1,4 +1,5 @@
-//! Tests of what a minimal BTF keeps and leaves out. That plans stay the same is checked by every test of plans.
+//! Tests of what a minimal BTF keeps and leaves out. That plans stay the same is checked by every test of
+//! plans.
 
 use super::{MinimalBtf, MinimiseError, Needs};
 use crate::{

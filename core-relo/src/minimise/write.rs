@@ -30,7 +30,8 @@ impl MinimisedTarget {
         &self.vmlinux
     }
 
-    /// Returns the minimal BTFs of the modules, in the order of the target. They are split from the minimal BTF of vmlinux.
+    /// Returns the minimal BTFs of the modules, in the order of the target. They are split from the minimal
+    /// BTF of vmlinux.
     pub fn modules(&self) -> &[MinimisedBtf] {
         &self.modules
     }

@@ -8,7 +8,8 @@ use crate::{
 };
 use hashbrown::HashMap;
 
-/// The patched instructions, by section and instruction index. A later record on the same instruction sees the patch of an earlier one.
+/// The patched instructions, by section and instruction index. A later record on the same instruction sees
+/// the patch of an earlier one.
 #[derive(Default)]
 pub(super) struct CodeOverlay {
     patched: HashMap<(usize, InsnIndex), Insn>,

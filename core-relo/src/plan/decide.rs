@@ -1,4 +1,5 @@
-//! The decision about each record. The candidates are matched, the matches must agree, and the instruction is patched.
+//! The decision about each record. The candidates are matched, the matches must agree, and the instruction is
+//! patched.
 
 use super::{
     candidate_lists::ListId,
@@ -85,7 +86,8 @@ struct Decider<'d, 'p> {
     steps: StepBudget,
     /// The positions of the matching candidates in their list. Its memory is reused for each record.
     matching: Vec<usize>,
-    /// The copy of each candidate list that the current load narrows. `None` if the plan has one load, which narrows the lists.
+    /// The copy of each candidate list that the current load narrows. `None` if the plan has one load, which
+    /// narrows the lists.
     copies: Option<HashMap<ListId, ListId>>,
 }
 

@@ -39,7 +39,8 @@ pub enum PoisonReason {
     NoCandidates,
     /// The target has such types, but none of them matches.
     NoMatch,
-    /// The width of the target's field differs, and a load or store of another width would have another meaning.
+    /// The width of the target's field differs, and a load or store of another width would have another
+    /// meaning.
     Width {
         /// The width of the memory in the object, in bytes; 0 for a bitfield.
         local: u32,
@@ -64,8 +65,8 @@ pub enum SkipReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// Candidates have the field at the same offset with different widths. The plan uses the first candidate, as libbpf does without a
-    /// warning.
+    /// Candidates have the field at the same offset with different widths. The plan uses the first candidate,
+    /// as libbpf does without a warning.
     WidthsDiffer {
         /// The first candidate, which the plan uses.
         first: Candidate,

@@ -31,7 +31,8 @@ pub(super) struct PlanEntry {
     pub(super) before: Option<Slot>,
     pub(super) local_value: Option<u64>,
     pub(super) target_value: Option<u64>,
-    /// The list of the candidates of the root type, in which records mark the candidates that they eliminated.
+    /// The list of the candidates of the root type, in which records mark the candidates that they
+    /// eliminated.
     pub(super) candidates: Option<ListId>,
     /// The first candidate that matches.
     pub(super) matched_candidate: Option<Candidate>,
@@ -69,14 +70,16 @@ impl<'p> Plan<'p> {
         &self.entries
     }
 
-    /// Returns whether a root type has no candidate in the vmlinux BTF. libbpf then searches the modules for it.
+    /// Returns whether a root type has no candidate in the vmlinux BTF. libbpf then searches the modules for
+    /// it.
     pub fn needs_modules(&self) -> bool {
         self.lists.any_without_main()
     }
 
     /// Returns the essential names of the root types without a candidate in the vmlinux BTF.
     ///
-    /// A [`ModuleFilter`](crate::btf::ModuleFilter) of these names selects the modules that may have a candidate.
+    /// A [`ModuleFilter`](crate::btf::ModuleFilter) of these names selects the modules that may have a
+    /// candidate.
     pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'p>> {
         let roots = self.lists.roots_without_main();
         roots.filter_map(|root| self.relocs.btf().ty(root)).map(|root| root.name().essential())

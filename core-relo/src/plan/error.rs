@@ -60,8 +60,9 @@ pub enum RelocError {
 crate::debug_as_message!(RelocError);
 
 impl RelocError {
-    /// Returns whether the relocation fails because libbpf sign-extends the enumerators of unsigned 32-bit enums. With
-    /// [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums), it does not.
+    /// Returns whether the relocation fails because libbpf sign-extends the enumerators of unsigned 32-bit
+    /// enums. With [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums),
+    /// it does not.
     pub fn is_sign_extension(&self) -> bool {
         matches!(self, Self::Insn(InsnError::UnexpectedValue { found, expected, .. }) if is_sign_extension(*found, *expected))
     }
@@ -133,7 +134,8 @@ crate::debug_as_message!(InsnError);
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanError {
-    /// The index of each failed record in [`Relocs::records`](crate::Relocs::records), and its error, in order.
+    /// The index of each failed record in [`Relocs::records`](crate::Relocs::records), and its error, in
+    /// order.
     pub failed: Vec<(usize, RelocError)>,
 }
 
@@ -155,7 +157,8 @@ fn is_sign_extension(found: i64, expected: i64) -> bool {
     expected < 0 && extended == Ok(expected)
 }
 
-/// Returns the cause of a value that differs from the instruction's by the sign extension of 32 bits, which only enumerators have.
+/// Returns the cause of a value that differs from the instruction's by the sign extension of 32 bits, which
+/// only enumerators have.
 fn sign_extension(found: i64, expected: i64) -> &'static str {
     if is_sign_extension(found, expected) {
         ": libbpf sign-extends the enumerators of unsigned 32-bit enums, where cilium/ebpf and aya zero-extend them"

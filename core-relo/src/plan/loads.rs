@@ -10,25 +10,25 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 
 impl Plan<'_> {
-    /// Returns whether a record eliminated a candidate. If none did, the decision about a record is the same in every load that has the
-    /// record.
+    /// Returns whether a record eliminated a candidate. If none did, the decision about a record is the same
+    /// in every load that has the record.
     pub fn depends_on_selection(&self) -> bool {
         self.lists.any_narrowed()
     }
 
-    /// Returns whether the decision about a record depends on the other records of a load: a record of the same root type eliminated a
-    /// candidate.
+    /// Returns whether the decision about a record depends on the other records of a load: a record of the
+    /// same root type eliminated a candidate.
     pub fn is_selection_dependent(&self, record_index: usize) -> bool {
         let record = self.relocs().records().get(record_index);
         record.is_some_and(|record| self.lists.is_narrowed(record.relo.root))
     }
 
-    /// Returns the plan of several loads, such as the default load of an object, and each other program by itself. `self` is a plan of all
-    /// records.
+    /// Returns the plan of several loads, such as the default load of an object, and each other program by
+    /// itself. `self` is a plan of all records.
     ///
-    /// A load has the indices of its records in [`Relocs::records`](crate::Relocs::records), in order. Records eliminate candidates for
-    /// records of the same load only. The decision about a record is that of the first load that has the record;
-    /// [`get_in_load`](Self::get_in_load) returns those of other loads.
+    /// A load has the indices of its records in [`Relocs::records`](crate::Relocs::records), in order.
+    /// Records eliminate candidates for records of the same load only. The decision about a record is that of
+    /// the first load that has the record; [`get_in_load`](Self::get_in_load) returns those of other loads.
     #[must_use]
     pub fn split_by_loads(&self, loads: &[Vec<usize>]) -> Self {
         let mut plan = self.clone();
@@ -51,8 +51,8 @@ impl Plan<'_> {
         plan
     }
 
-    /// Returns a record and the decision about it in a load of [`split_by_loads`](Self::split_by_loads). In a plan of one load, this is
-    /// [`get`](Self::get).
+    /// Returns a record and the decision about it in a load of [`split_by_loads`](Self::split_by_loads). In a
+    /// plan of one load, this is [`get`](Self::get).
     pub fn get_in_load(&self, load: usize, record_index: usize) -> Option<PlannedReloc<'_>> {
         let planned = self.get(record_index)?;
         Some(match self.other_loads.get(&(load, record_index)) {

@@ -36,9 +36,11 @@ pub(super) struct Match {
 }
 
 impl MatchCache {
-    /// Returns the match of an access with a candidate, from the cache or by comparison. Returns `None` for a mismatch.
+    /// Returns the match of an access with a candidate, from the cache or by comparison. Returns `None` for a
+    /// mismatch.
     ///
-    /// A cached result uses as many steps of the budget as its comparison did. A plan therefore does not depend on other objects.
+    /// A cached result uses as many steps of the budget as its comparison did. A plan therefore does not
+    /// depend on other objects.
     pub(super) fn find_match(
         &mut self,
         access: &LocalAccess<'_>,

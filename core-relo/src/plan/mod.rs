@@ -1,8 +1,8 @@
 //! The plan of an object's relocations on one target: a decision for each record, and nothing changed yet.
 //!
-//! [`Plan::new`] never fails as a whole. Each record gets a [`Decision`] or a [`RelocError`], and a bad record does not stop the
-//! plan. Every check that can refuse a record happens here, including those that libbpf makes while patching.
-//! [`Plan::patched`] only copies.
+//! [`Plan::new`] never fails as a whole. Each record gets a [`Decision`] or a [`RelocError`], and a bad
+//! record does not stop the plan. Every check that can refuse a record happens here, including those that
+//! libbpf makes while patching. [`Plan::patched`] only copies.
 
 mod candidate_lists;
 mod code_overlay;

@@ -19,8 +19,8 @@ use core::fmt;
 
 /// Objects that are planned together, on any number of targets.
 ///
-/// One pass over a target's types finds the candidates of all objects, and equal accesses are matched once. The plan of each object
-/// is the same as that of [`Plan::new`].
+/// One pass over a target's types finds the candidates of all objects, and equal accesses are matched once.
+/// The plan of each object is the same as that of [`Plan::new`].
 ///
 /// ```
 /// # use core_relo::{Relocs, Target, plan::Objects};
@@ -87,8 +87,8 @@ impl<'p> Plan<'p> {
 
     /// Decides the records that `is_selected` accepts.
     ///
-    /// Only selected records eliminate candidates, as in libbpf. The selection can therefore change the decisions about other
-    /// records.
+    /// Only selected records eliminate candidates, as in libbpf. The selection can therefore change the
+    /// decisions about other records.
     pub fn with_options(
         relocs: &'p Relocs<'p>,
         target: &'p Target<'p>,
@@ -101,7 +101,8 @@ impl<'p> Plan<'p> {
         object.plan((target, &found), options, &is_selected, &mut MatchCache::default())
     }
 
-    /// Plans each object on one target, in one pass over the target's types; [`Objects`] prepares objects for many targets.
+    /// Plans each object on one target, in one pass over the target's types; [`Objects`] prepares objects for
+    /// many targets.
     pub fn for_objects(relocs: &[&'p Relocs<'p>], target: &'p Target<'p>) -> Vec<Self> {
         Self::for_objects_with(relocs, target, Options::default())
     }

@@ -6,8 +6,9 @@
 pub struct Options {
     /// Whether the enumerators of an unsigned ENUM are zero-extended, as in C.
     ///
-    /// libbpf sign-extends all enumerators. It then refuses those from 0x8000_0000 on, because the instruction contains another
-    /// value. That is the default here, too; cilium/ebpf and aya always zero-extend.
+    /// libbpf sign-extends all enumerators. It then refuses those from 0x8000_0000 on, because the
+    /// instruction contains another value. That is the default here, too; cilium/ebpf and aya always
+    /// zero-extend.
     pub zero_extend_unsigned_enums: bool,
 }
 

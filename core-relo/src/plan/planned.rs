@@ -50,7 +50,8 @@ pub enum CandidateResult {
     Mismatch(Mismatch),
     /// The comparison failed.
     Error(MatchError),
-    /// An earlier record of the same root type eliminated the candidate, because the candidate does not match that record.
+    /// An earlier record of the same root type eliminated the candidate, because the candidate does not match
+    /// that record.
     Eliminated {
         /// The index of the earlier record in [`Relocs::records`](crate::Relocs::records), see [`Plan::get`].
         by_record: usize,
@@ -69,7 +70,8 @@ impl Plan<'_> {
         })
     }
 
-    /// Returns a record and the decision about it, by its index in [`Relocs::records`](crate::Relocs::records).
+    /// Returns a record and the decision about it, by its index in
+    /// [`Relocs::records`](crate::Relocs::records).
     pub fn get(&self, record_index: usize) -> Option<PlannedReloc<'_>> {
         let record = self.relocs().records().get(record_index)?;
         Some(PlannedReloc { plan: self, record_index, record, entry: self.entries().get(record_index)? })
@@ -127,15 +129,16 @@ impl<'p> PlannedReloc<'p> {
         }
     }
 
-    /// Returns the value in the object. Returns `None` if the record is skipped, or if an error prevents the calculation.
+    /// Returns the value in the object. Returns `None` if the record is skipped, or if an error prevents the
+    /// calculation.
     pub fn local_value(&self) -> Option<u64> {
         self.entry.local_value
     }
 
     /// Returns the value in the target.
     ///
-    /// Returns `None` if the record is skipped, if an error prevents the calculation, or if no candidate matches. Without a match,
-    /// relocations of types and of existence have the value 0.
+    /// Returns `None` if the record is skipped, if an error prevents the calculation, or if no candidate
+    /// matches. Without a match, relocations of types and of existence have the value 0.
     pub fn target_value(&self) -> Option<u64> {
         self.entry.target_value
     }
@@ -170,8 +173,9 @@ impl<'p> PlannedReloc<'p> {
         }
     }
 
-    /// Returns the last step of the access in the first candidate that matches, and the BTF that contains the candidate. The same step ends
-    /// the [target's access](Self::target_spec), which takes another comparison.
+    /// Returns the last step of the access in the first candidate that matches, and the BTF that contains the
+    /// candidate. The same step ends the [target's access](Self::target_spec), which takes another
+    /// comparison.
     pub fn target_step(&self) -> Option<(&'p TargetBtf<'p>, Accessor)> {
         let target_btf = self.target().btf(self.entry.matched_candidate?.btf_index)?;
         Some((target_btf, self.entry.matched_step?))
@@ -201,7 +205,8 @@ impl<'p> PlannedReloc<'p> {
         self.plan
     }
 
-    /// Returns every candidate of the root type, in order, with the index of the record that eliminated the candidate.
+    /// Returns every candidate of the root type, in order, with the index of the record that eliminated the
+    /// candidate.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = (Candidate, Option<usize>)> + use<'p> {
         let plan = self.plan;
         let list = self.entry.candidates.and_then(move |list| plan.lists.get(list).ok());
@@ -227,8 +232,8 @@ impl<'p> PlannedReloc<'p> {
         }
     }
 
-    /// Returns a candidate that matches, although an earlier record eliminated the candidate, and that record. At most
-    /// [`limits::LISTED_CANDIDATES`] candidates are matched.
+    /// Returns a candidate that matches, although an earlier record eliminated the candidate, and that
+    /// record. At most [`limits::LISTED_CANDIDATES`] candidates are matched.
     pub(crate) fn eliminated_match(&self) -> Option<(Candidate, usize)> {
         let mut steps = StepBudget::new(limits::RECORD_STEPS);
         let eliminated = self.candidates().filter_map(|(candidate, by_record)| {

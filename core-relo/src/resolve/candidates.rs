@@ -13,7 +13,8 @@ use hashbrown::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// The index of the BTF that contains the type: 0 for the vmlinux BTF of the target, from 1 for its modules.
+    /// The index of the BTF that contains the type: 0 for the vmlinux BTF of the target, from 1 for its
+    /// modules.
     pub btf_index: usize,
     /// The type.
     pub id: TypeId,
@@ -61,8 +62,8 @@ impl<'o> CandidateSearch<'o> {
         filter
     }
 
-    /// Finds the candidates of each query, in libbpf's order (`bpf_core_find_cands`): those of the vmlinux BTF in order of id. Modules
-    /// are searched only for queries without a candidate in the vmlinux BTF.
+    /// Finds the candidates of each query, in libbpf's order (`bpf_core_find_cands`): those of the vmlinux
+    /// BTF in order of id. Modules are searched only for queries without a candidate in the vmlinux BTF.
     ///
     /// One pass over a BTF's types serves all queries.
     pub(crate) fn find_candidates(&self, target: &Target<'_>) -> CandidatesByQuery {
@@ -88,9 +89,11 @@ impl<'o> CandidateSearch<'o> {
         Self { queries: wanted.map(|(query, id)| (*query, *id)).collect(), filter: None }
     }
 
-    /// Adds the candidates of one BTF and, for the vmlinux BTF, those of its bases (libbpf: `bpf_core_add_cands`).
+    /// Adds the candidates of one BTF and, for the vmlinux BTF, those of its bases (libbpf:
+    /// `bpf_core_add_cands`).
     fn search_target_btf(&self, btf_index: usize, target_btf: &TargetBtf<'_>, found: &mut CandidatesByQuery) {
-        // A module adds only its own types. The vmlinux BTF adds all types, also those of its bases if it is a split BTF.
+        // A module adds only its own types. The vmlinux BTF adds all types, also those of its bases if it is
+        // a split BTF.
         if btf_index == 0 {
             let mut bases = Vec::new();
             let mut next = target_btf.btf.base();
@@ -248,7 +251,8 @@ mod tests {
         }
     }
 
-    /// In a sorted BTF bisection finds most names. A scan finds names with many flavours, and all names if the queries are many.
+    /// In a sorted BTF bisection finds most names. A scan finds names with many flavours, and all names if
+    /// the queries are many.
     #[test]
     #[cfg_attr(miri, ignore = "takes too long")]
     fn sorted_types_give_the_candidates_that_a_scan_gives() {

@@ -10,7 +10,8 @@ use crate::{
     limits,
 };
 
-/// A comparer of an object's types with a kernel's types. All its comparisons share one budget of steps ([`limits::PLAN_STEPS`]).
+/// A comparer of an object's types with a kernel's types. All its comparisons share one budget of steps
+/// ([`limits::PLAN_STEPS`]).
 #[derive(Debug)]
 pub struct TypeComparer {
     steps: StepBudget,
@@ -23,7 +24,8 @@ impl Default for TypeComparer {
 }
 
 impl TypeComparer {
-    /// Returns whether the kernel's type is compatible with the object's type (libbpf: `bpf_core_types_are_compat`).
+    /// Returns whether the kernel's type is compatible with the object's type (libbpf:
+    /// `bpf_core_types_are_compat`).
     ///
     /// Names, sizes and the content of composites are ignored.
     pub fn are_compatible(
@@ -40,7 +42,8 @@ impl TypeComparer {
     }
 }
 
-/// Returns whether a target type is compatible with a local type as a whole (libbpf: `bpf_core_types_are_compat`).
+/// Returns whether a target type is compatible with a local type as a whole (libbpf:
+/// `bpf_core_types_are_compat`).
 ///
 /// Names, sizes, and the content of composites and enums are ignored.
 pub(super) fn types_are_compat(
@@ -105,7 +108,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns whether a type is an integer without a bit offset. In old BTF an INT with an offset describes a bitfield.
+/// Returns whether a type is an integer without a bit offset. In old BTF an INT with an offset describes a
+/// bitfield.
 pub(super) fn is_whole_int(ty: Type<'_>) -> bool {
     ty.int().is_some_and(|int| int.offset == 0)
 }

@@ -12,7 +12,8 @@ use crate::{
     spec::{Accessor, Spec},
 };
 
-/// Finds the first enumerator with the local one's essential name, whatever its value (libbpf: `bpf_core_spec_match`).
+/// Finds the first enumerator with the local one's essential name, whatever its value (libbpf:
+/// `bpf_core_spec_match`).
 pub(super) fn match_enumerator(
     pattern: AccessPattern<'_>,
     target_btf: &Btf<'_>,

@@ -83,7 +83,8 @@ impl TargetWalk<'_> {
         Ok(None)
     }
 
-    /// Enters the member of exactly this name. Members of anonymous members are members of the composite, as in C.
+    /// Enters the member of exactly this name. Members of anonymous members are members of the composite, as
+    /// in C.
     fn enter_member(
         &mut self,
         step: usize,
@@ -104,7 +105,8 @@ impl TargetWalk<'_> {
         }
     }
 
-    /// Searches depth first, in order of members. The first member of the name decides (libbpf: `bpf_core_match_member`).
+    /// Searches depth first, in order of members. The first member of the name decides (libbpf:
+    /// `bpf_core_match_member`).
     ///
     /// Recursion is as deep as the access has parts: at most [`limits::SPEC_PARTS`].
     fn find_member(
@@ -116,7 +118,8 @@ impl TargetWalk<'_> {
         let end = to_u32(ty.members().len());
         let mut next = 0;
         while let Some(unread) = end.checked_sub(next).filter(|unread| *unread > 0) {
-            // At least one member is compared: the step that its name takes reports that the budget is used up.
+            // At least one member is compared: the step that its name takes reports that the budget is used
+            // up.
             let count = unread.min(self.steps.affordable_names(name).max(1));
             let range_end = next.wrapping_add(count);
             let found = ty.next_member(next..range_end, name.as_bytes());
@@ -124,7 +127,8 @@ impl TargetWalk<'_> {
             self.steps.take_names(last.abs_diff(next).wrapping_add(1), name)?;
             next = last.wrapping_add(1);
             let before = self.spec.bit_offset;
-            // libbpf counts a part for each member that it compares, so the limit also applies where none is found.
+            // libbpf counts a part for each member that it compares, so the limit also applies where none is
+            // found.
             self.push_raw(last)?;
             let Some(member) = found else {
                 self.spec.raw.pop();
@@ -143,7 +147,8 @@ impl TargetWalk<'_> {
             let inner = self.steps.strip(ty.btf(), member.ty)?;
             match self.find_member(inner, name, layers)? {
                 MemberSearch::Absent => {}
-                // C does not allow a second member of the name. libbpf continues the search, and adds the offset of the first member.
+                // C does not allow a second member of the name. libbpf continues the search, and adds the
+                // offset of the first member.
                 decided => return Ok(decided),
             }
             self.spec.bit_offset = before;

@@ -11,11 +11,12 @@ use crate::{
     btf::{Btf, Kind, Type, limits},
 };
 
-/// Returns whether a target field's type is compatible with a local field's (libbpf: `bpf_core_fields_are_compat`).
+/// Returns whether a target field's type is compatible with a local field's (libbpf:
+/// `bpf_core_fields_are_compat`).
 ///
-/// All composites are compatible with each other, and so are all pointers, and all integers of any size and sign. Enums and
-/// forward declarations are compatible if their essential names are equal, or if one of them is anonymous. Arrays are compatible if
-/// their elements are.
+/// All composites are compatible with each other, and so are all pointers, and all integers of any size and
+/// sign. Enums and forward declarations are compatible if their essential names are equal, or if one of them
+/// is anonymous. Arrays are compatible if their elements are.
 pub(super) fn fields_are_compat(
     mut local: TypeLayers<'_>,
     target_btf: &Btf<'_>,

@@ -1,4 +1,5 @@
-//! The match of one relocation with one target: candidates, the comparison with each, and the value that follows.
+//! The match of one relocation with one target: candidates, the comparison with each, and the value that
+//! follows.
 
 mod candidate_query;
 mod candidates;

@@ -1,7 +1,8 @@
 //! The part of a local access that decides which candidates match.
 //!
-//! The comparison of fields and enumerators reads the object's types only through [`AccessPattern`]. The cache key consists of
-//! the same values. A rule that reads more of the local types therefore changes the cache key, too.
+//! The comparison of fields and enumerators reads the object's types only through [`AccessPattern`]. The
+//! cache key consists of the same values. A rule that reads more of the local types therefore changes the
+//! cache key, too.
 
 use super::{compat::is_whole_int, error::BrokenInvariant, step_budget::chain_cost};
 use crate::{
@@ -29,7 +30,8 @@ pub(crate) enum FieldStep<'o> {
     Member { name: Name<'o>, layers: TypeLayers<'o> },
 }
 
-/// A cursor over the layers of a member's type: arrays from the outside in, then the innermost element's type.
+/// A cursor over the layers of a member's type: arrays from the outside in, then the innermost element's
+/// type.
 ///
 /// The cursor stays at the innermost layer.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +57,8 @@ pub(crate) enum LayerShape<'o> {
     Enum(Name<'o>),
     Float,
     Forward(Name<'o>),
-    /// An integer of any size and sign. In old BTF an integer may stand for a bitfield within its storage: not a whole one.
+    /// An integer of any size and sign. In old BTF an integer may stand for a bitfield within its storage:
+    /// not a whole one.
     Int {
         is_whole: bool,
     },
@@ -101,7 +104,8 @@ impl<'o> AccessPattern<'o> {
     /// Writes the cache key to the empty `key`.
     ///
     /// Returns `None` for an access that is not worth caching: a type as a whole, names longer than
-    /// [`limits::SHARED_ACCESS`], an array of more than [`limits::SHARED_DIMENSIONS`], a local type that cannot be followed.
+    /// [`limits::SHARED_ACCESS`], an array of more than [`limits::SHARED_DIMENSIONS`], a local type that
+    /// cannot be followed.
     pub(crate) fn write_key(&self, endian: Endian, key: &mut Vec<KeyPart<'o>>) -> Option<()> {
         let mut key = BoundedKey { parts: key, bytes_left: limits::SHARED_ACCESS };
         key.push(KeyPart::Value(endian, self.kind()))?;
@@ -206,7 +210,8 @@ mod tests {
     use super::*;
     use crate::btf::Builder;
 
-    /// Without this limit each of a hundred thousand records could walk through arrays of arrays for its key alone.
+    /// Without this limit each of a hundred thousand records could walk through arrays of arrays for its key
+    /// alone.
     #[test]
     fn arrays_of_many_dimensions_have_no_key() {
         let mut b = Builder::new(Endian::Little);

@@ -32,7 +32,8 @@ impl StepBudget {
         Self { left: limit }
     }
 
-    /// Takes `steps` from the budget. If fewer are left, the budget is empty afterwards, because the work is already done.
+    /// Takes `steps` from the budget. If fewer are left, the budget is empty afterwards, because the work is
+    /// already done.
     pub(crate) fn take(&mut self, steps: u32) -> Result<(), OutOfSteps> {
         let left = self.left.checked_sub(steps);
         self.left = left.unwrap_or(0);
@@ -95,7 +96,8 @@ fn name_cost(len: usize) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(to_u32(len / NAME_BLOCK))
 }
 
-/// Returns the number of steps for skipping modifiers and typedefs. Chains as short as those of real types are free.
+/// Returns the number of steps for skipping modifiers and typedefs. Chains as short as those of real types
+/// are free.
 pub(crate) const fn chain_cost(hops: u32) -> u32 {
     hops / 4
 }
@@ -111,7 +113,8 @@ mod tests {
         spec::{self, Accessor, Spec},
     };
 
-    /// Without this each of a hundred thousand records could look through the same million members for the price of a step.
+    /// Without this each of a hundred thousand records could look through the same million members for the
+    /// price of a step.
     #[test]
     fn a_search_compares_at_most_as_many_members_as_it_has_steps() {
         let mut b = Builder::new(Endian::Little);
@@ -150,8 +153,8 @@ mod tests {
         u32::MAX.abs_diff(steps.remaining())
     }
 
-    /// Without this each of a hundred thousand records could pass through long chains of modifiers, or read long names, for the
-    /// price of a step.
+    /// Without this each of a hundred thousand records could pass through long chains of modifiers, or read
+    /// long names, for the price of a step.
     #[test]
     #[cfg_attr(miri, ignore = "takes too long")]
     fn long_chains_long_names_and_many_elements_take_steps() {

@@ -12,8 +12,8 @@ use crate::{
 
 /// Returns whether a target type has everything that the local type has (libbpf: `bpf_core_types_match`).
 ///
-/// Members and enumerators match by essential name, recursively. Behind a pointer only names and kinds are compared. Integers must be
-/// of equal size and sign.
+/// Members and enumerators match by essential name, recursively. Behind a pointer only names and kinds are
+/// compared. Integers must be of equal size and sign.
 pub(super) fn types_match(
     local_btf: &Btf<'_>,
     local: TypeId,
@@ -116,7 +116,8 @@ impl ShapeComparison<'_> {
         Ok(true)
     }
 
-    /// Returns whether the sizes are equal and the target has every local enumerator's name. Values may differ.
+    /// Returns whether the sizes are equal and the target has every local enumerator's name. Values may
+    /// differ.
     fn enums_match(&mut self, local: Type<'_>, target: Type<'_>) -> Result<bool, MatchError> {
         if local.size() != target.size() || local.vlen() > target.vlen() {
             return Ok(false);
@@ -139,7 +140,8 @@ impl ShapeComparison<'_> {
     }
 }
 
-/// Returns whether two names match: by essential name, and anonymous only with anonymous (libbpf: `bpf_core_names_match`).
+/// Returns whether two names match: by essential name, and anonymous only with anonymous (libbpf:
+/// `bpf_core_names_match`).
 fn names_match(local: Name<'_>, target: Name<'_>) -> bool {
     if target.is_empty() { local.is_empty() } else { local.same_essential(target) }
 }

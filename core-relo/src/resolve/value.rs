@@ -58,8 +58,8 @@ impl AccessWidths {
     /// The widths of an access that restricts no instruction.
     pub(crate) const UNRESTRICTED: Self = Self { local: 0, target: 0, are_adjustable: true };
 
-    /// Returns the widths of an access. They are adjustable between two pointers, and between two integers that loads zero-extend
-    /// (libbpf: `bpf_core_calc_relo`).
+    /// Returns the widths of an access. They are adjustable between two pointers, and between two integers
+    /// that loads zero-extend (libbpf: `bpf_core_calc_relo`).
     fn new(local: AccessValue, target: AccessValue) -> Self {
         let content = |value: AccessValue| value.memory.map(|memory| memory.content);
         let both_are = |wanted| content(local) == Some(wanted) && content(target) == Some(wanted);
@@ -84,7 +84,8 @@ impl Resolution {
         }
     }
 
-    /// Returns the result if no candidate matches: 0 for relocations of types and of existence, otherwise poison.
+    /// Returns the result if no candidate matches: 0 for relocations of types and of existence, otherwise
+    /// poison.
     pub(crate) fn without_match(kind: RelocKind, local: AccessValue) -> Self {
         let is_zero = kind.is_type() || matches!(kind, RelocKind::FieldExists | RelocKind::EnumvalExists);
         Self {
@@ -136,8 +137,9 @@ pub(crate) fn access_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result
     }
 }
 
-/// Returns an enumerator's value. The value of an ENUM is sign-extended even if the enum is unsigned, as in libbpf
-/// (`bpf_core_calc_enumval_relo`). See [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums).
+/// Returns an enumerator's value. The value of an ENUM is sign-extended even if the enum is unsigned, as in
+/// libbpf (`bpf_core_calc_enumval_relo`). See
+/// [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums).
 fn enumerator_value(btf: &Btf<'_>, spec: &Spec) -> Result<u64, BrokenInvariant> {
     let accessor = spec.accessors.first().ok_or(BrokenInvariant::NoAccessors)?;
     let enumerator = btf.ty(accessor.ty).and_then(|ty| ty.enumerator(accessor.index));
@@ -173,7 +175,8 @@ fn field_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue
         RelocKind::FieldLshiftU64 => u64::from(extent.left_shift(endian, spec.bit_offset.0)),
         _ => u64::from(64u32.wrapping_sub(extent.bits)),
     };
-    // A compiler may load a bitfield with another width. Only the sign and the right shift are the same for all loads.
+    // A compiler may load a bitfield with another width. Only the sign and the right shift are the same for
+    // all loads.
     let validate = !is_bitfield || matches!(spec.kind, RelocKind::FieldSigned | RelocKind::FieldRshiftU64);
     Ok(AccessValue { value, memory, validate })
 }
@@ -191,7 +194,8 @@ fn element_value(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<AccessVa
     }
 }
 
-/// Returns the number of bytes that a load of a field reads. For an array, it is the size of the innermost element.
+/// Returns the number of bytes that a load of a field reads. For an array, it is the size of the innermost
+/// element.
 fn element_size(btf: &Btf<'_>, ty: TypeId) -> Result<ByteSize, WalkError> {
     btf.size_of(btf.innermost_element(ty)?.id())
 }
@@ -211,7 +215,8 @@ struct FieldExtent {
 }
 
 impl FieldExtent {
-    /// Returns the smallest aligned load that contains the bitfield and is at least as wide as its declared type.
+    /// Returns the smallest aligned load that contains the bitfield and is at least as wide as its declared
+    /// type.
     fn of_bitfield(spec: &Spec, member: &Member<'_>, declared: Type<'_>) -> Result<Self, ValueError> {
         let (offset, bits) = (spec.bit_offset.0, member.bitfield_bits);
         let no_size = ValueError::BitfieldType { ty: declared.id(), kind: declared.kind() };
@@ -230,7 +235,8 @@ impl FieldExtent {
         }
     }
 
-    /// Returns the left shift of FIELD_LSHIFT_U64, by the object's byte order. libbpf uses the byte order of the host.
+    /// Returns the left shift of FIELD_LSHIFT_U64, by the object's byte order. libbpf uses the byte order of
+    /// the host.
     fn left_shift(&self, endian: Endian, bit_offset: u32) -> u32 {
         let within = bit_offset.wrapping_sub(self.byte_offset.wrapping_mul(8));
         match endian {
@@ -241,8 +247,8 @@ impl FieldExtent {
 }
 
 impl AccessedMemory {
-    /// Returns the memory of a type. An integer counts as signed only if its encoding is exactly SIGNED, as in libbpf. A `char` with
-    /// the encodings SIGNED and CHAR counts as unsigned.
+    /// Returns the memory of a type. An integer counts as signed only if its encoding is exactly SIGNED, as
+    /// in libbpf. A `char` with the encodings SIGNED and CHAR counts as unsigned.
     fn new(size: ByteSize, ty: Type<'_>) -> Self {
         let content = match ty.int() {
             Some(int) if int.encoding != IntInfo::SIGNED => MemoryContent::Unsigned,

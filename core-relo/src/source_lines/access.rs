@@ -31,13 +31,15 @@ const SEARCHED_LINES: usize = 64;
 impl<'o> SourceLines<'o> {
     /// Returns the line of an access.
     ///
-    /// Compilers load the offset of a member before the first line of its statement begins, often several statements earlier. The line of
-    /// the instruction that uses the offset is that of the statement. It counts first, then the last line that begins at or before the
-    /// instruction, then later ones, then earlier ones. If the sum with the offset has a line of its own, as that of `container_of`, this
-    /// line counts before all others. Among these, the first line wins that has the names of the access best, because compilers merge the
-    /// lines of several accesses. If no line has the last name, because a macro hides it or because the statement continues on a line without
-    /// a record, the line of the use counts, or else the last one. The access is only near a line that does not have the name of the member.
-    /// Line 0 is that of no source.
+    /// Compilers load the offset of a member before the first line of its statement begins, often several
+    /// statements earlier. The line of the instruction that uses the offset is that of the statement. It
+    /// counts first, then the last line that begins at or before the instruction, then later ones, then
+    /// earlier ones. If the sum with the offset has a line of its own, as that of `container_of`, this line
+    /// counts before all others. Among these, the first line wins that has the names of the access best,
+    /// because compilers merge the lines of several accesses. If no line has the last name, because a macro
+    /// hides it or because the statement continues on a line without a record, the line of the use counts, or
+    /// else the last one. The access is only near a line that does not have the name of the member. Line 0 is
+    /// that of no source.
     pub(crate) fn find_access(&self, query: &LineQuery<'_>) -> Option<SourceLine<'o>> {
         let lines = self.by_section.get(query.section).map_or(&[][..], Vec::as_slice);
         let lines = query.function.as_ref().map_or(lines, |function| lines_within(lines, function));
@@ -104,8 +106,8 @@ mod tests {
         is_register: bool,
     }
 
-    /// Returns the number of the line that is found for an access at an instruction. Each of `lines` is an instruction and a text; its
-    /// number is its position, from 1.
+    /// Returns the number of the line that is found for an access at an instruction. Each of `lines` is an
+    /// instruction and a text; its number is its position, from 1.
     fn found(lines: &[(u32, &str)], function: Range<u32>, insn: u32, names: &str) -> Option<u32> {
         let function = (function.start, function.end);
         found_by_use(lines, Search { function, insn, names, ..Search::default() })
@@ -118,7 +120,8 @@ mod tests {
         found_numbered(&numbered, search).map(|(line, _)| line)
     }
 
-    /// Returns the number of the line and whether the access is only near it. Each of `lines` is an instruction, a number and a text.
+    /// Returns the number of the line and whether the access is only near it. Each of `lines` is an
+    /// instruction, a number and a text.
     fn found_numbered(lines: &[(u32, u32, &str)], search: Search<'_>) -> Option<(u32, bool)> {
         let endian = Endian::Little;
         let mut b = Builder::new(endian);

@@ -34,8 +34,8 @@ pub struct SourceLine<'o> {
     pub column: u32,
     /// The line's text.
     pub text: Name<'o>,
-    /// Whether the access is near this line, not in it: the function has no line that names the member, as where a macro hides it, or where
-    /// the compiler merged the instructions of several lines.
+    /// Whether the access is near this line, not in it: the function has no line that names the member, as
+    /// where a macro hides it, or where the compiler merged the instructions of several lines.
     pub is_near: bool,
 }
 
@@ -64,8 +64,8 @@ impl<'o> SourceLine<'o> {
     }
 }
 
-/// The file, the number and the text of the line: `exec.bpf.c:41: return *p;`, with `near ` before it if the line is only near the access.
-/// Lines of macros are padded with white space, of which one space is left.
+/// The file, the number and the text of the line: `exec.bpf.c:41: return *p;`, with `near ` before it if the
+/// line is only near the access. Lines of macros are padded with white space, of which one space is left.
 impl fmt::Display for SourceLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_near {

@@ -5,8 +5,8 @@ use super::word_search::find_words_with_prefix;
 /// The structs with a member for each saved register.
 const REGISTER_STRUCTS: [&[u8]; 3] = [b"pt_regs", b"user_pt_regs", b"user_regs_struct"];
 
-/// The arrays of registers of arm64 and LoongArch, s390, PowerPC, 32-bit ARM, and SPARC. Their elements have no names that tell the macros
-/// apart.
+/// The arrays of registers of arm64 and LoongArch, s390, PowerPC, 32-bit ARM, and SPARC. Their elements have
+/// no names that tell the macros apart.
 const REGISTER_ARRAYS: [&[u8]; 5] = [b"regs", b"gprs", b"gpr", b"uregs", b"u_regs"];
 
 /// A macro and the registers that it reads. Variants of a macro have a suffix, as `PT_REGS_PARM1_CORE`.
@@ -19,8 +19,8 @@ const fn reads(name: &'static [u8], registers: &'static [&'static [u8]]) -> Regi
     RegisterMacro { name, registers }
 }
 
-/// The registers of x86-64, by their names in the kernel and in user space, those of RISC-V, and the instruction pointers and first
-/// arguments outside the arrays of the other architectures.
+/// The registers of x86-64, by their names in the kernel and in user space, those of RISC-V, and the
+/// instruction pointers and first arguments outside the arrays of the other architectures.
 const MACROS: [RegisterMacro; 13] = [
     reads(b"PT_REGS_PARM1", &[b"di", b"rdi", b"a0", b"orig_a0", b"orig_x0", b"orig_gpr2"]),
     reads(b"PT_REGS_PARM2", &[b"si", b"rsi", b"a1"]),

@@ -1,4 +1,5 @@
-//! The instruction that uses a value which the compiler loads into a register early, such as the offset of a member.
+//! The instruction that uses a value which the compiler loads into a register early, such as the offset of a
+//! member.
 
 use crate::{
     Endian,
@@ -60,13 +61,13 @@ enum Effect {
 pub(crate) struct ValueUses {
     /// The first instruction that adds the value to a register, or subtracts it.
     pub(crate) sum: Option<InsnIndex>,
-    /// The first memory access, call or comparison with the value or with a sum of it, or the return of it. `None` if the value is lost or
-    /// not used nearby.
+    /// The first memory access, call or comparison with the value or with a sum of it, or the return of it.
+    /// `None` if the value is lost or not used nearby.
     pub(crate) used: Option<InsnIndex>,
 }
 
-/// Finds the instructions that take the value which the instruction at `start` loads into a register. A jump ends the search, because the
-/// code behind it may be shared, and counts as the use.
+/// Finds the instructions that take the value which the instruction at `start` loads into a register. A jump
+/// ends the search, because the code behind it may be shared, and counts as the use.
 pub(crate) fn find_value_uses(endian: Endian, code: &[u8], start: InsnIndex) -> ValueUses {
     let mut uses = ValueUses::default();
     uses.used = follow(endian, code, start, &mut uses.sum);
@@ -133,7 +134,8 @@ fn is_use(insn: Insn, holds: Registers) -> bool {
     }
 }
 
-/// Returns whether an instruction adds a value to a pointer or subtracts it. The pointer may be added to the register of the value instead.
+/// Returns whether an instruction adds a value to a pointer or subtracts it. The pointer may be added to the
+/// register of the value instead.
 fn is_pointer_sum(insn: Insn, holds: Registers) -> bool {
     insn.class() == Class::Alu64
         && insn.source_is_register()
@@ -175,7 +177,8 @@ mod tests {
     const LOAD: u8 = 0x79;
     const STORE: u8 = 0x7b;
 
-    /// Returns the index of the use of a constant that instruction 0 loads into r1. Each instruction is an opcode and its registers.
+    /// Returns the index of the use of a constant that instruction 0 loads into r1. Each instruction is an
+    /// opcode and its registers.
     fn found(insns: &[(u8, u8, u8)]) -> Option<u32> {
         uses(insns).used.map(|index| index.0)
     }

@@ -13,7 +13,8 @@ const SEARCHED_NAMES: usize = 3;
 /// What a source line has to contain to be that of an access.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AccessWords<'q> {
-    /// The names of the access, the last one that of the member. Empty if the line is that of the instruction itself.
+    /// The names of the access, the last one that of the member. Empty if the line is that of the instruction
+    /// itself.
     pub(crate) names: Vec<Name<'q>>,
     /// What the access does with the last name.
     pub(crate) access: Access,
@@ -42,7 +43,8 @@ pub(super) enum NameMatch {
     Word,
     /// The same, and the line has all other names of the access.
     Words,
-    /// The member's name is that of a member: after `.` or `->`, or a later argument, as in `BPF_CORE_READ(task, pid)`.
+    /// The member's name is that of a member: after `.` or `->`, or a later argument, as in
+    /// `BPF_CORE_READ(task, pid)`.
     Member,
     /// The same, and the line has all other names of the access; or a macro that hides them.
     Path,
@@ -80,7 +82,8 @@ impl NameMatch {
     }
 }
 
-/// Returns whether a word after this text is in the argument of `bpf_core_field_exists()`, which reads no member.
+/// Returns whether a word after this text is in the argument of `bpf_core_field_exists()`, which reads no
+/// member.
 fn ends_in_existence_check(text: &[u8]) -> bool {
     const CHECK: &[u8] = b"bpf_core_field_exists(";
     let start = text.windows(CHECK.len()).rposition(|word| word == CHECK);

@@ -11,7 +11,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Accessor {
-    /// The composite of a named member, the element type of an index, or the enumeration; without modifiers and typedefs.
+    /// The composite of a named member, the element type of an index, or the enumeration; without modifiers
+    /// and typedefs.
     pub ty: TypeId,
     /// The index of the member, element or enumerator.
     pub index: u32,
@@ -55,7 +56,8 @@ impl Accessor {
         member.or_else(|| ty.enumerator(self.index).map(|enumerator| enumerator.name))
     }
 
-    /// Returns whether the member of this accessor is a flexible array, if its type is an array of `nelems` elements.
+    /// Returns whether the member of this accessor is a flexible array, if its type is an array of `nelems`
+    /// elements.
     ///
     /// A flexible array has length 0 and is the last member of its struct or union (libbpf: `is_flex_arr`).
     pub(crate) fn is_flexible_array(&self, btf: &Btf<'_>, nelems: u32) -> bool {

@@ -34,7 +34,8 @@ pub enum SpecError {
     /// The access string of a relocation of a whole type is not `0`.
     #[error("access string of a relocation of a type is not `0`")]
     NotZero,
-    /// The root type of an enumerator relocation is no enumeration, or the access string has more than one part.
+    /// The root type of an enumerator relocation is no enumeration, or the access string has more than one
+    /// part.
     #[error("type [{ty}] {kind} is not an enumeration with an enumerator {index}")]
     NotEnumerator {
         /// The root type without modifiers and typedefs.

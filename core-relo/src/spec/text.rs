@@ -81,7 +81,8 @@ fn write_enumerator_value(f: &mut Formatter<'_>, spec: &Spec, btf: &Btf<'_>) -> 
     }
 }
 
-/// Writes a type's keyword and name: `struct foo`, `typedef foo`, `int`. An anonymous type's name is `<anon>`.
+/// Writes a type's keyword and name: `struct foo`, `typedef foo`, `int`. An anonymous type's name is
+/// `<anon>`.
 fn write_type_name(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
     let keyword = match ty.kind() {
         Kind::Fwd if ty.kflag() => "union ",

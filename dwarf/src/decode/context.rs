@@ -58,7 +58,8 @@ impl<'s> UnitContext<'s> {
         })
     }
 
-    /// Returns whether the unit is written in C. Units without a language, such as those of `dwz`, count as C.
+    /// Returns whether the unit is written in C. Units without a language, such as those of `dwz`, count as
+    /// C.
     pub(crate) fn is_c(&self) -> bool {
         /// `DW_LANG_C17`, which newer compilers write.
         const C17: DwLang = DwLang(0x2c);

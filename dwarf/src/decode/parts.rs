@@ -118,7 +118,8 @@ impl<'s> UnitDecoder<'_, 's> {
     }
 }
 
-/// Returns the number of elements. A dimension without a constant bound has none: flexible and variable-length arrays.
+/// Returns the number of elements. A dimension without a constant bound has none: flexible and
+/// variable-length arrays.
 pub(super) fn dimension(attributes: &Attributes<'_>) -> Result<Dimension, EntryProblem> {
     if let Some(count) = attributes.count {
         return Ok(Dimension(constant(count).unwrap_or(0)));

@@ -28,7 +28,8 @@ impl<'s> UnitDecoder<'_, 's> {
         self.decode(None).map(drop)
     }
 
-    /// Decodes the entry at an offset, and its children. Returns the number of entries that were read, skipped entries included.
+    /// Decodes the entry at an offset, and its children. Returns the number of entries that were read,
+    /// skipped entries included.
     pub(crate) fn decode_entry(&mut self, offset: UnitOffset) -> Result<u64, EncodeError> {
         self.decode(Some(offset))
     }

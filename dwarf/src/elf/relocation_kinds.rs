@@ -13,7 +13,8 @@ pub(super) enum RelocationEffect {
 
 /// Returns the effect of a relocation, or the number of an unknown kind.
 ///
-/// Names and references between units are relocated in object files, so that a skipped relocation would be a wrong name.
+/// Names and references between units are relocated in object files, so that a skipped relocation would be a
+/// wrong name.
 pub(super) fn effect(machine: elf::Machine, relocation: &Relocation) -> Result<RelocationEffect, u32> {
     let RelocationFlags::Elf { r_type } = relocation.flags() else { return Err(u32::MAX) };
     match (relocation.kind(), relocation.size()) {

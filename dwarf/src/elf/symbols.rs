@@ -11,7 +11,8 @@ use object::{
 /// The section of per-CPU variables.
 const PER_CPU_SECTION: &[u8] = b".data..percpu";
 
-/// The longest name of a symbol that is compared with names of functions, in bytes (the kernel's `KSYM_NAME_LEN`).
+/// The longest name of a symbol that is compared with names of functions, in bytes (the kernel's
+/// `KSYM_NAME_LEN`).
 const SYMBOL_NAME_BYTES: usize = 512;
 
 /// The functions and per-CPU variables of a file.

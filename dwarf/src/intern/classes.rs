@@ -11,8 +11,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// A class of types.
 ///
-/// The key of a class is the record of a type, with classes instead of types. A named struct or union to which the record refers is
-/// the class of its name, whatever its definition. So no key depends on a cycle.
+/// The key of a class is the record of a type, with classes instead of types. A named struct or union to
+/// which the record refers is the class of its name, whatever its definition. So no key depends on a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClassId(pub(super) u32);
 
@@ -111,7 +111,8 @@ impl Classes {
         self.defined.get(class.index()?).copied().invariant(IN_TABLE)
     }
 
-    /// Returns the class of a key with definitions for forward declarations; `None` if the key has no forward declarations.
+    /// Returns the class of a key with definitions for forward declarations; `None` if the key has no forward
+    /// declarations.
     fn intern_defined(&mut self, key: &[u32]) -> Result<Option<ClassId>, EncodeError> {
         let mut defined = key.to_vec();
         let info = defined.get_mut(1).invariant("a key has an info word")?;

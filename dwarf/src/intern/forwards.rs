@@ -45,11 +45,13 @@ impl<'s> Definitions<'s> {
     }
 }
 
-/// Lets types refer to the definition of a struct or union in their shard, instead of to a forward declaration.
+/// Lets types refer to the definition of a struct or union in their shard, instead of to a forward
+/// declaration.
 ///
-/// A unit has either the declaration or the definition of a type, but the units of a shard together may have both. libbpf's
-/// deduplication compares graphs of units: graphs differ if one type of a graph corresponds to two of the other. So all types that
-/// reach both would be written once per shard. Names with different definitions keep their declarations.
+/// A unit has either the declaration or the definition of a type, but the units of a shard together may have
+/// both. libbpf's deduplication compares graphs of units: graphs differ if one type of a graph corresponds to
+/// two of the other. So all types that reach both would be written once per shard. Names with different
+/// definitions keep their declarations.
 pub(crate) fn resolve_forwards<'s>(
     shards: &mut [(&Names<'s>, &mut Records)],
     base: Option<&'s Btf<'_>>,

@@ -31,10 +31,11 @@ pub(crate) struct ShardTypes {
     classes: Classes,
     /// The record of each class; zero if there is none.
     class_records: Vec<TypeRef>,
-    /// For each record, whether it is a forward declaration or leads to one before it leads to a struct or union.
+    /// For each record, whether it is a forward declaration or leads to one before it leads to a struct or
+    /// union.
     leads_to_forward: Vec<bool>,
-    /// For each record, whether it is a struct or union that refers to forward declarations. Its class may refer to definitions in
-    /// other units.
+    /// For each record, whether it is a struct or union that refers to forward declarations. Its class may
+    /// refer to definitions in other units.
     is_unfinished: Vec<bool>,
     /// The class of the definition of each named struct and union, by the class of the name.
     definitions: HashMap<ClassId, ClassId>,
@@ -95,7 +96,8 @@ impl ShardTypes {
         Ok(())
     }
 
-    /// Lets a struct or union refer to the definitions to which the same type of a unit refers, instead of to forward declarations.
+    /// Lets a struct or union refer to the definitions to which the same type of a unit refers, instead of to
+    /// forward declarations.
     ///
     /// Another definition of the name may exist, so that nobody could find the right one later.
     fn finish(
@@ -145,7 +147,8 @@ impl ShardTypes {
             .invariant("an amount of memory fits 64 bits")
     }
 
-    /// Returns, for each record, whether it reaches a struct or union whose definition differs from the shard's.
+    /// Returns, for each record, whether it reaches a struct or union whose definition differs from the
+    /// shard's.
     ///
     /// The other definitions become the shard's.
     fn find_types_apart(&mut self, unit: &Lowered, classes: &[ClassId]) -> Result<Vec<bool>, EncodeError> {

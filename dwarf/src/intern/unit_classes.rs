@@ -96,8 +96,8 @@ impl<'a> UnitClasses<'a> {
         let mut key = core::mem::take(&mut self.key);
         record.copy_with_targets(&mut key, |target| {
             let class = self.class_of(target)?;
-            // Structs are equal if one of them refers to a forward declaration of what the other refers to. The shard then keeps the
-            // reference to the definition.
+            // Structs are equal if one of them refers to a forward declaration of what the other refers to.
+            // The shard then keeps the reference to the definition.
             let class = if is_composite { self.classes.defined(class)? } else { class };
             Ok::<_, EncodeError>(class.0)
         })?;

@@ -49,8 +49,8 @@ impl Lowering<'_> {
 
     /// Returns the offset of a member in bits.
     ///
-    /// BTF and DWARF 4 count the bits of a bitfield in the order of the machine's bytes. Older DWARF counts from the most significant
-    /// bit of the storage.
+    /// BTF and DWARF 4 count the bits of a bitfield in the order of the machine's bytes. Older DWARF counts
+    /// from the most significant bit of the storage.
     fn bit_offset(&self, member: &Member) -> Result<u64, EntryProblem> {
         let start = member.offset.checked_mul(8).ok_or(EntryProblem::Bitfield)?;
         if let Some(offset) = member.data_bit_offset {

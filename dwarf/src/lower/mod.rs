@@ -75,7 +75,8 @@ pub(crate) fn lower(
     lowering.decl_tags()
 }
 
-/// The index type of the arrays of a unit, which DWARF does not have in C. BTF needs one, and pahole takes `int`.
+/// The index type of the arrays of a unit, which DWARF does not have in C. BTF needs one, and pahole takes
+/// `int`.
 enum ArrayIndex {
     /// The unit has no arrays.
     None,

@@ -16,7 +16,8 @@ pub(super) fn vlen(what: &'static str, len: usize) -> Result<u16, EntryProblem> 
     u16::try_from(len).ok().ok_or(EntryProblem::TooLarge { what, value, limit })
 }
 
-/// Returns the record of a base type: INT, FLOAT, or a STRUCT without members for a type that BTF does not have.
+/// Returns the record of a base type: INT, FLOAT, or a STRUCT without members for a type that BTF does not
+/// have.
 pub(super) fn base(name: NameId, encoding: DwAte, size: u64, bits: u64) -> Result<Vec<u32>, EntryProblem> {
     let bytes = word("size of a base type", size)?;
     let is_float = matches!(

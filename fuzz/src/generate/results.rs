@@ -15,7 +15,8 @@ const FOREIGN: [&[u8]; 7] = [
     b"\xff\xfe\n",
 ];
 
-/// Generates a results file. `header` is the first line of a valid file. A kernel has one line for each of `objects`.
+/// Generates a results file. `header` is the first line of a valid file. A kernel has one line for each of
+/// `objects`.
 pub fn file(u: &mut Unstructured<'_>, header: &[u8], objects: &[&str]) -> Result<Vec<u8>> {
     let mut file = Vec::new();
     if !one_in(u, 4)? {

@@ -5,7 +5,8 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use core_relo::btf::Builder;
 use std::io::Write as _;
 
-/// Types of members: file, link, symbolic link, directory, contiguous, GNU sparse, long name, long link, pax, global pax.
+/// Types of members: file, link, symbolic link, directory, contiguous, GNU sparse, long name, long link, pax,
+/// global pax.
 const MEMBER_TYPES: [u8; 12] = [b'0', 0, b'1', b'2', b'5', b'7', b'S', b'L', b'K', b'x', b'g', b'V'];
 
 const NAMES: [&str; 8] =

@@ -1,4 +1,5 @@
-//! Properties of C headers: the text is printable, comments and strings end where they should, and brackets are balanced.
+//! Properties of C headers: the text is printable, comments and strings end where they should, and brackets
+//! are balanced.
 
 use core_relo::btf::{Btf, CHeader, HeaderRoots};
 

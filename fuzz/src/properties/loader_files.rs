@@ -1,4 +1,5 @@
-//! Properties of loader files: a file that is read is written as it was, with and without signatures, and reports are printable.
+//! Properties of loader files: a file that is read is written as it was, with and without signatures, and
+//! reports are printable.
 
 use crate::scratch::Scratch;
 use core_relo::insn::Slots;

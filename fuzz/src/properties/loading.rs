@@ -12,8 +12,8 @@ use core_relo_loader::{
 };
 use std::sync::Arc;
 
-/// Plans the load of an object for three kernels: the fixed small kernel, the small kernel without optional features, and a kernel
-/// with the types of the object.
+/// Plans the load of an object for three kernels: the fixed small kernel, the small kernel without optional
+/// features, and a kernel with the types of the object.
 pub fn check(data: &[u8]) {
     let Ok(object) = Object::parse(data) else { return };
     let small = kernel::types();
@@ -51,7 +51,8 @@ fn target_kernel(btf: Arc<KernelBtf>, features: Features) -> TargetKernel {
     target
 }
 
-/// Plans the load with default settings, then with globals set, then for single programs with larger data sections.
+/// Plans the load with default settings, then with globals set, then for single programs with larger data
+/// sections.
 fn check_settings(object: &Object<'_>, target: TargetKernel) {
     let mut loader = Loader::for_kernel(object, target);
     check_plan(&loader);

@@ -1,5 +1,5 @@
-//! Properties of plans: every record has a decision, which does not depend on how the target was parsed, and a patched object is
-//! valid.
+//! Properties of plans: every record has a decision, which does not depend on how the target was parsed, and
+//! a patched object is valid.
 
 use core_relo::{Plan, Relocs, Target, btf::Btf, explain::explain, plan::Objects};
 use core_relo_loader::object::{CoreRecords, Object};

@@ -1,4 +1,5 @@
-//! Properties of the results file of `--resume`: a foreign file stays unchanged, and of a valid file a prefix is kept.
+//! Properties of the results file of `--resume`: a foreign file stays unchanged, and of a valid file a prefix
+//! is kept.
 
 use crate::scratch::Scratch;
 use core_relo_cli::fuzzing;

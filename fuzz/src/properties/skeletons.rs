@@ -1,4 +1,5 @@
-//! Properties of skeletons: they are Rust, and no two items of a module, fields of a struct or methods of a type have the same name.
+//! Properties of skeletons: they are Rust, and no two items of a module, fields of a struct or methods of a
+//! type have the same name.
 
 use core_relo::btf::Type;
 use core_relo_build::skeleton::{Options, generate};

@@ -108,7 +108,8 @@ fn value_bytes<'b>(btf: &'b Btf<'_>) -> &'b [u8] {
     bytes.get(..VALUE_BYTES).unwrap_or(bytes)
 }
 
-/// Checks that an index finds the same types as a scan, and that a wrongly trusted order finds no other types.
+/// Checks that an index finds the same types as a scan, and that a wrongly trusted order finds no other
+/// types.
 fn search(btf: &Btf<'_>) {
     let mut trusted = btf.clone();
     trusted.trust_order();

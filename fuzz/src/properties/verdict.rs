@@ -1,4 +1,5 @@
-//! Properties of verdicts: every program has one, it follows from its reasons, and a reason comes with a text and with advice.
+//! Properties of verdicts: every program has one, it follows from its reasons, and a reason comes with a text
+//! and with advice.
 
 use super::kernel;
 use core_relo::{Plan, Relocs, Target, btf::Btf};
@@ -77,7 +78,8 @@ fn check_verdict(object: &Object<'_>, verdict: &ObjectVerdict) {
         assert_eq!(program.verdict, worst.unwrap_or(Verdict::Loads), "{program:?}");
         assert!(program.reasons.is_sorted_by_key(|reason| std::cmp::Reverse(reason.verdict)), "{program:?}");
         assert!(program.reasons.iter().all(|reason| !reason.text.is_empty() && !reason.text.contains('\n')));
-        // A program that is loaded alone leaves out the other programs of a program array. The default load need not.
+        // A program that is loaded alone leaves out the other programs of a program array. The default load
+        // need not.
         let is_alone = |kind, verdict| kind == ReasonKind::Object && verdict == Verdict::NeedsInput;
         let reasons = program.reasons.iter().filter(|reason| !is_alone(reason.kind, reason.verdict));
         let worst = reasons.map(|reason| reason.verdict).max().unwrap_or(Verdict::Loads);

@@ -3,28 +3,31 @@
 use crate::limits::Limits;
 use std::{cell::Cell, error::Error, fmt, io, rc::Rc};
 
-/// The default limit for the unpacked bytes of one kernel: [`RATIO`] times the file's size, and at least [`KERNEL_MIN`].
+/// The default limit for the unpacked bytes of one kernel: [`RATIO`] times the file's size, and at least
+/// [`KERNEL_MIN`].
 const KERNEL_MIN: u64 = 64 << 20;
 const RATIO: u64 = 64;
 
-/// The default limit for the unpacked bytes of an archive: [`RATIO`] times the file's size, at least [`ARCHIVE_MIN`], and at most
-/// [`ARCHIVE_KERNELS`] times the limit for one kernel.
+/// The default limit for the unpacked bytes of an archive: [`RATIO`] times the file's size, at least
+/// [`ARCHIVE_MIN`], and at most [`ARCHIVE_KERNELS`] times the limit for one kernel.
 const ARCHIVE_MIN: u64 = 512 << 20;
 const ARCHIVE_KERNELS: u64 = 64;
 
-/// The limit for the number of streams: [`STREAMS_MIN`], and one more for each [`STREAM_BYTES`] of the limit for unpacked bytes.
+/// The limit for the number of streams: [`STREAMS_MIN`], and one more for each [`STREAM_BYTES`] of the limit
+/// for unpacked bytes.
 ///
-/// Tools that split files into streams put at least 64 KiB into each. Bytes in a kernel image that only look like a stream count
-/// as well.
+/// Tools that split files into streams put at least 64 KiB into each. Bytes in a kernel image that only look
+/// like a stream count as well.
 const STREAMS_MIN: u64 = 64;
 const STREAM_BYTES: u64 = 16 << 10;
 
 /// The default limit for compressed bytes: [`COMPRESSED_RATIO`] times the file's size, and a minimum more.
 ///
-/// Unpacking takes time for each compressed byte, even if the byte unpacks to nothing: a block of 11 bytes that rebuilds the tables
-/// of a decoder takes as long as 300 unpacked bytes. Such blocks compress well themselves, so the limit for unpacked bytes does not
-/// bound their number. Compressing a stream again hardly makes it smaller, so each layer of a real file reads about as many bytes as
-/// the file has. An archive has a larger minimum, because two members with the same content may take the space of one.
+/// Unpacking takes time for each compressed byte, even if the byte unpacks to nothing: a block of 11 bytes
+/// that rebuilds the tables of a decoder takes as long as 300 unpacked bytes. Such blocks compress well
+/// themselves, so the limit for unpacked bytes does not bound their number. Compressing a stream again hardly
+/// makes it smaller, so each layer of a real file reads about as many bytes as the file has. An archive has a
+/// larger minimum, because two members with the same content may take the space of one.
 const COMPRESSED_RATIO: u64 = 4;
 const COMPRESSED_KERNEL_MIN: u64 = 8 << 20;
 const COMPRESSED_ARCHIVE_MIN: u64 = 32 << 20;
@@ -32,7 +35,8 @@ const COMPRESSED_ARCHIVE_MIN: u64 = 32 << 20;
 /// The maximum number of nested streams, as in a compressed image of a compressed kernel.
 const LAYERS: u32 = 4;
 
-/// The budget of an input file. All clones draw on the same budget: an image, its streams, and the streams within those.
+/// The budget of an input file. All clones draw on the same budget: an image, its streams, and the streams
+/// within those.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     account: Rc<Account>,
@@ -48,7 +52,8 @@ struct Account {
     compressed_limit: u64,
     /// Compressed bytes that have been read.
     compressed: Cell<u64>,
-    /// The budget of the archive that the member belongs to. What the member takes is taken from both budgets.
+    /// The budget of the archive that the member belongs to. What the member takes is taken from both
+    /// budgets.
     archive: Option<Budget>,
 }
 
@@ -125,14 +130,15 @@ impl Budget {
         [Some(&*self.account), archive.map(|archive| &*archive.account)].into_iter().flatten()
     }
 
-    /// Takes bytes that have been unpacked. After they have exceeded the budget, every later request fails as well.
+    /// Takes bytes that have been unpacked. After they have exceeded the budget, every later request fails as
+    /// well.
     pub(crate) fn take(&self, bytes: u64) -> Result<(), Exceeded> {
         self.accounts().for_each(|account| account.bytes.set(account.bytes.get().saturating_add(bytes)));
         self.check()
     }
 
-    /// Takes bytes before they are unpacked. If they exceed the budget, the caller does not unpack them, and the budget stays
-    /// unchanged.
+    /// Takes bytes before they are unpacked. If they exceed the budget, the caller does not unpack them, and
+    /// the budget stays unchanged.
     pub(crate) fn take_ahead(&self, bytes: u64) -> Result<(), Exceeded> {
         match self.accounts().find(|account| account.remaining() < bytes) {
             Some(account) => Err(account.exceeded()),

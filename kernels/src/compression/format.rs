@@ -78,7 +78,8 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Returns whether a magic number is that of a skippable frame of zstd and lz4, in which pzstd stores lengths.
+/// Returns whether a magic number is that of a skippable frame of zstd and lz4, in which pzstd stores
+/// lengths.
 pub(super) fn is_skippable_frame(magic: &[u8]) -> bool {
     Endian::Little.u32(magic, 0).is_some_and(|magic| magic & !0xf == 0x184d_2a50)
 }

@@ -27,10 +27,11 @@ pub(crate) struct Streams<'r> {
     budget: Budget,
 }
 
-/// Bytes to take from the budget for compressed bytes for a read of fewer bytes, in formats of [`reads_blocks`].
+/// Bytes to take from the budget for compressed bytes for a read of fewer bytes, in formats of
+/// [`reads_blocks`].
 ///
-/// The decoder of such a format reads a header in a few short reads, and the content of the block in one long read. A block of a few
-/// bytes takes as long as a block of many, because the decoder rebuilds its tables.
+/// The decoder of such a format reads a header in a few short reads, and the content of the block in one long
+/// read. A block of a few bytes takes as long as a block of many, because the decoder rebuilds its tables.
 const READ_COST: u64 = 256;
 
 /// Returns whether the decoder of a format reads the content of a block at once.
@@ -90,7 +91,8 @@ impl<'r> Streams<'r> {
         Self { format, state, count: 0, first_only: false, budget }
     }
 
-    /// Unpacks everything into memory. The memory grows as bytes are unpacked, so that a size in a header cannot exhaust it.
+    /// Unpacks everything into memory. The memory grows as bytes are unpacked, so that a size in a header
+    /// cannot exhaust it.
     pub(crate) fn read_all(self) -> io::Result<Data<'static>> {
         const FIRST_BYTES: u64 = 1 << 20;
         let unpacked = target::read_all(self, FIRST_BYTES, u64::MAX)?;
@@ -126,8 +128,8 @@ impl<'r> Streams<'r> {
         }))
     }
 
-    /// Reads from the current stream, at most as many bytes as the budget has left. If none are left, reads one byte, which exceeds
-    /// the budget.
+    /// Reads from the current stream, at most as many bytes as the budget has left. If none are left, reads
+    /// one byte, which exceeds the budget.
     fn read_stream(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
@@ -173,7 +175,8 @@ impl Read for Streams<'_> {
 
 /// Returns the largest number of bytes that a decoder may have unpacked but not returned when it fails.
 ///
-/// The decoders of zstd and legacy lz4 take such bytes from the budget themselves. The other unlisted decoders return every byte.
+/// The decoders of zstd and legacy lz4 take such bytes from the budget themselves. The other unlisted
+/// decoders return every byte.
 const fn lost_bytes(format: Compression) -> u64 {
     match format {
         Compression::Lz4 => 4 << 20,
@@ -182,7 +185,8 @@ const fn lost_bytes(format: Compression) -> u64 {
     }
 }
 
-/// Reads the magic number of the next stream, and padding and skippable frames before it. Returns `None` if other bytes follow.
+/// Reads the magic number of the next stream, and padding and skippable frames before it. Returns `None` if
+/// other bytes follow.
 ///
 /// Zeros may precede only streams after the first one: tapes and xz pad with zeros.
 fn read_magic(
@@ -422,7 +426,8 @@ mod tests {
         }
     }
 
-    /// Returns an xz stream without an end, whose chunks of 12 bytes each rebuild the decoder and unpack to one byte.
+    /// Returns an xz stream without an end, whose chunks of 12 bytes each rebuild the decoder and unpack to
+    /// one byte.
     fn xz_of_tiny_chunks(count: usize) -> Vec<u8> {
         const CHUNK: [u8; 12] = [0xc0, 0, 0, 0, 5, 4, 0, 0, 0, 0, 0, 0];
         let mut packed = b"\xfd7zXZ\0\0\0\xff\x12\xd9\x41\x02\0\x21\x01\x16\0\0\0\x74\x2f\xe5\xa3".to_vec();

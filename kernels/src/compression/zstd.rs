@@ -1,4 +1,5 @@
-//! A zstd frame. The decoder buffers up to a whole window, which counts as unpacked: a few bytes may expand to all of it.
+//! A zstd frame. The decoder buffers up to a whole window, which counts as unpacked: a few bytes may expand
+//! to all of it.
 
 use crate::compression::{
     budget::Budget,

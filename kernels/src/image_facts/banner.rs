@@ -22,8 +22,8 @@ pub(super) struct Banner {
 
 /// Finds the banner of the kernel in bytes.
 ///
-/// Images since Linux 6.1 have two banners. The first may be a placeholder without build number (`# SMP Debian …`) or without date
-/// (`#3 SMP `). The kernel uses the second.
+/// Images since Linux 6.1 have two banners. The first may be a placeholder without build number
+/// (`# SMP Debian …`) or without date (`#3 SMP `). The kernel uses the second.
 pub(super) fn find_banner(bytes: &[u8]) -> Option<Banner> {
     let places = memmem::find_iter(bytes, BANNER).take(MAX_BANNERS);
     let mut banners = places.filter_map(|at| parse_banner(bytes.get(at..)?));

@@ -97,7 +97,8 @@ impl ImageFacts {
         facts.unwrap_or_default()
     }
 
-    /// Finds the facts in the sections of an ELF, each of at most `max_bytes`. Returns `None` if the ELF has no `.rodata`.
+    /// Finds the facts in the sections of an ELF, each of at most `max_bytes`. Returns `None` if the ELF has
+    /// no `.rodata`.
     fn from_sections<'d>(
         (sections, max_bytes): (&Sections<'d>, u64),
         elf: &impl ReadPart<'d>,

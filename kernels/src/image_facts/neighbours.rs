@@ -1,5 +1,5 @@
-//! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`, and the same without `-R`.
-//! They count beside `R.btf`, too.
+//! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`,
+//! and the same without `-R`. They count beside `R.btf`, too.
 
 use super::{embedded_config::sets_option, fact::ImageFact};
 use crate::{compression::format::Compression, error::escape_path, kernel_text};
@@ -14,8 +14,8 @@ const IMAGES: [&str; 2] = ["vmlinuz", "vmlinux"];
 const KCONFIG: &str = "config";
 const SYMBOLS: &str = "System.map";
 
-/// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`, `vmlinux-R.btf` and `R.btf`,
-/// compressed or not.
+/// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`,
+/// `vmlinux-R.btf` and `R.btf`, compressed or not.
 fn release_suffix(file_name: &str) -> Option<String> {
     let file_name = Compression::uncompressed_name(file_name);
     let btf_name = file_name.strip_suffix(".btf");
@@ -51,7 +51,8 @@ pub(super) fn read_kconfig(image: &Path, warnings: &mut Vec<String>) -> Option<I
 /// Reads the symbols beside an image.
 pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<ImageFact<Arc<str>>> {
     let (text, origin) = read(image, SYMBOLS, warnings)?;
-    // Every kernel has the symbol `_text`. Debian installs a file that only names the package with the symbols.
+    // Every kernel has the symbol `_text`. Debian installs a file that only names the package with the
+    // symbols.
     if text.lines().any(|line| line.ends_with(" _text")) {
         return Some(ImageFact::new(text.into(), origin));
     }
@@ -59,7 +60,8 @@ pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<I
     None
 }
 
-/// Reads a file beside an image, and returns its text and its name. A file that cannot be read is left out with a warning.
+/// Reads a file beside an image, and returns its text and its name. A file that cannot be read is left out
+/// with a warning.
 fn read(image: &Path, name: &str, warnings: &mut Vec<String>) -> Option<(String, String)> {
     let path = find(image, name)?;
     let origin = escape_path(&path);

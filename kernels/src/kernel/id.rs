@@ -9,7 +9,8 @@ use std::{
 
 /// The identity of a kernel. Paths are compared by their bytes: `Path` treats some different bytes as equal.
 ///
-/// Its text is printable ASCII and unique: `file:PATH`, `member:INDEX:ARCHIVE`, `running:RELEASE`, `embedded:NAME`.
+/// Its text is printable ASCII and unique: `file:PATH`, `member:INDEX:ARCHIVE`, `running:RELEASE`,
+/// `embedded:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KernelId {
     /// A file, an archive as a whole, or a directory that cannot be read.

@@ -1,4 +1,5 @@
-//! Kernel images: kernels whose files are open but not parsed. A caller that knows the [`FileId`] need not parse the image.
+//! Kernel images: kernels whose files are open but not parsed. A caller that knows the [`FileId`] need not
+//! parse the image.
 
 use crate::{
     btf_file,
@@ -62,8 +63,8 @@ impl<'s> KernelImage<'s> {
         Self { content: Content::Member { path, bytes, budget }, modules, limits }
     }
 
-    /// Returns the path and the identity of the file. Returns `None` for a kernel that does not consist of a single file, or that may
-    /// have facts in other files beside it.
+    /// Returns the path and the identity of the file. Returns `None` for a kernel that does not consist of a
+    /// single file, or that may have facts in other files beside it.
     pub fn file_id(&self) -> Option<(&'s Path, FileId)> {
         match &self.content {
             Content::File { file, .. }

@@ -47,10 +47,11 @@ pub fn find_base(path: &Path) -> Option<PathBuf> {
     (base.file_name() != path.file_name()).then_some(base)
 }
 
-/// Returns the kernel, among the kernels of a directory, to which a module's BTF in the directory belongs by its path.
+/// Returns the kernel, among the kernels of a directory, to which a module's BTF in the directory belongs by
+/// its path.
 ///
-/// That is `vmlinux` or `vmlinux.btf` in the module's directory, or the kernel with the name of the module's directory:
-/// `6.1.0-18-amd64.btf` for `6.1.0-18-amd64/xfs.btf`. The kernel may be compressed.
+/// That is `vmlinux` or `vmlinux.btf` in the module's directory, or the kernel with the name of the module's
+/// directory: `6.1.0-18-amd64.btf` for `6.1.0-18-amd64/xfs.btf`. The kernel may be compressed.
 pub(crate) fn owner_by_path<'k>(module: &Path, kernels: &'k HashSet<PathBuf>) -> Option<&'k Path> {
     let dir = module.parent()?;
     let with_ending = |path: &Path, ending: &str| {
@@ -79,13 +80,14 @@ pub fn is_split_without_base(e: &TargetError) -> bool {
     )
 }
 
-/// Creates the error for BTF that may be split and has no known base. `parse_error` is the error of parsing the BTF without a base.
+/// Creates the error for BTF that may be split and has no known base. `parse_error` is the error of parsing
+/// the BTF without a base.
 pub fn missing_base(path: &Path, parse_error: Option<&TargetError>) -> InputError {
     InputError::new(
         path,
         match parse_error {
-            // The strings begin with an empty string, as those of BTF without a base do. But a reference is out of range, so the BTF may be
-            // split or damaged.
+            // The strings begin with an empty string, as those of BTF without a base do. But a reference is
+            // out of range, so the BTF may be split or damaged.
             Some(e @ TargetError::Btf { cause: BtfError::TypeRef { .. } | BtfError::NameRef { .. }, .. }) => {
                 Defect::ModuleOrDamaged(Box::new(e.clone()))
             }

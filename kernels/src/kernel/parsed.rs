@@ -122,14 +122,15 @@ impl Kernel {
         self.is_running || self.facts.kconfig.is_some()
     }
 
-    /// Returns the running kernel with the modules that may have types that the plans need and vmlinux lacks. Returns `None` if the
-    /// plans need no modules, or if the kernel has none.
+    /// Returns the running kernel with the modules that may have types that the plans need and vmlinux lacks.
+    /// Returns `None` if the plans need no modules, or if the kernel has none.
     pub fn with_needed_modules<'p>(&self, plans: impl Iterator<Item = &'p Plan<'p>> + Clone) -> Option<Self> {
         let needs_modules = plans.clone().any(Plan::needs_modules);
         needs_modules.then(|| self.with_modules_named(plans.flat_map(Plan::names_for_modules)))?
     }
 
-    /// Returns the running kernel with the modules that may have types of these names. Returns `None` if the kernel has no modules.
+    /// Returns the running kernel with the modules that may have types of these names. Returns `None` if the
+    /// kernel has no modules.
     fn with_modules_named<'n>(&self, names: impl Iterator<Item = Name<'n>>) -> Option<Self> {
         if !self.can_add_modules {
             return None;
@@ -184,15 +185,16 @@ impl Kernel {
         if self.is_running { Some(running_release()) } else { self.facts.release.clone() }
     }
 
-    /// Returns the contradiction between the version that the user gives and that of the kernel, if there is one.
+    /// Returns the contradiction between the version that the user gives and that of the kernel, if there is
+    /// one.
     pub fn version_warning(&self, given: KernelVersion) -> Option<String> {
         let ImageFact { value, origin } = self.version()?;
         (!is_compatible(given, value))
             .then(|| format!("the given version is {given}, but that of the kernel is {value} ({origin})"))
     }
 
-    /// Returns the kernel as the target of load plans that are not executed on this machine: its types, and its version and configuration
-    /// if they are known. A version that the user gives takes precedence.
+    /// Returns the kernel as the target of load plans that are not executed on this machine: its types, and
+    /// its version and configuration if they are known. A version that the user gives takes precedence.
     pub fn plan_target(&self, given: Option<KernelVersion>) -> TargetKernel {
         let given = KernelInputs { version: given, ..KernelInputs::default() };
         let wanted = WantedFacts { version_and_kconfig: true, ..WantedFacts::default() };
@@ -312,7 +314,8 @@ fn read_perf_event_max_stack() -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// Returns whether a version that the user gives may be that of a kernel. Without a patch level, it stands for all of them.
+/// Returns whether a version that the user gives may be that of a kernel. Without a patch level, it stands
+/// for all of them.
 fn is_compatible(given: KernelVersion, kernel: KernelVersion) -> bool {
     (given.major, given.minor) == (kernel.major, kernel.minor)
         && (given.patch == 0 || given.patch == kernel.patch)

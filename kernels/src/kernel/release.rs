@@ -2,7 +2,8 @@
 
 use core_relo_verdict::kernel::KernelVersion;
 
-/// The version and the architecture in a kernel's name, such as `amd64-5.10.223-cloud.btf` or `/boot/vmlinuz-6.1.0-18-amd64`.
+/// The version and the architecture in a kernel's name, such as `amd64-5.10.223-cloud.btf` or
+/// `/boot/vmlinuz-6.1.0-18-amd64`.
 ///
 /// A name is no evidence: verdicts do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

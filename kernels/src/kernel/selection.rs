@@ -43,8 +43,8 @@ impl KernelPaths {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct KernelFilter<'f> {
-    /// Returns whether a kernel is included. The path is relative to the directory in [`KernelPaths`], the name of a file that has its own
-    /// path there, or empty for the running kernel.
+    /// Returns whether a kernel is included. The path is relative to the directory in [`KernelPaths`], the
+    /// name of a file that has its own path there, or empty for the running kernel.
     pub is_included: &'f dyn Fn(&Path) -> bool,
     /// A file that is no kernel, whatever its name.
     pub excluded: Option<Inode>,
@@ -119,7 +119,8 @@ impl KernelSelection {
         kernels.chain(self.modules.iter().map(PathBuf::as_path))
     }
 
-    /// Selects the kernels that a filter includes, with all modules that have paths of their own. The threads look into the files of directories.
+    /// Selects the kernels that a filter includes, with all modules that have paths of their own. The threads
+    /// look into the files of directories.
     ///
     /// The filter also decides on directories that cannot be read, but not on those without kernels.
     pub fn filtered(paths: &KernelPaths, filter: KernelFilter<'_>, threads: &Threads) -> Self {
@@ -190,7 +191,8 @@ impl KernelSelection {
         }
     }
 
-    /// Reads and parses all kernels with their facts, and passes them to `visit`. Returns notes about skipped members of archives.
+    /// Reads and parses all kernels with their facts, and passes them to `visit`. Returns notes about skipped
+    /// members of archives.
     pub fn visit_kernels(&self, wanted: WantedFacts, visit: &mut KernelVisitor<'_>) -> Vec<Note> {
         let mut notes = Vec::new();
         for source in &self.sources {
@@ -206,7 +208,8 @@ impl KernelSelection {
         notes
     }
 
-    /// Passes the kernels of a source that `is_wanted` accepts to `visit`. Returns a note about skipped members.
+    /// Passes the kernels of a source that `is_wanted` accepts to `visit`. Returns a note about skipped
+    /// members.
     pub fn visit_images(
         &self,
         source: &KernelSource,

@@ -13,7 +13,8 @@ pub enum KernelSource {
     File {
         /// The path.
         path: PathBuf,
-        /// The kernel of a module, if the file is BTF of a module; by default, `vmlinux` in the same directory.
+        /// The kernel of a module, if the file is BTF of a module; by default, `vmlinux` in the same
+        /// directory.
         base: Option<PathBuf>,
         /// Whether the path is from the list of a directory, so that the user did not name the file.
         is_listed: bool,

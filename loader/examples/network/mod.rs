@@ -15,7 +15,8 @@ use std::{
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
-/// Two network namespaces connected by a veth pair. The kernel removes them when their last file and socket is closed.
+/// Two network namespaces connected by a veth pair. The kernel removes them when their last file and socket
+/// is closed.
 pub(crate) struct VethPair {
     home: File,
     near: File,

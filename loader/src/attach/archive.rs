@@ -51,8 +51,8 @@ struct Entry {
     header_offset: u64,
 }
 
-/// The central directory: the table of members at the end of an archive. Entries are read one by one, because a sparse file can claim
-/// a directory of any size.
+/// The central directory: the table of members at the end of an archive. Entries are read one by one, because
+/// a sparse file can claim a directory of any size.
 #[derive(Clone, Copy, Debug)]
 struct CentralDirectory {
     start: u64,

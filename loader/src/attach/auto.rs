@@ -30,7 +30,8 @@ pub(crate) fn not_automatic(section: &str, name: &str) -> AttachError {
     AttachError::NoAutoAttach { label: format!("{section} (program `{name}`)").into() }
 }
 
-/// Returns whether [`auto`] attaches programs of a section. True for an invalid section name, because `auto` explains the error.
+/// Returns whether [`auto`] attaches programs of a section. True for an invalid section name, because `auto`
+/// explains the error.
 pub(crate) fn is_automatic(section: &str, program_type: ProgramType) -> bool {
     match SectionTarget::parse(section) {
         Ok(None | Some(SectionTarget::Nothing)) => false,

@@ -31,8 +31,8 @@ pub(super) struct ElfKind {
     pub(super) is_linked: bool,
 }
 
-/// An entry point of a function. They differ on PowerPC only: calls from other binaries start at the global entry point, calls in the same
-/// binary at the local one, which the global one reaches as well.
+/// An entry point of a function. They differ on PowerPC only: calls from other binaries start at the global
+/// entry point, calls in the same binary at the local one, which the global one reaches as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryPoint {
     /// The first instruction, from which disassemblers count offsets.
@@ -112,7 +112,8 @@ impl Binary {
         with_elf!(self, file => &file.range)
     }
 
-    /// Checks that offsets of the file are those of code in the binary. A probe elsewhere would never run, or would change data.
+    /// Checks that offsets of the file are those of code in the binary. A probe elsewhere would never run, or
+    /// would change data.
     pub(super) fn check_code(&self, file_offsets: &[u64]) -> Result<(), AttachError> {
         let code = with_elf!(self, file => file.code_offsets())?;
         file_offsets.iter().try_for_each(|offset| self.check_code_at(*offset, &code))

@@ -12,15 +12,16 @@ use super::{
 };
 
 impl Binary {
-    /// Returns the file offset of a function: `name`, `name@VERSION` or `name@@VERSION` (libbpf: `elf_find_func_offset`).
+    /// Returns the file offset of a function: `name`, `name@VERSION` or `name@@VERSION` (libbpf:
+    /// `elf_find_func_offset`).
     ///
     /// libbpf always takes the global entry point.
     pub(super) fn find_function(&self, name: &str, entry: EntryPoint) -> Result<u64, AttachError> {
         self.find_function_of(None, name, entry)
     }
 
-    /// Returns the file offset of a function, as [`find_function`](Self::find_function). Of an indirect function, returns the
-    /// implementation that a process uses.
+    /// Returns the file offset of a function, as [`find_function`](Self::find_function). Of an indirect
+    /// function, returns the implementation that a process uses.
     pub(super) fn find_function_of(
         &self,
         process: Option<u32>,
@@ -42,8 +43,8 @@ impl Binary {
         Ok(search.matches().any(|(_, found)| found.is_ambiguous))
     }
 
-    /// Returns the file offsets of functions by their names, as [`find_function`](Self::find_function) (libbpf:
-    /// `elf_resolve_syms_offsets`).
+    /// Returns the file offsets of functions by their names, as [`find_function`](Self::find_function)
+    /// (libbpf: `elf_resolve_syms_offsets`).
     pub(super) fn find_functions(&self, names: &[&str]) -> Result<Vec<u64>, AttachError> {
         self.find_functions_of(None, names)
     }
@@ -60,7 +61,8 @@ impl Binary {
         matches.map(|(wanted, found)| self.match_offset(process, wanted, found, EntryPoint::Local)).collect()
     }
 
-    /// Searches the symbol tables. A function in the dynamic symbol table takes precedence: other binaries call that one.
+    /// Searches the symbol tables. A function in the dynamic symbol table takes precedence: other binaries
+    /// call that one.
     fn search(&self, search: &mut FunctionSearch<'_>) -> Result<(), AttachError> {
         for table in [SymbolTable::Dynamic, SymbolTable::Full] {
             self.symbols(table, SymbolFilter::Functions, &mut |symbol| {
@@ -106,9 +108,9 @@ impl Binary {
         self.file_offset(name, place.offset.wrapping_add(distance))
     }
 
-    /// Returns the file offsets of the functions that match a pattern, each once although it may have several names (libbpf:
-    /// `elf_resolve_pattern_offsets`).
-    /// Of a matching indirect function, adds the implementation that a process uses, if there is one.
+    /// Returns the file offsets of the functions that match a pattern, each once although it may have several
+    /// names (libbpf: `elf_resolve_pattern_offsets`). Of a matching indirect function, adds the
+    /// implementation that a process uses, if there is one.
     pub(super) fn find_matching_functions(
         &self,
         process: Option<u32>,
@@ -139,8 +141,8 @@ impl Binary {
         }
     }
 
-    /// Converts a function's offset in the binary to the offset in the file, which may be an archive. A function outside of the binary
-    /// is an error.
+    /// Converts a function's offset in the binary to the offset in the file, which may be an archive. A
+    /// function outside of the binary is an error.
     fn file_offset(&self, name: &str, offset: u64) -> Result<u64, AttachError> {
         let range = self.range();
         let file_offset = range.start().checked_add(offset).filter(|_| offset != 0 && offset < range.len());

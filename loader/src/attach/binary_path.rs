@@ -9,7 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The multiarch library directory of Debian for this architecture, or an empty string (libbpf: `arch_specific_lib_paths`).
+/// The multiarch library directory of Debian for this architecture, or an empty string (libbpf:
+/// `arch_specific_lib_paths`).
 const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
     "/lib/x86_64-linux-gnu"
 } else if cfg!(target_arch = "x86") {
@@ -41,10 +42,10 @@ const OTHER_PROGRAM_DIRECTORIES: &str = "/usr/local/bin:/usr/local/sbin:/bin:/sb
 
 /// Returns the path of a binary for probes of one process, or of all (libbpf: `resolve_full_path`).
 ///
-/// Absolute paths and names are those of the process. Relative paths and paths below `/proc` are those of this process.
-/// The search for a library (`.so` in its name) covers `LD_LIBRARY_PATH` and the usual library directories, the search for a program
-/// covers `PATH` and the usual directories of programs. For a process with another root directory, the files that the process maps come
-/// first.
+/// Absolute paths and names are those of the process. Relative paths and paths below `/proc` are those of
+/// this process. The search for a library (`.so` in its name) covers `LD_LIBRARY_PATH` and the usual library
+/// directories, the search for a program covers `PATH` and the usual directories of programs. For a process
+/// with another root directory, the files that the process maps come first.
 pub(super) fn resolve(name: &Path, pid: Option<u32>, label: &str) -> Result<PathBuf, AttachError> {
     let is_path = name.as_os_str().as_bytes().contains(&b'/');
     if is_path && (name.is_relative() || name.starts_with("/proc")) {
@@ -120,8 +121,8 @@ fn is_library(name: &Path) -> bool {
     bytes.ends_with(b".so") || bytes.windows(4).any(|w| w == b".so.")
 }
 
-/// Returns the first readable file of that name in `:`-separated lists of directories. A program must have an execute permission.
-/// `locate` returns the path by which this process opens a file.
+/// Returns the first readable file of that name in `:`-separated lists of directories. A program must have an
+/// execute permission. `locate` returns the path by which this process opens a file.
 fn search(
     name: &Path,
     is_library: bool,
@@ -181,7 +182,8 @@ mod tests {
         fs::metadata(path).unwrap().ino()
     }
 
-    /// The file is the one that the process runs: by its name, by its soname and by its path, and after it was deleted.
+    /// The file is the one that the process runs: by its name, by its soname and by its path, and after it
+    /// was deleted.
     #[test]
     fn a_process_with_another_root_directory_runs_the_probes_of_its_files() {
         for (number, commands) in COMMANDS.into_iter().enumerate() {

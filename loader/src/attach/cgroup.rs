@@ -1,5 +1,5 @@
-//! Programs of cgroups: all `cgroup/…` programs, `sockops`, and LSM programs. They run for the processes in the cgroup and in its
-//! descendants.
+//! Programs of cgroups: all `cgroup/…` programs, `sockops`, and LSM programs. They run for the processes in
+//! the cgroup and in its descendants.
 
 use super::{
     error::{AttachError, Hint},
@@ -46,7 +46,8 @@ impl CgroupSharing {
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct CgroupOptions<'a> {
-    /// The position among the cgroup's programs of the same type. Positions other than the last need a kernel from 6.17.
+    /// The position among the cgroup's programs of the same type. Positions other than the last need a kernel
+    /// from 6.17.
     pub placement: Placement<'a>,
     /// Runs before the programs of descendants (`BPF_F_PREORDER`, kernels from 6.15).
     pub preorder: bool,
@@ -81,7 +82,8 @@ pub(super) fn cgroup<'c>(
     }
 }
 
-/// Attaches a program to a cgroup without a link. The program stays attached until the link is dropped or the cgroup is removed.
+/// Attaches a program to a cgroup without a link. The program stays attached until the link is dropped or the
+/// cgroup is removed.
 pub(super) fn cgroup_attach<'c>(
     prog: BorrowedFd<'_>,
     cgroup: impl Into<FileRef<'c>>,
@@ -109,8 +111,8 @@ pub(super) fn cgroup_attach<'c>(
     )
 }
 
-/// Returns the remedy for the errors of cgroups. `EPERM` in spite of all capabilities is a conflict with attached programs
-/// (`hierarchy_allows_attach` in the kernel).
+/// Returns the remedy for the errors of cgroups. `EPERM` in spite of all capabilities is a conflict with
+/// attached programs (`hierarchy_allows_attach` in the kernel).
 fn refusal_hint(errno: Errno) -> Option<Hint> {
     match errno.0 {
         libc::EBADF => Some(Hint(
@@ -129,8 +131,8 @@ fn uses_no_link_options(options: &CgroupOptions<'_>) -> bool {
     matches!(order, Order::Last) && expected_revision == 0 && !options.preorder
 }
 
-/// Returns whether the kernel can list links. Kernel 5.7 has cgroup links but cannot list them; attaching without a link serves
-/// as well there.
+/// Returns whether the kernel can list links. Kernel 5.7 has cgroup links but cannot list them; attaching
+/// without a link serves as well there.
 fn kernel_has_links() -> bool {
     !matches!(sys::ObjectKind::Link.next_id(0), Err(Errno(libc::EINVAL)))
 }

@@ -39,8 +39,8 @@ impl PacketDirection {
     }
 }
 
-/// Attaches a classifier to an interface: as a [`tcx`] link where the kernel has tcx, else by traffic control. A missing `clsact` qdisc is
-/// created for that.
+/// Attaches a classifier to an interface: as a [`tcx`] link where the kernel has tcx, else by traffic
+/// control. A missing `clsact` qdisc is created for that.
 pub(super) fn classifier<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
@@ -56,7 +56,8 @@ pub(super) fn classifier<'i>(
     }
 }
 
-/// Attaches a classifier of traffic control. Removes a `clsact` qdisc that was created for it if the classifier is refused.
+/// Attaches a classifier of traffic control. Removes a `clsact` qdisc that was created for it if the
+/// classifier is refused.
 ///
 /// The caller creates other parents, see [`Qdisc`](super::Qdisc).
 pub(super) fn traffic_control<'i>(

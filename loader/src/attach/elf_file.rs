@@ -54,15 +54,16 @@ pub(super) struct Symbol<'b> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SymbolVersion<'b> {
     pub(super) name: &'b [u8],
-    /// Whether the linker binds references without a version to this symbol (`f@@V2`). Other versions exist for programs that were
-    /// linked before (`f@V1`).
+    /// Whether the linker binds references without a version to this symbol (`f@@V2`). Other versions exist
+    /// for programs that were linked before (`f@V1`).
     pub(super) is_default: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SymbolKind {
     Function,
-    /// A function whose address is that of its resolver, which returns the address of the implementation (`STT_GNU_IFUNC`).
+    /// A function whose address is that of its resolver, which returns the address of the implementation
+    /// (`STT_GNU_IFUNC`).
     Indirect,
     /// Code without a type, such as a label of assembly code.
     Untyped,
@@ -192,7 +193,8 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         self.sections.iter().find(|s| s.sh_type(self.e) == kind)
     }
 
-    /// Calls `each` for the symbols of a table that the filter lets through. Dynamic symbols carry their version.
+    /// Calls `each` for the symbols of a table that the filter lets through. Dynamic symbols carry their
+    /// version.
     pub(super) fn symbols(
         &self,
         table: SymbolTable,
@@ -293,8 +295,8 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
 /// The bits of `e_flags` with the version of the PowerPC ABI.
 const EF_PPC64_ABI: u32 = 3;
 
-/// Returns the distance from a function's global to its local entry point in version 2 of the PowerPC ABI, from `st_other`. The
-/// instructions between them set up the register r2. Calls within a binary skip them.
+/// Returns the distance from a function's global to its local entry point in version 2 of the PowerPC ABI,
+/// from `st_other`. The instructions between them set up the register r2. Calls within a binary skip them.
 fn local_entry(st_other: u8) -> u64 {
     match st_other >> 5 {
         exponent @ 2..=6 => 1 << exponent,
@@ -366,7 +368,8 @@ impl<'f> Names<'f> {
     const WHAT: &'static str = "table of symbol names";
     const BLOCK: u64 = 64 * 1024;
     const BLOCK_MASK: u64 = !(Self::BLOCK - 1);
-    /// Each read extends past its block by the longest name, so a name that starts in a block also ends in the read.
+    /// Each read extends past its block by the longest name, so a name that starts in a block also ends in
+    /// the read.
     const READ_BYTES: u64 = Self::BLOCK + to_u64(NAME_BYTES);
 
     fn new(range: &'f FileRange, start: u64, len: u64) -> Result<Self, AttachError> {
@@ -405,7 +408,8 @@ impl<'f> Names<'f> {
     }
 }
 
-/// The versions of the dynamic symbols that the file defines. Versions required from other files are left out.
+/// The versions of the dynamic symbols that the file defines. Versions required from other files are left
+/// out.
 #[derive(Debug, Default)]
 struct Versions {
     /// The version index of each symbol; the highest bit is a flag.

@@ -13,8 +13,8 @@ pub(super) const ENOTSUPP: i32 = 524;
 
 /// The reason why a program is not attached, updated or detached.
 ///
-/// The `label` of most variants names the attachment: the section name in libbpf's notation, such as `kprobe/do_exit`, or a text
-/// such as `xdp on interface 3`.
+/// The `label` of most variants names the attachment: the section name in libbpf's notation, such as
+/// `kprobe/do_exit`, or a text such as `xdp on interface 3`.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AttachError {
@@ -55,7 +55,8 @@ pub enum AttachError {
         #[source]
         cause: Box<Self>,
     },
-    /// The attach target is invalid: a section name without a readable target, a file that is no binary, a missing program.
+    /// The attach target is invalid: a section name without a readable target, a file that is no binary, a
+    /// missing program.
     #[error("{label}: {problem}")]
     Target {
         /// The section, file or attachment.

@@ -1,7 +1,7 @@
 //! A regular file, or a range of such a file, that is read part by part: headers, tables, sections.
 //!
-//! The sizes in a file's headers are untrusted, and a sparse file can be large enough for any of them. So each read has a limit, and a
-//! failed allocation is an error.
+//! The sizes in a file's headers are untrusted, and a sparse file can be large enough for any of them. So
+//! each read has a limit, and a failed allocation is an error.
 
 use super::error::AttachError;
 use crate::{
@@ -65,8 +65,8 @@ impl FileRange {
         &self.path
     }
 
-    /// Returns the path of the open file as the kernel shows it to this process, without links. That is also the path in the maps of
-    /// processes, whichever root they have. Returns `None` for an unpacked file.
+    /// Returns the path of the open file as the kernel shows it to this process, without links. That is also
+    /// the path in the maps of processes, whichever root they have. Returns `None` for an unpacked file.
     pub(super) fn kernel_path(&self) -> Option<PathBuf> {
         match &self.contents {
             Contents::File(file) => fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd())).ok(),

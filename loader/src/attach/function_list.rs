@@ -16,7 +16,8 @@ pub(super) struct ListedNames<'t> {
 }
 
 impl<'t> ListedNames<'t> {
-    /// Finds the names of the kernel itself or of a module in a list. `column` is that of the name, before that of the module in brackets.
+    /// Finds the names of the kernel itself or of a module in a list. `column` is that of the name, before
+    /// that of the module in brackets.
     pub(super) fn find(list: &'t [u8], column: usize, module: Option<&str>, wanted: &HashSet<&[u8]>) -> Self {
         let brackets = module.map(|module| format!("[{module}]"));
         let brackets = brackets.as_deref().map(str::as_bytes);

@@ -27,8 +27,8 @@ impl<'n> WantedFunction<'n> {
     }
 }
 
-/// Splits a symbol's name and version. The version of a dynamic symbol is in a table, that of other symbols in the name (libbpf:
-/// `symbol_match`).
+/// Splits a symbol's name and version. The version of a dynamic symbol is in a table, that of other symbols
+/// in the name (libbpf: `symbol_match`).
 pub(super) fn split_version<'b>(symbol: &Symbol<'b>) -> (&'b [u8], Option<SymbolVersion<'b>>) {
     let Some(at) = symbol.name.iter().position(|byte| *byte == b'@') else {
         return (symbol.name, symbol.version);
@@ -73,7 +73,8 @@ impl<'n> FunctionSearch<'n> {
         }
     }
 
-    /// Ends a table: later tables do not change the functions found so far. Returns whether all functions are found.
+    /// Ends a table: later tables do not change the functions found so far. Returns whether all functions are
+    /// found.
     pub(super) fn finish_table(&mut self) -> bool {
         for found in &mut self.found {
             found.is_final = found.place.is_some();
@@ -87,7 +88,8 @@ impl<'n> FunctionSearch<'n> {
     }
 }
 
-/// The function found for a name. The default version takes precedence over other versions, then a strong symbol over weak symbols.
+/// The function found for a name. The default version takes precedence over other versions, then a strong
+/// symbol over weak symbols.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FunctionMatch {
     pub(super) place: Option<FunctionPlace>,

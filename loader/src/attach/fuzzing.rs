@@ -14,12 +14,13 @@ use std::path::Path;
 pub struct Offsets {
     /// Offsets of the functions that were looked up by name. All are inside the file.
     pub functions: Vec<u64>,
-    /// Offsets of USDT probes and of their semaphores. They may be outside the file, because notes contain addresses, which segments map
-    /// to offsets.
+    /// Offsets of USDT probes and of their semaphores. They may be outside the file, because notes contain
+    /// addresses, which segments map to offsets.
     pub probes: Vec<u64>,
 }
 
-/// Looks up a function by name, all functions by a pattern, and a USDT probe in an ELF file. A probe that is not found is no error.
+/// Looks up a function by name, all functions by a pattern, and a USDT probe in an ELF file. A probe that is
+/// not found is no error.
 pub fn look_up(path: &Path, function: &str, provider: &str, probe: &str) -> Result<Offsets, AttachError> {
     let mut offsets = functions(&Binary::open(path)?, function);
     offsets.probes = usdt::probe_offsets(path, provider, probe).into_iter().flatten().collect();
@@ -31,7 +32,8 @@ pub fn look_up_member(archive: &Path, member: &[u8], function: &str) -> Result<O
     archive::open_member(archive, member).map(|binary| functions(&binary, function))
 }
 
-/// Parses a USDT probe's arguments in the syntax of each supported architecture. Returns the highest number of arguments.
+/// Parses a USDT probe's arguments in the syntax of each supported architecture. Returns the highest number
+/// of arguments.
 pub fn count_arguments(text: &[u8]) -> usize {
     usdt::count_arguments(text)
 }
@@ -42,7 +44,8 @@ fn functions(binary: &Binary, name: &str) -> Offsets {
     let single = names.into_iter().filter_map(|name| binary.find_function(name, EntryPoint::Local).ok());
     // One lookup of several names. `f1` is a function of the seeds.
     let several = binary.find_functions(&[name, "f1", name]).into_iter().flatten();
-    // These offsets are not returned: a pattern's matches may be outside the file, where the kernel refuses a probe.
+    // These offsets are not returned: a pattern's matches may be outside the file, where the kernel refuses a
+    // probe.
     let _all = binary.find_matching_functions(None, "*").map(|all| all.len());
     let _layout = (binary.kind(), binary.segments());
     Offsets { functions: single.chain(several).collect(), probes: Vec::new() }

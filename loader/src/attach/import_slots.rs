@@ -23,8 +23,8 @@ pub(super) struct ImportSlot {
     pub(super) address: u64,
 }
 
-/// Returns the words with the addresses of functions by their names. Until the first call, such a word may have another address: that of code
-/// which asks the dynamic linker.
+/// Returns the words with the addresses of functions by their names. Until the first call, such a word may
+/// have another address: that of code which asks the dynamic linker.
 pub(super) fn import_slots(binary: &Binary, names: &[&[u8]]) -> Result<Vec<ImportSlot>, AttachError> {
     let kind = binary.kind();
     let (true, Some(types)) = (kind.is_64, relocation_types(binary.machine())) else { return Ok(Vec::new()) };
@@ -82,7 +82,8 @@ impl<'n> NameTable<'n> {
     }
 }
 
-/// Returns the types of the relocations that store a symbol's address (`R_*_GLOB_DAT`, `R_*_JUMP_SLOT`, `R_*_64`).
+/// Returns the types of the relocations that store a symbol's address (`R_*_GLOB_DAT`, `R_*_JUMP_SLOT`,
+/// `R_*_64`).
 const fn relocation_types(machine: elf::Machine) -> Option<[u64; 3]> {
     match machine {
         elf::EM_X86_64 => Some([6, 7, 1]),

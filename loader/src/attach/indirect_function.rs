@@ -1,7 +1,8 @@
 //! The implementations of indirect functions (IFUNC) in a process.
 //!
-//! The dynamic linker of the process ran the resolver and stored its result at the places of relocations: for calls within the binary, and
-//! for calls by other binaries of the process. These words are read. Nothing is executed.
+//! The dynamic linker of the process ran the resolver and stored its result at the places of relocations: for
+//! calls within the binary, and for calls by other binaries of the process. These words are read. Nothing is
+//! executed.
 
 use super::{
     binary::Binary,
@@ -26,8 +27,9 @@ pub(super) struct IndirectFunction<'n> {
     pub(super) resolver: u64,
 }
 
-/// Returns the file offsets of the code that the resolvers of indirect functions chose in a process, in the order of the functions. An offset
-/// is `None` if the process has no such result: no binary of the process is linked to the function, or the code is not in the binary.
+/// Returns the file offsets of the code that the resolvers of indirect functions chose in a process, in the
+/// order of the functions. An offset is `None` if the process has no such result: no binary of the process is
+/// linked to the function, or the code is not in the binary.
 pub(super) fn implementations(
     binary: &Binary,
     functions: &[IndirectFunction<'_>],
@@ -76,8 +78,8 @@ impl Process<'_> {
         word.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Returns the file offset of the code at an address of the process. Before the dynamic linker has stored the result, the address is none
-    /// of code, or that of the resolver.
+    /// Returns the file offset of the code at an address of the process. Before the dynamic linker has stored
+    /// the result, the address is none of code, or that of the resolver.
     fn code_offset(&self, address: u64, function: &IndirectFunction<'_>) -> Option<u64> {
         if address == self.shift.wrapping_add(function.resolver) {
             return None;
@@ -86,7 +88,8 @@ impl Process<'_> {
         address.checked_sub(code.start)?.checked_add(code.offset)
     }
 
-    /// Finds the results that the binaries of the process use for their calls of the functions. Binaries that cannot be read have none.
+    /// Finds the results that the binaries of the process use for their calls of the functions. Binaries that
+    /// cannot be read have none.
     fn find_imports(
         &self,
         functions: &[IndirectFunction<'_>],
@@ -115,8 +118,8 @@ impl Process<'_> {
         Ok(())
     }
 
-    /// Returns the file offsets of plain functions with one of the names. A library may have an old version of an indirect function that is a
-    /// plain function, which old programs are linked to.
+    /// Returns the file offsets of plain functions with one of the names. A library may have an old version
+    /// of an indirect function that is a plain function, which old programs are linked to.
     fn plain_functions(&self, names: &[&[u8]]) -> Result<Vec<u64>, AttachError> {
         let mut offsets = Vec::new();
         self.binary.symbols(SymbolTable::Dynamic, SymbolFilter::Functions, &mut |symbol| {
@@ -130,7 +133,8 @@ impl Process<'_> {
     }
 }
 
-/// Returns the addresses of the words with the results of resolvers by the addresses of the resolvers, before the binary is loaded.
+/// Returns the addresses of the words with the results of resolvers by the addresses of the resolvers, before
+/// the binary is loaded.
 fn result_addresses(binary: &Binary) -> Result<HashMap<u64, u64>, AttachError> {
     let kind = binary.kind();
     let mut places = HashMap::new();
@@ -160,7 +164,8 @@ const fn relocation_type(machine: elf::Machine) -> Option<u64> {
     }
 }
 
-/// Returns the distance between the addresses in a process and in the file. Returns `None` if the process does not map the code.
+/// Returns the distance between the addresses in a process and in the file. Returns `None` if the process
+/// does not map the code.
 fn load_address(binary: &Binary, mapped: &[Segment]) -> Result<Option<u64>, AttachError> {
     let segments = binary.segments()?;
     // The offsets of segments are those in the binary, which may be a member of an archive.
@@ -196,7 +201,8 @@ mod tests {
     use core_relo_test_support::skip;
     use std::path::PathBuf;
 
-    /// Returns the C library of this process, and the file offset of the implementation of `strlen` that this process calls.
+    /// Returns the C library of this process, and the file offset of the implementation of `strlen` that this
+    /// process calls.
     fn own_strlen() -> Option<(PathBuf, u64)> {
         let strlen: unsafe extern "C" fn(*const c_char) -> usize = libc::strlen;
         let address = format!("{strlen:p}");
@@ -231,7 +237,8 @@ mod tests {
         assert_eq!(binary.find_functions_of(own, &["strlen"]), Ok(vec![expected]));
     }
 
-    /// The C library has calls of its own. Those of this program, which is linked to the function, lead to the same code.
+    /// The C library has calls of its own. Those of this program, which is linked to the function, lead to
+    /// the same code.
     #[test]
     fn the_implementation_that_other_binaries_of_a_process_call_is_found() {
         let Some((path, expected)) = own_strlen() else { return };
@@ -259,7 +266,8 @@ mod tests {
         let Some(prog) = Program::counting(ProgramType::Kprobe, 0, &counter) else { return };
         let options = UprobeOptions { function: Some("strlen"), pid: Some(0), ..UprobeOptions::default() };
         let link = match uprobe(prog.fd(), &path, &options) {
-            // Tracing is not permitted, or the kernel has no uprobes. Another error may be that of a wrong offset.
+            // Tracing is not permitted, or the kernel has no uprobes. Another error may be that of a wrong
+            // offset.
             Err(e)
                 if matches!(
                     e.errno(),

@@ -13,7 +13,8 @@ use std::{
     os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
 };
 
-/// The objects that an iterator visits (`union bpf_iter_link_info`). The iterator's type decides which targets it accepts.
+/// The objects that an iterator visits (`union bpf_iter_link_info`). The iterator's type decides which
+/// targets it accepts.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum IterTarget<'a> {
@@ -81,7 +82,8 @@ pub struct IterOptions<'a> {
     pub target: IterTarget<'a>,
 }
 
-/// Attaches an iterator (libbpf: `bpf_program__attach_iter`). The program runs when an [`IterReader`] of the link is read.
+/// Attaches an iterator (libbpf: `bpf_program__attach_iter`). The program runs when an [`IterReader`] of the
+/// link is read.
 pub(super) fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, AttachError> {
     let info = options.target.encode();
     let create = LinkCreate {
@@ -113,8 +115,9 @@ pub(super) fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Li
 }
 
 impl IterTarget<'_> {
-    /// Checks that a new link's iterator takes this target. An iterator without targets ignores the union, and another one takes the
-    /// descriptor of a map for the id of a thread. Iterators of newer kernels or of modules may take any target.
+    /// Checks that a new link's iterator takes this target. An iterator without targets ignores the union,
+    /// and another one takes the descriptor of a map for the id of a thread. Iterators of newer kernels or of
+    /// modules may take any target.
     fn check_accepted(&self, link: &OwnedFd) -> Result<(), AttachError> {
         const MAPS: &[&str] = &["bpf_map_elem", "bpf_sk_storage_map", "sockmap"];
         const CGROUPS: &[&str] = &["cgroup"];

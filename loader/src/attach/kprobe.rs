@@ -129,11 +129,12 @@ pub(super) fn ksyscall(
     kprobe(prog, &syscall_function(syscall), &options)
 }
 
-/// Returns the name of the function that implements a system call: `__x64_sys_NAME` on kernels with system call wrappers (from 4.17),
-/// else `__se_sys_NAME`. On PowerPC, wrappers are called `sys_NAME`. Without wrappers, that is also the name of the function of a system
-/// call without arguments. libbpf knows neither.
+/// Returns the name of the function that implements a system call: `__x64_sys_NAME` on kernels with system
+/// call wrappers (from 4.17), else `__se_sys_NAME`. On PowerPC, wrappers are called `sys_NAME`. Without
+/// wrappers, that is also the name of the function of a system call without arguments. libbpf knows neither.
 ///
-/// If the detection fails, the kernel counts as one with wrappers. Attaching the probe then reports the cause.
+/// If the detection fails, the kernel counts as one with wrappers. Attaching the probe then reports the
+/// cause.
 fn syscall_function(syscall: &str) -> String {
     if has_syscall_wrappers().unwrap_or(true) {
         return wrapper_name(syscall);
@@ -151,10 +152,11 @@ fn wrapper_name(syscall: &str) -> String {
     }
 }
 
-/// Returns whether the kernel has system call wrappers: `__x64_sys_bpf`, with this architecture's prefix (libbpf:
-/// `probe_kern_syscall_wrapper`).
+/// Returns whether the kernel has system call wrappers: `__x64_sys_bpf`, with this architecture's prefix
+/// (libbpf: `probe_kern_syscall_wrapper`).
 ///
-/// On PowerPC (from 6.1), wrappers have no such prefix. There, `__se_sys_bpf` is part of its wrapper, and no function of its own.
+/// On PowerPC (from 6.1), wrappers have no such prefix. There, `__se_sys_bpf` is part of its wrapper, and no
+/// function of its own.
 ///
 /// The result is cached. An error is not cached, so the next call probes again.
 pub(crate) fn has_syscall_wrappers() -> Result<bool, Errno> {
@@ -171,7 +173,8 @@ pub(crate) fn has_syscall_wrappers() -> Result<bool, Errno> {
 
 const IS_POWERPC: bool = cfg!(any(target_arch = "powerpc", target_arch = "powerpc64"));
 
-/// Returns whether the kernel has a function. Opens a perf event on the function, or creates a tracefs probe, to find out.
+/// Returns whether the kernel has a function. Opens a perf event on the function, or creates a tracefs probe,
+/// to find out.
 fn function_exists(function: &str) -> Result<bool, Errno> {
     let name = c_string(function, function).map_err(|_nul| Errno(libc::EINVAL))?;
     let opened = match Pmu::kprobe() {
@@ -250,7 +253,8 @@ mod tests {
             }
             for retprobe in [false, true] {
                 let options = KprobeOptions { retprobe, mode, ..KprobeOptions::default() };
-                // On kernels before 5.15, which have no perf event links, `assert_fires` skips `ProbeMode::Link`.
+                // On kernels before 5.15, which have no perf event links, `assert_fires` skips
+                // `ProbeMode::Link`.
                 assert_fires(|prog| kprobe(prog, &function, &options), 0);
             }
         }

@@ -34,9 +34,11 @@ pub enum KprobeSet<'a> {
 pub struct KprobeMultiOptions<'a> {
     /// The moment at which the program runs.
     pub kind: MultiKind,
-    /// The value that `bpf_get_attach_cookie` returns for each function, or an empty slice. Not allowed with a pattern.
+    /// The value that `bpf_get_attach_cookie` returns for each function, or an empty slice. Not allowed with
+    /// a pattern.
     pub cookies: &'a [u64],
-    /// Requires that the pattern matches exactly one function; two functions of one name count as two. Allowed with a pattern only.
+    /// Requires that the pattern matches exactly one function; two functions of one name count as two.
+    /// Allowed with a pattern only.
     pub unique_match: bool,
 }
 
@@ -121,7 +123,8 @@ fn attachment_label(functions: KprobeSet<'_>, kind: MultiKind) -> String {
     }
 }
 
-/// Returns the addresses of the traceable functions that match a pattern. Without tracefs, all functions count as traceable.
+/// Returns the addresses of the traceable functions that match a pattern. Without tracefs, all functions
+/// count as traceable.
 fn find_addresses(pattern: &str, label: &str) -> Result<Vec<u64>, AttachError> {
     let tracefs = tracefs::root();
     let read = |name: &str| {

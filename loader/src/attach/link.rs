@@ -12,13 +12,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// An attachment of one kind: the resource that keeps a program attached. Dropping the resource may, but need not, detach.
+/// An attachment of one kind: the resource that keeps a program attached. Dropping the resource may, but need
+/// not, detach.
 pub trait Attachment: Send + Sync + fmt::Debug {
     /// Returns the kernel link, if the attachment has one. A kernel link can be pinned, updated and queried.
     fn link_fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Keeps the resources that the program still uses. [`Link`] calls this before [`detach`](Self::detach) if a pin keeps the program
-    /// attached.
+    /// Keeps the resources that the program still uses. [`Link`] calls this before [`detach`](Self::detach)
+    /// if a pin keeps the program attached.
     fn keep_for_pin(&mut self) {}
 
     /// Returns whether a leaked attachment outlives this process without a pin.
@@ -32,8 +33,9 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     /// Gives up ownership: the program stays attached.
     fn leak(self: Box<Self>);
 
-    /// Closes this process's copies of descriptors, and changes nothing else: the program stays attached for the process that owns the link.
-    /// [`Link`] calls this instead of [`detach`](Self::detach) when it is dropped in another process, a child after `fork`.
+    /// Closes this process's copies of descriptors, and changes nothing else: the program stays attached for
+    /// the process that owns the link. [`Link`] calls this instead of [`detach`](Self::detach) when it is
+    /// dropped in another process, a child after `fork`.
     fn abandon(self: Box<Self>);
 
     /// Replaces the attached program.
@@ -45,10 +47,12 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     }
 }
 
-/// An attached program. Dropping the link detaches the program, except in a child after `fork`: see [`take_ownership`](Self::take_ownership).
+/// An attached program. Dropping the link detaches the program, except in a child after `fork`: see
+/// [`take_ownership`](Self::take_ownership).
 ///
 /// ```no_run
-/// # fn example(mut link: core_relo_loader::attach::Link) -> Result<(), core_relo_loader::attach::AttachError> {
+/// # use core_relo_loader::attach::{AttachError, Link};
+/// # fn example(mut link: Link) -> Result<(), AttachError> {
 /// link.pin("/sys/fs/bpf/my_link")?; // outlives the process now
 /// link.leak();
 /// # Ok(())
@@ -79,7 +83,8 @@ impl Link {
         Self::new(KernelLink(Some(fd)), label)
     }
 
-    /// Renames the attachment in messages and in the names of pins, for example to the words with which a user names it.
+    /// Renames the attachment in messages and in the names of pins, for example to the words with which a
+    /// user names it.
     pub fn with_label(mut self, label: impl Into<Box<str>>) -> Self {
         self.label = label.into();
         self
@@ -94,10 +99,12 @@ impl Link {
         Ok(link)
     }
 
-    /// Makes this process the owner of the link, for a child after `fork` whose parent ends without dropping the link, such as a daemon.
+    /// Makes this process the owner of the link, for a child after `fork` whose parent ends without dropping
+    /// the link, such as a daemon.
     ///
-    /// The process that made a link owns it. In any other process, dropping the link closes only the process's copies of descriptors, so that
-    /// the program stays attached for the parent. [`detach`](Self::detach) detaches in any process.
+    /// The process that made a link owns it. In any other process, dropping the link closes only the
+    /// process's copies of descriptors, so that the program stays attached for the parent.
+    /// [`detach`](Self::detach) detaches in any process.
     pub fn take_ownership(&mut self) {
         self.owner = OwnerProcess::current();
     }
@@ -120,8 +127,8 @@ impl Link {
 
     /// Detaches the program and returns the error, if detaching fails.
     ///
-    /// A pinned link's program stays attached, and the call fails with [`AttachError::Pinned`]. The link is gone all the same.
-    /// Call [`unpin`](Self::unpin) before, or use [`force_detach`](Self::force_detach).
+    /// A pinned link's program stays attached, and the call fails with [`AttachError::Pinned`]. The link is
+    /// gone all the same. Call [`unpin`](Self::unpin) before, or use [`force_detach`](Self::force_detach).
     pub fn detach(mut self) -> Result<(), AttachError> {
         let detached = self.release().map_err(|errno| AttachError::kernel(&self.label, "detach", errno));
         match self.pinned.take() {
@@ -130,10 +137,12 @@ impl Link {
         }
     }
 
-    /// Detaches the program even if other descriptors or a pin keep the link (libbpf: `bpf_link__detach`). The pin stays.
+    /// Detaches the program even if other descriptors or a pin keep the link (libbpf: `bpf_link__detach`).
+    /// The pin stays.
     ///
-    /// Kernels from 5.9 support this for links of cgroups, network namespaces and interfaces, of struct_ops, netfilter and
-    /// sockmaps. Other links end only with their last descriptor and pin. If the call fails, the link is dropped all the same.
+    /// Kernels from 5.9 support this for links of cgroups, network namespaces and interfaces, of struct_ops,
+    /// netfilter and sockmaps. Other links end only with their last descriptor and pin. If the call fails,
+    /// the link is dropped all the same.
     pub fn force_detach(mut self) -> Result<(), AttachError> {
         const UNSUPPORTED: Hint = Hint("links of this kind end only with their last descriptor and pin");
         let Some(link) = self.fd() else { return self.detach() };
@@ -148,8 +157,8 @@ impl Link {
         self.detach()
     }
 
-    /// Pins the link in a bpffs, where the link outlives this process. Creates the pin's directory if that directory is missing, but
-    /// no directory above it.
+    /// Pins the link in a bpffs, where the link outlives this process. Creates the pin's directory if that
+    /// directory is missing, but no directory above it.
     ///
     /// A link without a kernel link and a link that is pinned already cannot be pinned.
     pub fn pin(&mut self, path: impl AsRef<Path>) -> Result<(), AttachError> {

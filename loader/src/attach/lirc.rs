@@ -10,8 +10,8 @@ use super::{
 use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// Attaches a program to a receiver, `/dev/lirc…` by path or descriptor. The kernel has no links of this kind: the program stays
-/// attached until it is detached.
+/// Attaches a program to a receiver, `/dev/lirc…` by path or descriptor. The kernel has no links of this
+/// kind: the program stays attached until it is detached.
 pub(super) fn lirc<'d>(prog: BorrowedFd<'_>, device: impl Into<FileRef<'d>>) -> Result<Link, AttachError> {
     let device = device.into().open()?;
     let (attach_type, method) = (AttachType::LircMode2, ReplaceMethod::Unsupported);

@@ -1,4 +1,5 @@
-//! The reason why a function cannot be probed by its name: symbols of other kinds, other versions, and similar names.
+//! The reason why a function cannot be probed by its name: symbols of other kinds, other versions, and
+//! similar names.
 
 use super::{
     binary::{Binary, EntryPoint},
@@ -20,7 +21,8 @@ pub(super) fn missing_function(binary: &Binary, wanted: &WantedFunction<'_>) -> 
     explain(binary, wanted).unwrap_or_else(|damaged| damaged)
 }
 
-/// Returns the error of a function whose address is that of its resolver. With a process, the result of the resolver was not found.
+/// Returns the error of a function whose address is that of its resolver. With a process, the result of the
+/// resolver was not found.
 pub(super) fn indirect_function(
     binary: &Binary,
     wanted: &WantedFunction<'_>,
@@ -250,7 +252,8 @@ impl<'n> SimilarNames<'n> {
     }
 }
 
-/// Returns the names of functions that implement an indirect function, by the usual naming: `__memcpy_avx_unaligned` for `memcpy`.
+/// Returns the names of functions that implement an indirect function, by the usual naming:
+/// `__memcpy_avx_unaligned` for `memcpy`.
 fn implementations(binary: &Binary, base: &str) -> Result<Vec<String>, AttachError> {
     let mut names = Vec::new();
     every_symbol(binary, SymbolFilter::Functions, &mut |symbol| {

@@ -1,6 +1,8 @@
-//! Attaching programs, one module per kind of hook. Every attach call returns a [`Link`], which detaches when it is dropped.
+//! Attaching programs, one module per kind of hook. Every attach call returns a [`Link`], which detaches when
+//! it is dropped.
 //!
-//! A [`ProgramRef`] has a method for each kind of target. [`ProgramRef::attach`] reads the target from the program's section name.
+//! A [`ProgramRef`] has a method for each kind of target. [`ProgramRef::attach`] reads the target from the
+//! program's section name.
 //!
 //! ```no_run
 //! use core_relo_loader::{attach::{AttachError, UprobeOptions}, load::Loaded};
@@ -14,12 +16,13 @@
 //! # }
 //! ```
 //!
-//! Some kinds of attachments have no kernel link, or none on older kernels. Their [`Link`] remembers what it attached and detaches exactly
-//! that. Such an attachment cannot be pinned. Most of them outlive a process that ends without dropping the link
-//! ([`Link::outlives_process`]). Attachments to perf events end with the process.
+//! Some kinds of attachments have no kernel link, or none on older kernels. Their [`Link`] remembers what it
+//! attached and detaches exactly that. Such an attachment cannot be pinned. Most of them outlive a process
+//! that ends without dropping the link ([`Link::outlives_process`]). Attachments to perf events end with the
+//! process.
 //!
-//! Some programs are not attached by this module: devmap and cpumap programs are stored in their map, `sk_reuseport` programs and
-//! socket filters are set on a socket.
+//! Some programs are not attached by this module: devmap and cpumap programs are stored in their map,
+//! `sk_reuseport` programs and socket filters are set on a socket.
 
 mod archive;
 mod auto;

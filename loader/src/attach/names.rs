@@ -11,8 +11,9 @@ pub(super) fn c_string(name: impl Into<Vec<u8>>, label: &str) -> Result<CString,
 
 /// A pattern of names: `*` matches any bytes, `?` one byte.
 ///
-/// Matching a name can take as many comparisons as the product of both lengths, and the number of names in a binary is not limited.
-/// Therefore all names that are matched with one pattern share a budget of comparisons.
+/// Matching a name can take as many comparisons as the product of both lengths, and the number of names in a
+/// binary is not limited. Therefore all names that are matched with one pattern share a budget of
+/// comparisons.
 #[derive(Clone, Debug)]
 pub(super) struct Glob<'p> {
     pattern: &'p [u8],
@@ -39,7 +40,8 @@ impl<'p> Glob<'p> {
     /// Returns whether a name matches (libbpf: `glob_match`, here without recursion).
     pub(super) fn matches(&mut self, name: &[u8]) -> Result<bool, GlobError> {
         let (mut name, mut pattern) = (name, self.pattern);
-        // The pattern after the last `*`, and the part of the name that the last attempt compared with this pattern.
+        // The pattern after the last `*`, and the part of the name that the last attempt compared with this
+        // pattern.
         let mut backtrack: Option<(&[u8], &[u8])> = None;
         loop {
             self.remaining_comparisons =

@@ -9,20 +9,20 @@ use crate::sys::{self, LinkCreate, LinkExtra, LinkTarget};
 use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
-/// A netfilter hook in the calling thread's network namespace, and the program's priority at the hook (libbpf: `struct
-/// bpf_netfilter_opts`).
+/// A netfilter hook in the calling thread's network namespace, and the program's priority at the hook
+/// (libbpf: `struct bpf_netfilter_opts`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the kernel's request")]
 pub struct NetfilterHook {
     /// The protocol family: `NFPROTO_IPV4` (2) or `NFPROTO_IPV6` (10).
     pub family: u32,
-    /// The hook: `NF_INET_PRE_ROUTING` (0), `NF_INET_LOCAL_IN` (1), `NF_INET_FORWARD` (2), `NF_INET_LOCAL_OUT` (3) or
-    /// `NF_INET_POST_ROUTING` (4).
+    /// The hook: `NF_INET_PRE_ROUTING` (0), `NF_INET_LOCAL_IN` (1), `NF_INET_FORWARD` (2),
+    /// `NF_INET_LOCAL_OUT` (3) or `NF_INET_POST_ROUTING` (4).
     pub hook: u32,
     /// The priority. Programs with lower numbers run first. The kernel refuses `i32::MIN` and `i32::MAX`.
     pub priority: i32,
-    /// Whether the kernel defragments packets before the program runs (`BPF_F_NETFILTER_IP_DEFRAG`, kernels from 6.6). Requires a
-    /// priority above -400.
+    /// Whether the kernel defragments packets before the program runs (`BPF_F_NETFILTER_IP_DEFRAG`, kernels
+    /// from 6.6). Requires a priority above -400.
     pub defragment: bool,
 }
 

@@ -198,7 +198,8 @@ impl<'a> Message<'a> {
         Some(String::from_utf8_lossy(text).into())
     }
 
-    /// Splits the message into a fixed header of so many bytes and the attributes. `None` if the message is shorter.
+    /// Splits the message into a fixed header of so many bytes and the attributes. `None` if the message is
+    /// shorter.
     pub(super) fn split(&self, fixed: usize) -> Option<(&'a [u8], &'a [u8])> {
         self.body.split_at_checked(fixed)
     }

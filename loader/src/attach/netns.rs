@@ -1,4 +1,5 @@
-//! Programs of network namespaces: socket lookup (kernels from 5.9) and flow dissection (kernels from 5.8), by kernel links.
+//! Programs of network namespaces: socket lookup (kernels from 5.9) and flow dissection (kernels from 5.8),
+//! by kernel links.
 
 use super::{
     error::{AttachError, Hint},

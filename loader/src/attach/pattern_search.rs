@@ -10,7 +10,8 @@ use super::{
 };
 use crate::limits::BINARY_MATCHES;
 
-/// A search for functions by a pattern. The caller adds the symbols of one table after the other, until one has matches.
+/// A search for functions by a pattern. The caller adds the symbols of one table after the other, until one
+/// has matches.
 pub(super) struct PatternSearch<'p> {
     binary: &'p Binary,
     pattern: &'p str,

@@ -22,7 +22,8 @@ pub struct PerfEventOptions {
     pub dont_enable: bool,
 }
 
-/// Attaches a program to a perf event (libbpf: `bpf_program__attach_perf_event_opts`). The link takes ownership of the event.
+/// Attaches a program to a perf event (libbpf: `bpf_program__attach_perf_event_opts`). The link takes
+/// ownership of the event.
 pub(super) fn perf_event(
     prog: BorrowedFd<'_>,
     event: OwnedFd,
@@ -110,7 +111,8 @@ pub struct PerfCounterOptions {
     pub exclude_user: bool,
 }
 
-/// Opens a counter for [`ProgramRef::attach_perf_event`](super::ProgramRef::attach_perf_event), or to read it.
+/// Opens a counter for [`ProgramRef::attach_perf_event`](super::ProgramRef::attach_perf_event), or to read
+/// it.
 pub fn open_perf_counter(counter: PerfCounter, options: &PerfCounterOptions) -> Result<OwnedFd, AttachError> {
     let (kind, config) = counter.type_and_config();
     let PerfCounterOptions { sample, pid, cpu, exclude_user } = *options;
@@ -156,9 +158,11 @@ impl PerfAttach<'_> {
             Hint("a cookie needs a kernel link: a kernel from 5.15, and no older mechanism requested");
         let Self { prog, event, probe, label, cookie, mode, enable, is_tracepoint } = self;
         let attach_error = |errno| attach_error(label, errno, is_tracepoint);
-        // tracefs cannot remove a probe while a pinned link holds the probe's event, so such an event gets no link.
+        // tracefs cannot remove a probe while a pinned link holds the probe's event, so such an event gets no
+        // link.
         let by_ioctl = mode.uses_ioctl() || probe.is_some();
-        // From here on, an error drops this value, which closes the event before it removes the event's probe.
+        // From here on, an error drops this value, which closes the event before it removes the event's
+        // probe.
         let mut program = EventProgram { link: None, event, probe };
         if !by_ioctl {
             program.link = kernel_link(prog, program.event.as_fd(), cookie).map_err(attach_error)?;
@@ -188,7 +192,8 @@ fn kernel_link(prog: BorrowedFd<'_>, event: BorrowedFd<'_>, cookie: u64) -> Resu
     };
     match sys::link_create(&create) {
         Ok(link) => Ok(Some(link)),
-        // A kernel with such links checks the event's descriptor, and answers `EBADF` to -1 (libbpf: `probe_perf_link`).
+        // A kernel with such links checks the event's descriptor, and answers `EBADF` to -1 (libbpf:
+        // `probe_perf_link`).
         Err(Errno(libc::EINVAL))
             if sys::link_create(&LinkCreate { target: LinkTarget::Interface(u32::MAX), ..create }).err()
                 != Some(Errno(libc::EBADF)) =>
@@ -199,7 +204,8 @@ fn kernel_link(prog: BorrowedFd<'_>, event: BorrowedFd<'_>, cookie: u64) -> Resu
     }
 }
 
-/// Returns the error of a program that the kernel does not put on an open event (kernel: `perf_event_set_bpf_prog`).
+/// Returns the error of a program that the kernel does not put on an open event (kernel:
+/// `perf_event_set_bpf_prog`).
 fn attach_error(label: &str, errno: Errno, is_tracepoint: bool) -> AttachError {
     let hint = match errno.0 {
         libc::EEXIST => Hint("another program is attached to this event"),
@@ -214,7 +220,8 @@ fn attach_error(label: &str, errno: Errno, is_tracepoint: bool) -> AttachError {
 
 /// A program on a perf event. A kernel link keeps the event open.
 ///
-/// The order of the fields is the order in which they are dropped: tracefs refuses to remove a probe with an open event (`EBUSY`).
+/// The order of the fields is the order in which they are dropped: tracefs refuses to remove a probe with an
+/// open event (`EBUSY`).
 #[derive(Debug)]
 struct EventProgram {
     link: Option<OwnedFd>,

@@ -1,4 +1,5 @@
-//! The position of a program among the programs at one attach point. Links of tcx, netkit and cgroups take a position.
+//! The position of a program among the programs at one attach point. Links of tcx, netkit and cgroups take a
+//! position.
 
 use super::error::{AttachError, Hint};
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
@@ -49,7 +50,8 @@ pub enum Anchor<'a> {
 pub struct Placement<'a> {
     /// The position.
     pub order: Order<'a>,
-    /// The revision that a query returned. Attaching fails if the attach point has changed since. 0 accepts every revision.
+    /// The revision that a query returned. Attaching fails if the attach point has changed since. 0 accepts
+    /// every revision.
     pub expected_revision: u64,
 }
 
@@ -87,7 +89,8 @@ impl Placement<'_> {
     }
 }
 
-/// Creates the error of a link that the kernel refused. `unsupported` is the hint for requests that the kernel does not know.
+/// Creates the error of a link that the kernel refused. `unsupported` is the hint for requests that the
+/// kernel does not know.
 pub(super) fn placement_error(
     label: &str,
     errno: Errno,

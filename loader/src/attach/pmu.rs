@@ -85,13 +85,15 @@ impl Pmu {
 
     /// Returns whether uprobes support reference counters (USDT semaphores; kernels from 4.20).
     pub(super) fn has_ref_ctr(self) -> bool {
-        // A directory that cannot be read counts as a kernel without them: attaching then reports what is missing.
+        // A directory that cannot be read counts as a kernel without them: attaching then reports what is
+        // missing.
         fs::exists(format!("/sys/bus/event_source/devices/{}/format/ref_ctr_offset", self.name))
             .unwrap_or(false)
     }
 }
 
-/// Replaces pid 0 by the calling process's pid, as libbpf does. The kernel's mechanisms interpret 0 differently.
+/// Replaces pid 0 by the calling process's pid, as libbpf does. The kernel's mechanisms interpret 0
+/// differently.
 pub(super) fn resolve_pid(pid: Option<u32>) -> Option<u32> {
     if pid == Some(0) { Some(std::process::id()) } else { pid }
 }

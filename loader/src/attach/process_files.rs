@@ -1,4 +1,5 @@
-//! The files of a process that has another root directory or mount namespace than this process, such as one in a container.
+//! The files of a process that has another root directory or mount namespace than this process, such as one
+//! in a container.
 
 use super::{
     binary::Binary,
@@ -30,8 +31,8 @@ pub(super) struct ProcessFiles<'l> {
 }
 
 impl<'l> ProcessFiles<'l> {
-    /// Returns the files of a process. Returns `None` if the process has the root directory and the mount namespace of this process, so that
-    /// all paths are the same.
+    /// Returns the files of a process. Returns `None` if the process has the root directory and the mount
+    /// namespace of this process, so that all paths are the same.
     pub(super) fn open(pid: u32, label: &'l str) -> Result<Option<Self>, AttachError> {
         if pid == process::id() {
             return Ok(None);
@@ -71,7 +72,8 @@ impl<'l> ProcessFiles<'l> {
         Ok(found)
     }
 
-    /// Returns the file with code of a name or a soname that the process maps. Returns `None` if the process maps none.
+    /// Returns the file with code of a name or a soname that the process maps. Returns `None` if the process
+    /// maps none.
     pub(super) fn find_mapped(&self, name: &Path) -> Result<Option<PathBuf>, AttachError> {
         let pid = self.pid;
         let maps = ProcessMaps::open(pid).map_err(|e| self.unreadable_maps(&e))?;
@@ -125,7 +127,8 @@ impl<'l> ProcessFiles<'l> {
         Ok(Some(id))
     }
 
-    /// Returns the path by which this process opens a file in the root directory of the process. Absolute links begin at that directory.
+    /// Returns the path by which this process opens a file in the root directory of the process. Absolute
+    /// links begin at that directory.
     pub(super) fn in_root(&self, path: &Path) -> Option<PathBuf> {
         let names = |path: &Path| -> Vec<OsString> {
             let parts =

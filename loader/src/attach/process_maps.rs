@@ -44,7 +44,8 @@ impl ProcessMaps {
             .map(|file| self.path_of(&file, Path::exists))
     }
 
-    /// Returns the root directory of the process as the kernel shows it to this process, as the beginning of the paths in the maps.
+    /// Returns the root directory of the process as the kernel shows it to this process, as the beginning of
+    /// the paths in the maps.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -58,15 +59,16 @@ impl ProcessMaps {
         files
     }
 
-    /// Returns the path by which this process opens a mapped file: that in the root directory of the process, if that path leads to the
-    /// file, or that of the mapping.
+    /// Returns the path by which this process opens a mapped file: that in the root directory of the process,
+    /// if that path leads to the file, or that of the mapping.
     pub(super) fn path_of(&self, file: &MappedFile, leads_to_file: impl Fn(&Path) -> bool) -> PathBuf {
         let inside = Path::new(&file.path).strip_prefix(&self.root).ok();
         let inside = inside.map(|inside| PathBuf::from(format!("/proc/{}/root", self.pid)).join(inside));
         inside.filter(|path| leads_to_file(path)).unwrap_or_else(|| file.descriptor_path(self.pid))
     }
 
-    /// Returns whether the process maps the code of a deleted file of this path, and not that of the present file.
+    /// Returns whether the process maps the code of a deleted file of this path, and not that of the present
+    /// file.
     pub(super) fn maps_deleted_file(&self, path: &Path) -> bool {
         let has_code = |wanted: &str| self.code_files().iter().any(|file| file.path == wanted);
         path.to_str().is_some_and(|path| has_code(&format!("{path}{DELETED}")) && !has_code(path))
@@ -113,7 +115,8 @@ impl MappedFile {
         Path::new(path).file_name() == Some(name.as_os_str())
     }
 
-    /// Returns the link to the file, which also leads to a deleted file, and out of the root directory of the process.
+    /// Returns the link to the file, which also leads to a deleted file, and out of the root directory of the
+    /// process.
     pub(super) fn descriptor_path(&self, pid: u32) -> PathBuf {
         PathBuf::from(format!("/proc/{pid}/map_files/{:x}-{:x}", self.start, self.end))
     }

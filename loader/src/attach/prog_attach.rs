@@ -1,4 +1,5 @@
-//! Attachments by `BPF_PROG_ATTACH`, without a link. They last until they are detached or their target is gone.
+//! Attachments by `BPF_PROG_ATTACH`, without a link. They last until they are detached or their target is
+//! gone.
 
 use super::{
     error::AttachError,
@@ -66,8 +67,8 @@ impl ProgAttachment {
         }
     }
 
-    /// Checks that this program is still attached, and fails with `ENOENT` if the target holds other programs only. Returns
-    /// `false` if the target is gone: a removed cgroup took the attachment along.
+    /// Checks that this program is still attached, and fails with `ENOENT` if the target holds other programs
+    /// only. Returns `false` if the target is gone: a removed cgroup took the attachment along.
     ///
     /// On a target that holds one program, the kernel would detach any program, not only this one.
     fn is_attached(&self) -> Result<bool, Errno> {

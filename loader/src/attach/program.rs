@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// A loaded program with the properties that decide how it is attached.
 ///
-/// [`Loaded::program_ref`](crate::load::Loaded::program_ref) and the programs of skeletons hand it out. For a program that another
-/// process or another library loaded, see [`from_fd`](Self::from_fd).
+/// [`Loaded::program_ref`](crate::load::Loaded::program_ref) and the programs of skeletons hand it out. For a
+/// program that another process or another library loaded, see [`from_fd`](Self::from_fd).
 ///
 /// Errors of its methods name the program, if it has a name ([`AttachError::Program`]).
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +22,11 @@ pub struct ProgramRef<'a> {
     pub section: &'a str,
     /// The program type.
     pub program_type: ProgramType,
-    /// The expected attach type that the program was loaded with. `None` takes the attach type of the section name.
+    /// The expected attach type that the program was loaded with. `None` takes the attach type of the section
+    /// name.
     pub attach_type: Option<AttachType>,
-    /// The owner of the state that the USDT programs of the object share. Only [`attach_usdt`](Self::attach_usdt) and sections such
-    /// as `usdt/…` need it.
+    /// The owner of the state that the USDT programs of the object share. Only
+    /// [`attach_usdt`](Self::attach_usdt) and sections such as `usdt/…` need it.
     pub usdt: Option<&'a dyn UsdtOwner>,
 }
 
@@ -42,7 +43,8 @@ impl UsdtOwner for UsdtManager {
 }
 
 impl<'a> ProgramRef<'a> {
-    /// Refers to a program of which only the descriptor is known: without name, section, type and attach type.
+    /// Refers to a program of which only the descriptor is known: without name, section, type and attach
+    /// type.
     pub const fn from_fd(fd: BorrowedFd<'a>) -> Self {
         let program_type = ProgramType::Unspec;
         Self { fd, name: "", section: "", program_type, attach_type: None, usdt: None }
@@ -66,7 +68,8 @@ impl<'a> ProgramRef<'a> {
         SecDef::find(section.as_bytes()).filter(|def| def.program_type == self.program_type)
     }
 
-    /// Returns the attach type. `expected` names the sections that have one, for the error of a program without.
+    /// Returns the attach type. `expected` names the sections that have one, for the error of a program
+    /// without.
     pub(super) fn expect_attach_type(&self, expected: &str) -> Result<AttachType, AttachError> {
         self.attach_type.or_else(|| self.sec_def()?.attach_type).ok_or_else(|| {
             let problem = format!("the program has no attach type, expected {expected}");
@@ -74,7 +77,8 @@ impl<'a> ProgramRef<'a> {
         })
     }
 
-    /// Returns the state that the object's USDT programs share. `label` names the attachment, for the error of an object without.
+    /// Returns the state that the object's USDT programs share. `label` names the attachment, for the error
+    /// of an object without.
     #[cfg(feature = "usdt")]
     pub(super) fn expect_usdt(
         &self,

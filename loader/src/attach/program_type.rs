@@ -5,7 +5,8 @@ use crate::sys;
 use core_relo_object::object::{AttachType, ProgramType, SEC_DEFS};
 use std::os::fd::BorrowedFd;
 
-/// Replaces an `EINVAL` by [`AttachError::WrongProgramType`], if the program's type does not fit the attach type.
+/// Replaces an `EINVAL` by [`AttachError::WrongProgramType`], if the program's type does not fit the attach
+/// type.
 pub(super) fn explain_einval(
     error: AttachError,
     prog: BorrowedFd<'_>,
@@ -14,7 +15,8 @@ pub(super) fn explain_einval(
     explain_einval_by_types(error, prog, program_types(attach_type))
 }
 
-/// Replaces an `EINVAL` by [`AttachError::WrongProgramType`], if the program's type is none of the expected ones.
+/// Replaces an `EINVAL` by [`AttachError::WrongProgramType`], if the program's type is none of the expected
+/// ones.
 pub(super) fn explain_einval_by_types(
     error: AttachError,
     prog: BorrowedFd<'_>,
@@ -37,7 +39,8 @@ pub(super) fn explain_einval_by_types(
     }
 }
 
-/// Returns the program types of an attach type, by libbpf's table of section names; empty if the table lacks the attach type.
+/// Returns the program types of an attach type, by libbpf's table of section names; empty if the table lacks
+/// the attach type.
 fn program_types(attach_type: AttachType) -> Vec<ProgramType> {
     let mut types: Vec<_> = SEC_DEFS
         .iter()

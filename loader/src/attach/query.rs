@@ -38,13 +38,15 @@ pub struct AttachedPrograms {
     pub flags: u32,
     /// For LSM programs of a cgroup, the flags of each program. Empty for other targets.
     pub prog_flags: Vec<u32>,
-    /// The revision, which changes with every attach and detach, see [`Placement`](super::Placement). 0 for targets without.
+    /// The revision, which changes with every attach and detach, see [`Placement`](super::Placement). 0 for
+    /// targets without.
     pub revision: u64,
 }
 
 /// Returns the programs of an attach type that are attached to a target.
 ///
-/// [`TcHook::filters`](super::TcHook::filters) lists classifiers that were attached through netlink, [`query_interface`](super::query_interface()) all programs of an interface.
+/// [`TcHook::filters`](super::TcHook::filters) lists classifiers that were attached through netlink,
+/// [`query_interface`](super::query_interface()) all programs of an interface.
 pub fn query(target: QueryTarget<'_>, attach_type: AttachType) -> Result<AttachedPrograms, AttachError> {
     if let (QueryTarget::Interface(ifindex), AttachType::Xdp) = (target, attach_type) {
         return query_xdp(ifindex);

@@ -12,7 +12,8 @@ pub(super) const IFLA_IFNAME: u16 = 3;
 /// Bytes of `struct ifinfomsg`.
 pub(super) const IFINFOMSG_BYTES: usize = 16;
 
-/// A netlink socket. It stays in the network namespace of the thread that opened it, whichever thread uses it later.
+/// A netlink socket. It stays in the network namespace of the thread that opened it, whichever thread uses it
+/// later.
 #[derive(Debug)]
 pub(super) struct RtnetlinkSocket {
     socket: Netlink,
@@ -24,8 +25,8 @@ impl RtnetlinkSocket {
         Ok(Self { socket: Netlink::route()?, sequence: 0 })
     }
 
-    /// Turns strict checking on, so that the kernel filters dumps by the attributes of the request and refuses attributes that
-    /// it does not know. Older kernels ignore this and dump everything.
+    /// Turns strict checking on, so that the kernel filters dumps by the attributes of the request and
+    /// refuses attributes that it does not know. Older kernels ignore this and dump everything.
     pub(super) fn enable_strict_checking(&self) {
         self.socket.filtered();
     }

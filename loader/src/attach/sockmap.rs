@@ -10,7 +10,8 @@ use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
 use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
-/// Attaches a program to a sockmap or sockhash by a kernel link (kernels from 6.10). Older kernels use [`sockmap_attach`].
+/// Attaches a program to a sockmap or sockhash by a kernel link (kernels from 6.10). Older kernels use
+/// [`sockmap_attach`].
 pub(super) fn sockmap(
     prog: BorrowedFd<'_>,
     map: BorrowedFd<'_>,
@@ -31,7 +32,8 @@ pub(super) fn sockmap(
     }
 }
 
-/// Attaches a program to a sockmap or sockhash without a link, and replaces another program of the same attach type.
+/// Attaches a program to a sockmap or sockhash without a link, and replaces another program of the same
+/// attach type.
 pub(super) fn sockmap_attach(
     prog: BorrowedFd<'_>,
     map: BorrowedFd<'_>,

@@ -14,10 +14,12 @@ const KEY: [u8; 4] = [0; 4];
 const F_LINK: u32 = 1 << 13;
 const FAMILY: &str = "struct_ops";
 
-/// Registers a struct_ops map with the kernel. `value` is the kernel's struct, with program descriptors in place of functions.
+/// Registers a struct_ops map with the kernel. `value` is the kernel's struct, with program descriptors in
+/// place of functions.
 ///
-/// A map created with `BPF_F_LINK` (`.struct_ops.link`, kernels from 6.4) is registered by a kernel link. Another map stays
-/// registered until the returned link is dropped. If that link is leaked, the registration outlives the process without a pin.
+/// A map created with `BPF_F_LINK` (`.struct_ops.link`, kernels from 6.4) is registered by a kernel link.
+/// Another map stays registered until the returned link is dropped. If that link is leaked, the registration
+/// outlives the process without a pin.
 pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
     let info = sys::MapInfo::query(&map.shape().fd())
         .map_err(|errno| AttachError::kernel(FAMILY, "attach", errno))?;
@@ -71,7 +73,8 @@ fn struct_ops_error(label: &str, action: &'static str, errno: Errno) -> AttachEr
     AttachError::Kernel { label: label.into(), action, errno, hint }
 }
 
-/// A map that registered itself when its value was stored. The kernel can neither replace nor pin the registration.
+/// A map that registered itself when its value was stored. The kernel can neither replace nor pin the
+/// registration.
 #[derive(Debug)]
 struct StructOpsAttachment(MapFd);
 

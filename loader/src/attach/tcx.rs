@@ -1,4 +1,5 @@
-//! tcx and netkit: classifiers that kernel links attach to an interface. Each link chooses its position in the order of programs.
+//! tcx and netkit: classifiers that kernel links attach to an interface. Each link chooses its position in
+//! the order of programs.
 
 use super::{
     error::{AttachError, Hint},
@@ -22,8 +23,8 @@ pub(super) fn tcx<'i>(
     attach_to_interface("tcx", UNSUPPORTED, prog, interface.into(), attach_type, placement)
 }
 
-/// Attaches a classifier to a netkit device (kernels from 6.7). The interface is the primary end, and `attach_type` is
-/// `NetkitPrimary` or `NetkitPeer`.
+/// Attaches a classifier to a netkit device (kernels from 6.7). The interface is the primary end, and
+/// `attach_type` is `NetkitPrimary` or `NetkitPeer`.
 pub(super) fn netkit<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,

@@ -19,7 +19,8 @@ pub struct TraceOptions {
     pub cookie: u64,
 }
 
-/// Attaches a tracing program to the function or tracepoint that it was loaded for (libbpf: `bpf_program__attach_trace_opts`).
+/// Attaches a tracing program to the function or tracepoint that it was loaded for (libbpf:
+/// `bpf_program__attach_trace_opts`).
 pub(super) fn trace(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,
@@ -61,8 +62,8 @@ pub struct FreplaceTarget<'a> {
     pub btf_id: u32,
 }
 
-/// Attaches a freplace program (libbpf: `bpf_program__attach_freplace`). Without a target, the program replaces the function
-/// that it was loaded for.
+/// Attaches a freplace program (libbpf: `bpf_program__attach_freplace`). Without a target, the program
+/// replaces the function that it was loaded for.
 pub(super) fn freplace(
     prog: BorrowedFd<'_>,
     target: Option<FreplaceTarget<'_>>,
@@ -97,8 +98,8 @@ pub(super) fn freplace_function(
     freplace(prog, Some(FreplaceTarget { prog: target, btf_id: btf_id.0 }))
 }
 
-/// Creates a link. Older kernels have `BPF_RAW_TRACEPOINT_OPEN` for links without a target and a cookie (libbpf:
-/// `bpf_link_create`).
+/// Creates a link. Older kernels have `BPF_RAW_TRACEPOINT_OPEN` for links without a target and a cookie
+/// (libbpf: `bpf_link_create`).
 fn create_link(create: &LinkCreate<'_>, label: &str) -> Result<Link, AttachError> {
     let has_older_call = matches!(create.target, LinkTarget::None) && matches!(create.extra, LinkExtra::None);
     let created = match sys::link_create(create) {
@@ -118,8 +119,8 @@ fn create_link(create: &LinkCreate<'_>, label: &str) -> Result<Link, AttachError
     })
 }
 
-/// Returns the label of the attachment in errors and in [`Link::label`]: the section prefix and the program's name. The kernel does not
-/// report the name of the target.
+/// Returns the label of the attachment in errors and in [`Link::label`]: the section prefix and the program's
+/// name. The kernel does not report the name of the target.
 fn attachment_label(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
     let prefix = match attach_type {
         AttachType::TraceRawTp => "tp_btf",

@@ -14,12 +14,14 @@ use std::os::fd::BorrowedFd;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum TraceSet<'a> {
-    /// The functions of the kernel that match a pattern of `*` (any characters) and `?` (one character). `module:pattern` is for the
-    /// functions of a module. The program must have been loaded for this module, as a section name with the module implies.
+    /// The functions of the kernel that match a pattern of `*` (any characters) and `?` (one character).
+    /// `module:pattern` is for the functions of a module. The program must have been loaded for this module,
+    /// as a section name with the module implies.
     Pattern(&'a str),
     /// The functions with these names, of the kernel or of the module that the program was loaded for.
     Functions(&'a [&'a str]),
-    /// The functions with these type ids, in the BTF of the kernel or of the module that the program was loaded for.
+    /// The functions with these type ids, in the BTF of the kernel or of the module that the program was
+    /// loaded for.
     Ids(&'a [TypeId]),
 }
 
@@ -27,12 +29,14 @@ pub enum TraceSet<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TraceMultiOptions<'a> {
-    /// The value that `bpf_get_attach_cookie` returns for each function, or an empty slice. Not allowed with a pattern.
+    /// The value that `bpf_get_attach_cookie` returns for each function, or an empty slice. Not allowed with
+    /// a pattern.
     pub cookies: &'a [u64],
 }
 
-/// Attaches a program to kernel functions (libbpf: `bpf_program__attach_tracing_multi`). `attach_type` is that of the program:
-/// [`AttachType::TraceFentryMulti`], [`AttachType::TraceFexitMulti`] or [`AttachType::TraceFsessionMulti`].
+/// Attaches a program to kernel functions (libbpf: `bpf_program__attach_tracing_multi`). `attach_type` is
+/// that of the program: [`AttachType::TraceFentryMulti`], [`AttachType::TraceFexitMulti`] or
+/// [`AttachType::TraceFsessionMulti`].
 pub(super) fn trace_multi(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,

@@ -1,4 +1,5 @@
-//! The functions that a program can trace by one link: found by name or pattern, in the BTF of the kernel or of a module.
+//! The functions that a program can trace by one link: found by name or pattern, in the BTF of the kernel or
+//! of a module.
 
 use super::{
     error::AttachError,
@@ -18,7 +19,8 @@ use core_relo::{
 use core_relo_object::target::{KernelBtf, ModuleBtf};
 use std::{collections::HashSet, fs, os::fd::BorrowedFd, path::PathBuf};
 
-/// Returns the type ids of functions by name, in the BTF of the kernel or module that the program was loaded for.
+/// Returns the type ids of functions by name, in the BTF of the kernel or module that the program was loaded
+/// for.
 pub(super) fn find_named(prog: BorrowedFd<'_>, names: &[&str], label: &str) -> Result<Vec<u32>, AttachError> {
     let kernel = running_kernel_btf();
     let module = attach_module(prog, &kernel, label)?;
@@ -31,8 +33,8 @@ pub(super) fn find_named(prog: BorrowedFd<'_>, names: &[&str], label: &str) -> R
     names.iter().map(find).collect()
 }
 
-/// Returns the type ids of the traceable functions that match a pattern, which may begin with `module:` (libbpf:
-/// `collect_func_ids_by_glob`).
+/// Returns the type ids of the traceable functions that match a pattern, which may begin with `module:`
+/// (libbpf: `collect_func_ids_by_glob`).
 pub(super) fn find_matching(
     prog: BorrowedFd<'_>,
     pattern: &str,
@@ -79,7 +81,8 @@ pub(super) fn find_matching(
     Ok(functions.into_iter().map(|function| function.id().0).collect())
 }
 
-/// Returns the module whose functions a program was loaded for. Returns `None` for those of the kernel itself.
+/// Returns the module whose functions a program was loaded for. Returns `None` for those of the kernel
+/// itself.
 fn attach_module<'k>(
     prog: BorrowedFd<'_>,
     kernel: &'k KernelBtf,
@@ -128,7 +131,8 @@ fn attach_btf<'k>(
     }
 }
 
-/// Returns whether trampolines support a function's parameters and result (libbpf: `btf_type_is_traceable_func`).
+/// Returns whether trampolines support a function's parameters and result (libbpf:
+/// `btf_type_is_traceable_func`).
 fn has_trampoline_prototype(function: Type<'_>) -> bool {
     let btf = function.btf();
     let Some(prototype) = function.target().and_then(|id| btf.ty(id)) else { return false };
@@ -143,7 +147,8 @@ fn has_trampoline_prototype(function: Type<'_>) -> bool {
     has_result && prototype.params().all(|param| is_supported(param.ty))
 }
 
-/// Returns the size of a parameter or result. Returns `None` for types that are neither, such as arrays and floating-point numbers.
+/// Returns the size of a parameter or result. Returns `None` for types that are neither, such as arrays and
+/// floating-point numbers.
 fn value_size(btf: &Btf<'_>, id: TypeId) -> Option<ByteSize> {
     let ty = btf.strip(id).ok()?;
     match ty.kind() {
@@ -154,8 +159,9 @@ fn value_size(btf: &Btf<'_>, id: TypeId) -> Option<ByteSize> {
     }
 }
 
-/// Leaves only the functions that one link can trace: tracefs lists them, and no other symbol has the name. The kernel takes the first
-/// symbol of a name, and refuses the whole link if that one cannot be traced. A list that cannot be read is left out.
+/// Leaves only the functions that one link can trace: tracefs lists them, and no other symbol has the name.
+/// The kernel takes the first symbol of a name, and refuses the whole link if that one cannot be traced. A
+/// list that cannot be read is left out.
 fn retain_traceable(functions: &mut Vec<Type<'_>>, module: Option<&str>) {
     let wanted: HashSet<&[u8]> = functions.iter().map(|function| function.name().as_bytes()).collect();
     let read = |path: PathBuf| fs::read(path).ok().filter(|list| !list.is_empty());

@@ -1,4 +1,5 @@
-//! tracefs, the kernel's tracing file system: its mount point, tracepoint ids, and probes that are created by writing to it.
+//! tracefs, the kernel's tracing file system: its mount point, tracepoint ids, and probes that are created by
+//! writing to it.
 
 use super::error::{AttachError, Hint};
 use crate::{lockdown::refused_probe, sys::Errno};
@@ -76,7 +77,8 @@ impl ProbeKind {
         }
     }
 
-    /// Returns the problem of a kernel that could create such probes through tracefs only, while tracefs is not mounted.
+    /// Returns the problem of a kernel that could create such probes through tracefs only, while tracefs is
+    /// not mounted.
     const fn needs_tracefs(self) -> &'static str {
         match self {
             Self::Kernel => {
@@ -175,7 +177,8 @@ impl Drop for ProbeEvent {
 fn event_name(location: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    // The random part separates processes with the same pid in different pid namespaces, which share one tracefs.
+    // The random part separates processes with the same pid in different pid namespaces, which share one
+    // tracefs.
     let random = RandomState::new().hash_one(number);
     let file_name = location.rsplit_once('/').map_or(location, |(_, file_name)| file_name);
     let name = format!("p{}_{number}_{random:016x}_{file_name}", std::process::id());

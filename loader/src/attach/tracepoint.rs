@@ -19,7 +19,8 @@ pub struct TracepointOptions {
     pub cookie: u64,
 }
 
-/// Attaches a program to a tracepoint, such as `sched`, `sched_switch` (libbpf: `bpf_program__attach_tracepoint_opts`).
+/// Attaches a program to a tracepoint, such as `sched`, `sched_switch` (libbpf:
+/// `bpf_program__attach_tracepoint_opts`).
 pub(super) fn tracepoint(
     prog: BorrowedFd<'_>,
     category: &str,
@@ -33,7 +34,8 @@ pub(super) fn tracepoint(
         .attach()
 }
 
-/// Opens the perf event of a tracepoint id. A program on the event runs on every processor, whichever one the event is opened for.
+/// Opens the perf event of a tracepoint id. A program on the event runs on every processor, whichever one the
+/// event is opened for.
 pub(super) fn open(id: u64, pid: Option<u32>, label: &str) -> Result<OwnedFd, AttachError> {
     let event = PerfEventOpen {
         kind: PERF_TYPE_TRACEPOINT,
@@ -54,7 +56,8 @@ pub struct RawTracepointOptions {
     pub cookie: u64,
 }
 
-/// Attaches a program to a raw tracepoint, such as `sched_switch` (libbpf: `bpf_program__attach_raw_tracepoint_opts`).
+/// Attaches a program to a raw tracepoint, such as `sched_switch` (libbpf:
+/// `bpf_program__attach_raw_tracepoint_opts`).
 pub(super) fn raw_tracepoint(
     prog: BorrowedFd<'_>,
     name: &str,

@@ -26,10 +26,11 @@ use std::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct UprobeOptions<'a> {
-    /// The function: `name`, `name+offset`, or `name@VERSION` with a symbol version; or an offset from the start of the file: `0x1115`.
-    /// Without a function, `offset` counts from the start of the file. The file of a member of an archive is the archive, as in the maps of
-    /// processes, and the offset must be one of code in the member. Of an indirect function (IFUNC), the implementation that the
-    /// process uses is probed; without a process, an indirect function is an error.
+    /// The function: `name`, `name+offset`, or `name@VERSION` with a symbol version; or an offset from the
+    /// start of the file: `0x1115`. Without a function, `offset` counts from the start of the file. The file
+    /// of a member of an archive is the archive, as in the maps of processes, and the offset must be one of
+    /// code in the member. Of an indirect function (IFUNC), the implementation that the process uses is
+    /// probed; without a process, an indirect function is an error.
     pub function: Option<&'a str>,
     /// The offset from the start of the function or, without a function, of the file, in bytes.
     pub offset: u64,
@@ -96,8 +97,8 @@ fn is_file_offset(options: &UprobeOptions<'_>) -> bool {
     options.function.is_none_or(|function| parse_file_offset(function).is_some())
 }
 
-/// Returns the file offset of the place of a uprobe. A place that is an offset in the file needs no binary. A place without code in the
-/// binary is an error.
+/// Returns the file offset of the place of a uprobe. A place that is an offset in the file needs no binary. A
+/// place without code in the binary is an error.
 pub(super) fn place_in_file(
     binary: Option<&Binary>,
     options: &UprobeOptions<'_>,

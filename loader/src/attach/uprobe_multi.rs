@@ -24,10 +24,11 @@ use std::{
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum UprobeSet<'a> {
-    /// The functions that match a pattern of `*` (any characters) and `?` (one character). Without such a character, the place is that of
-    /// [`UprobeOptions::function`].
+    /// The functions that match a pattern of `*` (any characters) and `?` (one character). Without such a
+    /// character, the place is that of [`UprobeOptions::function`].
     Pattern(&'a str),
-    /// The functions with these names. Names of the same function are one probe, unless there are cookies or semaphores.
+    /// The functions with these names. Names of the same function are one probe, unless there are cookies or
+    /// semaphores.
     Symbols(&'a [&'a str]),
     /// The instructions at these file offsets.
     Offsets(&'a [u64]),
@@ -41,9 +42,11 @@ pub struct UprobeMultiOptions<'a> {
     pub kind: MultiKind,
     /// The process, 0 for the calling process. `None` probes every process that maps the file.
     pub pid: Option<u32>,
-    /// The value that `bpf_get_attach_cookie` returns for each location, or an empty slice. Not allowed with a pattern.
+    /// The value that `bpf_get_attach_cookie` returns for each location, or an empty slice. Not allowed with
+    /// a pattern.
     pub cookies: &'a [u64],
-    /// The file offset of each location's reference counter (0 for none), or an empty slice. Not allowed with a pattern.
+    /// The file offset of each location's reference counter (0 for none), or an empty slice. Not allowed with
+    /// a pattern.
     pub ref_ctr_offsets: &'a [u64],
 }
 
@@ -61,8 +64,8 @@ pub(super) fn uprobe_multi(
     attach_at(prog, UprobeBinary::Path(&c_path), &path, locations, options, label)
 }
 
-/// Attaches a program to locations in an open binary (kernels from 7.2), also if the binary was deleted or replaced since it was opened,
-/// or is in another mount namespace.
+/// Attaches a program to locations in an open binary (kernels from 7.2), also if the binary was deleted or
+/// replaced since it was opened, or is in another mount namespace.
 pub(super) fn uprobe_multi_file(
     prog: BorrowedFd<'_>,
     binary: &impl AsFd,
@@ -136,7 +139,8 @@ fn attach_at(
     Ok(Link::from_fd(link, label))
 }
 
-/// Returns the file offset of a place without wildcards, as that of a uprobe. A name that several functions have stands for all of them.
+/// Returns the file offset of a place without wildcards, as that of a uprobe. A name that several functions
+/// have stands for all of them.
 fn find_place(path: &Path, place: &str, pid: Option<u32>, label: &str) -> Result<Vec<u64>, AttachError> {
     let options = UprobeOptions { function: Some(place), pid, ..UprobeOptions::default() };
     if parse_file_offset(place).is_some() {
@@ -149,7 +153,8 @@ fn find_place(path: &Path, place: &str, pid: Option<u32>, label: &str) -> Result
     Ok(vec![place_in_file(Some(&binary), &options, label)?])
 }
 
-/// Creates the kernel link. Returns the kernel's answer apart from other errors, because callers judge it differently.
+/// Creates the kernel link. Returns the kernel's answer apart from other errors, because callers judge it
+/// differently.
 #[cfg(feature = "usdt")]
 pub(super) fn create_link(
     prog: BorrowedFd<'_>,

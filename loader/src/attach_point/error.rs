@@ -15,7 +15,8 @@ pub enum LastingError {
     /// [`LastingOptions::sharing`](super::LastingOptions::sharing) is given for a place that is no cgroup.
     #[error("only cgroups share their programs")]
     NoSharing,
-    /// [`LastingOptions::replace`](super::LastingOptions::replace) is set for a place that may have several programs.
+    /// [`LastingOptions::replace`](super::LastingOptions::replace) is set for a place that may have several
+    /// programs.
     #[error("this place may have several programs, so that none is replaced")]
     NotReplaceable,
     /// Another program is attached, which the kernel would replace.

@@ -18,14 +18,17 @@ const OWN_NETNS: &str = "/proc/self/ns/net";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers")]
 pub struct LastingOptions {
-    /// The way in which the program shares its cgroup with other programs. `None` for [`CgroupSharing::Multi`], and for other places.
+    /// The way in which the program shares its cgroup with other programs. `None` for
+    /// [`CgroupSharing::Multi`], and for other places.
     pub sharing: Option<CgroupSharing>,
-    /// Whether the program takes the place of another one: of an XDP program, a flow dissector or the program of a sockmap.
+    /// Whether the program takes the place of another one: of an XDP program, a flow dissector or the program
+    /// of a sockmap.
     pub replace: bool,
 }
 
 impl PointProgram<'_> {
-    /// Attaches the program without a link. The attachment stays until [`detach`](Self::detach), or until the place is gone.
+    /// Attaches the program without a link. The attachment stays until [`detach`](Self::detach), or until the
+    /// place is gone.
     pub fn attach_without_link(
         &self,
         LastingOptions { sharing, replace }: LastingOptions,
@@ -96,8 +99,8 @@ impl PointProgram<'_> {
         })
     }
 
-    /// Checks that no other program is attached at a place where the kernel replaces it without a question. A place that a link holds is
-    /// left to the kernel, which refuses it.
+    /// Checks that no other program is attached at a place where the kernel replaces it without a question. A
+    /// place that a link holds is left to the kernel, which refuses it.
     fn check_free(&self, target: QueryTarget<'_>, of: AttachType, replace: bool) -> Result<(), LastingError> {
         let other = match attach::query(target, of) {
             Ok(found) => found.prog_ids.first().copied(),
@@ -112,8 +115,8 @@ impl PointProgram<'_> {
         }
     }
 
-    /// Checks that the program is not a classifier there already. The kernel would run it once more for each packet, whereas tcx and cgroups
-    /// refuse a program that is attached.
+    /// Checks that the program is not a classifier there already. The kernel would run it once more for each
+    /// packet, whereas tcx and cgroups refuse a program that is attached.
     fn check_no_filter(&self, interface: &str, direction: TcAttachPoint) -> Result<(), LastingError> {
         let prog_id = self.id()?;
         let filters = TcHook::new(interface, direction)?.filters()?;
@@ -137,8 +140,8 @@ impl PointProgram<'_> {
         })
     }
 
-    /// Returns the request for a flow dissector of this process's network namespace. The kernel attaches no program to other
-    /// namespaces without a link.
+    /// Returns the request for a flow dissector of this process's network namespace. The kernel attaches no
+    /// program to other namespaces without a link.
     pub(super) fn netns_request(&self, path: &Path) -> Result<ProgAttach<'_>, LastingError> {
         let identity = |path: &Path| fs::metadata(path).map(|of| (of.dev(), of.ino())).ok();
         let attach_type = self.netns_attach_type();
@@ -161,7 +164,8 @@ impl PointProgram<'_> {
     }
 }
 
-/// Returns the error of an XDP program that is not attached. Names the program that `replace` replaces: one that no link attaches.
+/// Returns the error of an XDP program that is not attached. Names the program that `replace` replaces: one
+/// that no link attaches.
 fn xdp_refusal(interface: &str, replace: XdpReplace<'_>, e: AttachError) -> LastingError {
     let is_replaceable =
         matches!(replace, XdpReplace::Never) && XdpHolder::reported(&e) == Some(XdpHolder::Program);

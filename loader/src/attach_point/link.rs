@@ -13,12 +13,13 @@ use crate::{
 use core_relo_object::object::{AttachType, ProgramType};
 use std::{os::fd::AsFd as _, path::Path};
 
-/// The samples per second of a program on a perf event, as few as do not disturb and without the beat of timers.
+/// The samples per second of a program on a perf event, as few as do not disturb and without the beat of
+/// timers.
 const SAMPLES: PerfSample = PerfSample::Frequency(99);
 
 impl PointProgram<'_> {
-    /// Attaches the program by a link. The link has the text of the attach point as its label. All processors together are a link for each,
-    /// labelled `cpu:N`.
+    /// Attaches the program by a link. The link has the text of the attach point as its label. All processors
+    /// together are a link for each, labelled `cpu:N`.
     pub fn attach_by_link(&self) -> Result<Vec<Link>, AttachError> {
         let Self { program, point, .. } = self;
         let program_type = program.program_type;
@@ -103,7 +104,8 @@ fn attach_cgroup_iterator(program: &ProgramRef<'_>, path: &Path) -> Result<Link,
     program.attach_iter(&IterOptions { target })
 }
 
-/// Attaches a program to one process: a sampling perf event, the uprobe or USDT probe of its section, or an iterator.
+/// Attaches a program to one process: a sampling perf event, the uprobe or USDT probe of its section, or an
+/// iterator.
 fn attach_to_process(program: &ProgramRef<'_>, pid: u32) -> Result<Link, AttachError> {
     match program.program_type {
         ProgramType::PerfEvent => {

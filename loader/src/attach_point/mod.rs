@@ -1,5 +1,5 @@
-//! Programs at [attach points](AttachPoint): attached by links, or without a link, which lasts when the process ends; and what is attached
-//! there already.
+//! Programs at [attach points](AttachPoint): attached by links, or without a link, which lasts when the
+//! process ends; and what is attached there already.
 //!
 //! ```no_run
 //! use core_relo_loader::{
@@ -53,7 +53,8 @@ pub struct PointProgram<'a> {
     pub point: &'a AttachPoint,
     /// Opens a map by the name that the attach point contains.
     pub open_map: &'a dyn Fn(&str) -> Result<OwnedFd, AttachError>,
-    /// Whether a classifier of a direction that is attached by a link may use traffic control where the kernel has no tcx.
+    /// Whether a classifier of a direction that is attached by a link may use traffic control where the
+    /// kernel has no tcx.
     pub may_use_traffic_control: bool,
 }
 

@@ -21,8 +21,8 @@ pub struct Occupant {
     pub attach_type: AttachType,
     /// What attaches the program.
     pub held_by: HeldBy,
-    /// The attach point at which [`PointProgram::detach`] finds the program: with the attach type, the id of a map, and the mode of an XDP
-    /// program if the kernel reports one.
+    /// The attach point at which [`PointProgram::detach`] finds the program: with the attach type, the id of
+    /// a map, and the mode of an XDP program if the kernel reports one.
     pub point: String,
 }
 
@@ -51,7 +51,8 @@ enum Place {
     Map(u32),
 }
 
-/// The holder of an interface's XDP hook, by the kernel's explanation of `EBUSY`. Links explain nothing: only netlink does.
+/// The holder of an interface's XDP hook, by the kernel's explanation of `EBUSY`. Links explain nothing: only
+/// netlink does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the kernel distinguishes these")]
 pub enum XdpHolder {
@@ -84,7 +85,8 @@ impl XdpHolder {
 
 /// Returns the text of an attach point at which the program of an occupant is found.
 ///
-/// Detaching knows neither the section of the program nor the object of the map. It finds an XDP program in its own mode only.
+/// Detaching knows neither the section of the program nor the object of the map. It finds an XDP program in
+/// its own mode only.
 fn resolved_text(point: &AttachPoint, place: Place, of: AttachType, xdp_mode: Option<XdpMode>) -> String {
     let word = of.short_name();
     match (point.site(), place) {
@@ -103,7 +105,8 @@ fn resolved_text(point: &AttachPoint, place: Place, of: AttachType, xdp_mode: Op
 }
 
 impl PointProgram<'_> {
-    /// Returns the programs that are attached at the place. `None` if the place cannot be opened, or if the kernel does not report them.
+    /// Returns the programs that are attached at the place. `None` if the place cannot be opened, or if the
+    /// kernel does not report them.
     pub fn occupants(&self) -> Option<Vec<Occupant>> {
         let inode = |file: &File| file.metadata().ok().map(|file| file.ino());
         Some(match self.point.site() {
@@ -156,7 +159,8 @@ impl PointProgram<'_> {
     /// Queries the programs of several attach types at a target.
     fn query(&self, place: Place, target: QueryTarget<'_>, attach_types: &[AttachType]) -> Vec<Occupant> {
         let mut occupants = Vec::new();
-        // The kernel reports the links of tcx and netkit along with the programs. Others are found among all links.
+        // The kernel reports the links of tcx and netkit along with the programs. Others are found among all
+        // links.
         let mut links = None;
         for of in attach_types {
             let Ok(attached) = attach::query(target, *of) else { continue };

@@ -11,7 +11,8 @@ use std::io;
 pub struct Probed {
     /// Whether the kernel has the feature.
     pub is_supported: bool,
-    /// The kernel's answer, such as "BPF_MAP_CREATE: EINVAL: Invalid argument", or a line of the verifier's log.
+    /// The kernel's answer, such as "BPF_MAP_CREATE: EINVAL: Invalid argument", or a line of the verifier's
+    /// log.
     pub evidence: String,
 }
 
@@ -50,7 +51,8 @@ pub enum ProbeError {
     /// The verifier refused the program of the probe with an unexpected message.
     #[error("BPF_PROG_LOAD: unexpected message of the verifier: {0}")]
     UnexpectedMessage(String),
-    /// No request shows whether programs of this type have the feature, without a target that depends on the system.
+    /// No request shows whether programs of this type have the feature, without a target that depends on the
+    /// system.
     #[error("no probe: programs of type {0} need a target")]
     NeedsTarget(ProgramType),
     /// A file of the system cannot be read.
@@ -109,8 +111,8 @@ pub(super) fn answer<T>(request: &'static str, result: Result<T, Errno>) -> Prob
     }
 }
 
-/// Returns the answer of a request that fails with one of the `expected` errors if the kernel has the feature: the kernel gets as far
-/// as looking up a target that does not exist.
+/// Returns the answer of a request that fails with one of the `expected` errors if the kernel has the
+/// feature: the kernel gets as far as looking up a target that does not exist.
 pub(super) fn answer_refusal<T>(
     request: &'static str,
     result: Result<T, Errno>,

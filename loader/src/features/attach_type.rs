@@ -77,7 +77,8 @@ pub(super) fn probe_type(attach_type: AttachType, token: Token<'_>) -> ProbeResu
     }
 }
 
-/// Returns the request by which [`probe_type`] loads the program or creates the map. Returns `None` for an attach type of no program.
+/// Returns the request by which [`probe_type`] loads the program or creates the map. Returns `None` for an
+/// attach type of no program.
 pub(super) fn probe_request(attach_type: AttachType) -> Option<TokenRequest> {
     let program = |program_type: ProgramType, attach_type| TokenRequest::Program {
         program_type: program_type.number(),
@@ -122,7 +123,8 @@ fn probe_by_target(program: ProbeProgram, attach_type: AttachType, token: Token<
     if attached.as_ref().is_ok_and(|answer| answer.is_supported) {
         return attached;
     }
-    // Some programs are attached in other ways than by bpf(2). A kernel with the attach type compares it at the load.
+    // Some programs are attached in other ways than by bpf(2). A kernel with the attach type compares it at
+    // the load.
     match ProbeProgram::with_attach_type(program.program_type, NO_ATTACH_TYPE).load(&RETURN_0, token) {
         Ok(_) => attached,
         Err(errno) if is_undecided(errno) => Err(undecided(PROG_LOAD, errno)),
@@ -134,7 +136,8 @@ fn load(program: ProbeProgram, token: Token<'_>) -> Result<OwnedFd, ProbeError> 
     program.load(&RETURN_0, token).map_err(|errno| undecided(PROG_LOAD, errno))
 }
 
-/// Probes with a link to a target that does not exist. A program that cannot be loaded makes the answer no: no link has such programs.
+/// Probes with a link to a target that does not exist. A program that cannot be loaded makes the answer no:
+/// no link has such programs.
 fn probe_link(program: ProbeProgram, attach_type: AttachType, token: Token<'_>) -> ProbeResult {
     match program.load(&RETURN_0, token) {
         Ok(fd) => {
@@ -145,8 +148,8 @@ fn probe_link(program: ProbeProgram, attach_type: AttachType, token: Token<'_>) 
     }
 }
 
-/// Probes with a link to the loopback interface, whose driver has no XDP. The kernel reports a missing interface as it reports an
-/// unknown link.
+/// Probes with a link to the loopback interface, whose driver has no XDP. The kernel reports a missing
+/// interface as it reports an unknown link.
 fn probe_xdp_link(token: Token<'_>) -> ProbeResult {
     const LOOPBACK: u32 = 1;
     const DRIVER_MODE: u32 = 1 << 2;

@@ -14,8 +14,8 @@ use core_relo::{
 };
 use core_relo_object::object::{AttachType, ProgramType};
 
-/// What the verifier says of a helper that programs of a type may not call. The last messages are for helpers that sleep, in a program
-/// that may not (the last since 7.0).
+/// What the verifier says of a helper that programs of a type may not call. The last messages are for helpers
+/// that sleep, in a program that may not (the last since 7.0).
 const REFUSED_HELPER: [&str; 6] = [
     "invalid func ",
     "unknown func ",
@@ -25,7 +25,8 @@ const REFUSED_HELPER: [&str; 6] = [
     "in non-sleepable prog",
 ];
 
-/// What the verifier says of a kfunc that programs of a type may not call, if it knows no kfuncs, or if the JIT compiler is off.
+/// What the verifier says of a kfunc that programs of a type may not call, if it knows no kfuncs, or if the
+/// JIT compiler is off.
 const REFUSED_KFUNC: [&str; 5] = [
     "is not allowed",
     "reserved fields",
@@ -52,7 +53,8 @@ const fn point(
     TracePoint { program_type, attach_type, name, kind }
 }
 
-/// The points at which programs call the helper of a probe. A helper is available to a type if it is at one of them.
+/// The points at which programs call the helper of a probe. A helper is available to a type if it is at one
+/// of them.
 const TRACE_POINTS: [TracePoint; 11] = [
     point(ProgramType::Tracing, AttachType::TraceRawTp, b"btf_trace_sched_switch", Kind::Typedef),
     point(ProgramType::Tracing, AttachType::TraceIter, b"bpf_iter_task", Kind::Func),

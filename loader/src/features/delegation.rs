@@ -7,7 +7,8 @@ use crate::{
 };
 use core_relo_object::object::{AttachType, ProgramType};
 
-/// Calls `load` with each program type until the token delegates one. Without a token, only the first type counts.
+/// Calls `load` with each program type until the token delegates one. Without a token, only the first type
+/// counts.
 pub(super) fn with_delegated_type<T>(
     types: &[ProgramType],
     token: Token<'_>,
@@ -29,7 +30,8 @@ pub(super) fn delegated_program(program_type: ProgramType, token: Token<'_>) -> 
     delegated.unwrap_or_else(|| ProbeProgram::new(program_type))
 }
 
-/// Returns the program of a type with an attach type that the scope delegates: the usual one, or the first of the others.
+/// Returns the program of a type with an attach type that the scope delegates: the usual one, or the first of
+/// the others.
 fn in_scope(scope: &TokenScope, program_type: ProgramType) -> Option<ProbeProgram> {
     let others = AttachType::ALL.iter().filter(|attach_type| {
         // The attach type of a struct_ops program is the member of its struct.
@@ -44,8 +46,9 @@ fn in_scope(scope: &TokenScope, program_type: ProgramType) -> Option<ProbeProgra
     })
 }
 
-/// Returns whether the kernel refuses programs of a type without privileges. If the token does not delegate one of the other types, the
-/// kernel may load it as that of an unprivileged process, with other limits (kernel: `is_perfmon_prog_type`, `is_net_admin_prog_type`).
+/// Returns whether the kernel refuses programs of a type without privileges. If the token does not delegate
+/// one of the other types, the kernel may load it as that of an unprivileged process, with other limits
+/// (kernel: `is_perfmon_prog_type`, `is_net_admin_prog_type`).
 const fn needs_privileges(program_type: ProgramType) -> bool {
     !matches!(program_type, ProgramType::SocketFilter | ProgramType::CgroupSkb)
 }

@@ -68,7 +68,8 @@ pub(super) fn ask(feature: Feature, token: Token<'_>) -> Result<bool, Errno> {
     let (_, probe) = PROBES.iter().find(|(known, _)| *known == feature).ok_or(Errno(libc::ENOSYS))?;
     match probe(token) {
         Err(errno) if answer::is_undecided(errno) => Err(errno),
-        // The kernel lacks something else that the feature needs, such as kprobes for wrappers of system calls.
+        // The kernel lacks something else that the feature needs, such as kprobes for wrappers of system
+        // calls.
         Err(_) => Ok(false),
         decided => decided,
     }

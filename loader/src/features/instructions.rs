@@ -80,7 +80,8 @@ pub(super) fn may_goto(token: Token<'_>) -> Result<bool, Errno> {
     accepts(&[mov(0, 0), Insn { code: 0xe5, dst: 0, src: 0, off: 1, imm: 0 }, mov(0, 1), EXIT], token)
 }
 
-/// A program without BTF takes the address of a function. A verifier that knows the instruction misses the BTF.
+/// A program without BTF takes the address of a function. A verifier that knows the instruction misses the
+/// BTF.
 pub(super) fn callbacks(token: Token<'_>) -> Result<bool, Errno> {
     let address = [Insn { code: 0x18, dst: 1, src: pseudo::FUNC, off: 0, imm: 3 }, Insn::default()];
     let [first, second] = address;

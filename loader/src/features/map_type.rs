@@ -1,4 +1,5 @@
-//! Probes of map types: the smallest map of each type is created and closed (libbpf: `libbpf_probe_bpf_map_type`).
+//! Probes of map types: the smallest map of each type is created and closed (libbpf:
+//! `libbpf_probe_bpf_map_type`).
 
 use super::{
     answer::{BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, ProbeResult, Probed, answer, undecided},
@@ -89,8 +90,8 @@ fn load_storage_btf(token: Token<'_>) -> Result<(OwnedFd, TypeId, TypeId), Errno
     Ok((btf, int, value))
 }
 
-/// Probes whether maps of a type accept a value of 8 bytes, in which programs of an attach type are referred to: `struct
-/// bpf_devmap_val`, `struct bpf_cpumap_val`.
+/// Probes whether maps of a type accept a value of 8 bytes, in which programs of an attach type are referred
+/// to: `struct bpf_devmap_val`, `struct bpf_cpumap_val`.
 pub(super) fn probe_map_of_programs(map_type: MapType, token: Token<'_>) -> ProbeResult {
     prepare();
     answer(

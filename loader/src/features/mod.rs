@@ -1,7 +1,7 @@
 //! Probes of the running kernel.
 //!
-//! [`running`] returns the [`Features`] that loads depend on, each probed on first use and once per process. A [`Prober`] asks the kernel
-//! each time. No probe leaves anything loaded or attached.
+//! [`running`] returns the [`Features`] that loads depend on, each probed on first use and once per process.
+//! A [`Prober`] asks the kernel each time. No probe leaves anything loaded or attached.
 //!
 //! | method | question |
 //! |---|---|
@@ -21,7 +21,8 @@
 //! # fn main() -> Result<(), core_relo_loader::features::ProbeError> {
 //! const LOOP: u32 = 181;
 //! let kernel = Prober::new();
-//! if kernel.map_type(MapType::Ringbuf)?.is_supported && kernel.helper(ProgramType::Kprobe, LOOP)?.is_supported {
+//! let has_rings = kernel.map_type(MapType::Ringbuf)?.is_supported;
+//! if has_rings && kernel.helper(ProgramType::Kprobe, LOOP)?.is_supported {
 //!     println!("ring buffers, and bpf_loop in kprobes");
 //! }
 //! for feature in KernelFeature::all() {

@@ -5,7 +5,8 @@ use crate::{privileges::has_all_privileges, sys::Errno};
 use core_relo_object::{load_plan::RefusedAttachType, object::AttachType};
 use std::sync::OnceLock;
 
-/// The attach types of programs that trampolines of functions and LSM hooks run. Policies refuse them before others.
+/// The attach types of programs that trampolines of functions and LSM hooks run. Policies refuse them before
+/// others.
 const ATTACH_TYPES: [AttachType; 5] = [
     AttachType::TraceFentry,
     AttachType::TraceFexit,
@@ -14,8 +15,9 @@ const ATTACH_TYPES: [AttachType; 5] = [
     AttachType::LsmCgroup,
 ];
 
-/// Returns the attach types whose programs the kernel refuses with `EPERM`, although this process has the capabilities. The result is cached
-/// for the process. Without the capabilities, no probe can tell, and none is made.
+/// Returns the attach types whose programs the kernel refuses with `EPERM`, although this process has the
+/// capabilities. The result is cached for the process. Without the capabilities, no probe can tell, and none
+/// is made.
 pub(crate) fn refused_attach_types() -> &'static [RefusedAttachType] {
     static REFUSED: OnceLock<Vec<RefusedAttachType>> = OnceLock::new();
     REFUSED.get_or_init(|| {

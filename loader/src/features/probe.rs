@@ -1,4 +1,5 @@
-//! The probe of each feature that loads depend on: a request that uses the feature and leaves nothing behind (libbpf: `features.c`).
+//! The probe of each feature that loads depend on: a request that uses the feature and leaves nothing behind
+//! (libbpf: `features.c`).
 
 use super::{
     answer::is_undecided,
@@ -21,8 +22,8 @@ use core_relo::{
 use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
-/// Returns whether a request succeeded. A lack of privileges or resources is an error, as it does not show whether the kernel has
-/// the feature.
+/// Returns whether a request succeeded. A lack of privileges or resources is an error, as it does not show
+/// whether the kernel has the feature.
 pub(super) fn supported<T>(result: Result<T, Errno>) -> Result<bool, Errno> {
     match result.map(drop) {
         Ok(()) => Ok(true),
@@ -31,8 +32,8 @@ pub(super) fn supported<T>(result: Result<T, Errno>) -> Result<bool, Errno> {
     }
 }
 
-/// The types of programs that load without a target. Any of them shows whether the verifier accepts instructions. The first is the one
-/// that needs the fewest privileges.
+/// The types of programs that load without a target. Any of them shows whether the verifier accepts
+/// instructions. The first is the one that needs the fewest privileges.
 const PLAIN: [ProgramType; 17] = [
     ProgramType::SocketFilter,
     ProgramType::Tracepoint,
@@ -73,7 +74,8 @@ pub(super) fn check_loading(token: Token<'_>) -> Result<(), Errno> {
         .map(drop)
 }
 
-/// Loads a program of any type that the token delegates. The program returns 0 or 1, which every type permits.
+/// Loads a program of any type that the token delegates. The program returns 0 or 1, which every type
+/// permits.
 pub(super) fn load_plain(insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
     load_one_of(&PLAIN, insns, token)
 }
@@ -261,12 +263,13 @@ pub(super) fn btf_type_tag(token: Token<'_>) -> Result<bool, Errno> {
     supported(load_btf(build, token))
 }
 
-/// Probes for `bpf_ktime_get_coarse_ns`, which 5.11 added together with the accounting (libbpf: `probe_memcg_account`).
+/// Probes for `bpf_ktime_get_coarse_ns`, which 5.11 added together with the accounting (libbpf:
+/// `probe_memcg_account`).
 pub(super) fn memcg_accounting(token: Token<'_>) -> Result<bool, Errno> {
     const KTIME_GET_COARSE_NS: i32 = 160;
     match supported(load_plain(&code(&[call(KTIME_GET_COARSE_NS), mov(0, 0), EXIT]), token)) {
-        // EPERM may mean that the limit on locked memory is reached, so the version decides. A distribution's kernel before 5.11
-        // with the accounting counts as a kernel without.
+        // EPERM may mean that the limit on locked memory is reached, so the version decides. A distribution's
+        // kernel before 5.11 with the accounting counts as a kernel without.
         Err(Errno(libc::EPERM)) => Ok(running_version() >= 0x0005_0b00),
         result => result,
     }
@@ -365,7 +368,8 @@ pub(super) fn full_range_offset(token: Token<'_>) -> Result<bool, Errno> {
     accepts_offset(&String::from_utf8_lossy(&log)).ok_or(errno)
 }
 
-/// Returns whether the verifier accepted the offset and refused the address behind it. Other messages do not answer the question.
+/// Returns whether the verifier accepted the offset and refused the address behind it. Other messages do not
+/// answer the question.
 fn accepts_offset(log: &str) -> Option<bool> {
     if log.contains("direct value offset of") {
         Some(false)
@@ -376,7 +380,8 @@ fn accepts_offset(log: &str) -> Option<bool> {
     }
 }
 
-/// Creates a struct_ops map for a type that is no struct of operations. A kernel with links looks up the type.
+/// Creates a struct_ops map for a type that is no struct of operations. A kernel with links looks up the
+/// type.
 pub(super) fn struct_ops_link(_token: Token<'_>) -> Result<bool, Errno> {
     const LINK: u32 = 1 << 13;
     let map = MapCreate {
@@ -394,7 +399,8 @@ pub(super) fn struct_ops_link(_token: Token<'_>) -> Result<bool, Errno> {
     }
 }
 
-/// Loads a program whose signature is no PKCS#7 message. A kernel that verifies signatures refuses the signature.
+/// Loads a program whose signature is no PKCS#7 message. A kernel that verifies signatures refuses the
+/// signature.
 pub(super) fn prog_signature(token: Token<'_>) -> Result<bool, Errno> {
     match load_unsigned(Keyring::Builtin, token) {
         Err(Errno(libc::E2BIG | libc::EINVAL | libc::EOPNOTSUPP)) | Ok(_) => Ok(false),

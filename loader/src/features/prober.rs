@@ -24,9 +24,11 @@ use std::{
     sync::OnceLock,
 };
 
-/// A prober of the running kernel: asks with bpf(2) what the kernel offers this process. No probe leaves anything loaded or attached.
+/// A prober of the running kernel: asks with bpf(2) what the kernel offers this process. No probe leaves
+/// anything loaded or attached.
 ///
-/// A process in a user namespace probes with a [BPF token](Self::from_token_source). What the token does not delegate is an error.
+/// A process in a user namespace probes with a [BPF token](Self::from_token_source). What the token does not
+/// delegate is an error.
 #[derive(Debug, Default)]
 pub struct Prober {
     /// The BPF token to probe with.
@@ -53,8 +55,8 @@ impl Prober {
 
     /// Probes whether the kernel has a program type (libbpf: `libbpf_probe_bpf_prog_type`).
     ///
-    /// Unlike libbpf, a kernel that refuses fentry programs for lack of privileges still has the type TRACING if it knows programs at
-    /// tracepoints (`BPF_TRACE_RAW_TP`).
+    /// Unlike libbpf, a kernel that refuses fentry programs for lack of privileges still has the type TRACING
+    /// if it knows programs at tracepoints (`BPF_TRACE_RAW_TP`).
     pub fn program_type(&self, program_type: ProgramType) -> ProbeResult {
         let request = program_request(program_type);
         self.explain(program_type::probe_type(program_type, self.token()), request)
@@ -82,15 +84,17 @@ impl Prober {
 
     /// Probes whether programs of a type may call a helper.
     ///
-    /// Programs are loaded for the attach types and targets on which helpers depend, and as programs that may sleep. The helper is
-    /// available if one of them may call it. libbpf probes one attach type, and neither TRACING nor LSM. Programs of the types EXT and
-    /// STRUCT_OPS have the helpers of their target: [`ProbeError::NeedsTarget`].
+    /// Programs are loaded for the attach types and targets on which helpers depend, and as programs that may
+    /// sleep. The helper is available if one of them may call it. libbpf probes one attach type, and neither
+    /// TRACING nor LSM. Programs of the types EXT and STRUCT_OPS have the helpers of their target:
+    /// [`ProbeError::NeedsTarget`].
     pub fn helper(&self, program_type: ProgramType, helper: u32) -> ProbeResult {
         let probed = calls::helper(self.caller(program_type), helper);
         self.explain(probed, program_request(program_type))
     }
 
-    /// Probes whether programs of a type may call a kernel function of vmlinux. Kernel functions of modules have no probe.
+    /// Probes whether programs of a type may call a kernel function of vmlinux. Kernel functions of modules
+    /// have no probe.
     pub fn kfunc(&self, program_type: ProgramType, name: &[u8]) -> ProbeResult {
         let probed = calls::kfunc(self.caller(program_type), name);
         self.explain(probed, program_request(program_type))
@@ -103,7 +107,8 @@ impl Prober {
         self.explain_any(probe_feature(feature, self.token()))
     }
 
-    /// Probes whether the kernel has one of the features with a name. A helper is offered if programs of some type may call it.
+    /// Probes whether the kernel has one of the features with a name. A helper is offered if programs of some
+    /// type may call it.
     pub fn offers(&self, feature: KernelFeature) -> ProbeResult {
         match feature {
             KernelFeature::ProgramType(ty) => self.program_type(ty),
@@ -141,8 +146,8 @@ impl Prober {
         Caller { program_type, variants, token: self.token() }
     }
 
-    /// Names what the token does not delegate, if the kernel refused a request for lack of privileges. `asked` is the request that creates
-    /// the map or program of the probe.
+    /// Names what the token does not delegate, if the kernel refused a request for lack of privileges.
+    /// `asked` is the request that creates the map or program of the probe.
     fn explain(&self, probed: ProbeResult, asked: TokenRequest) -> ProbeResult {
         self.with_reason(probed, |token, refused| {
             let asked = match refused {

@@ -1,4 +1,5 @@
-//! The loads of minimal programs by which program types, helpers and attach types are probed (libbpf: `probe_prog_load`).
+//! The loads of minimal programs by which program types, helpers and attach types are probed (libbpf:
+//! `probe_prog_load`).
 
 use super::{
     answer::{PROG_LOAD, ProbeResult, Probed, is_undecided, undecided},
@@ -36,8 +37,8 @@ pub(super) fn code(insns: &[Insn]) -> Vec<u8> {
     insns.iter().flat_map(|i| i.encode(Endian::native())).collect()
 }
 
-/// Raises the limit on locked memory, once, if the kernel charges programs and maps to it. The kernel releases the charge of a closed
-/// program late, so that a series of probes would reach the limit.
+/// Raises the limit on locked memory, once, if the kernel charges programs and maps to it. The kernel
+/// releases the charge of a closed program late, so that a series of probes would reach the limit.
 pub(super) fn prepare() {
     static PREPARED: OnceLock<()> = OnceLock::new();
     PREPARED.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! The settings of the running system that concern BPF: sysctl(8), the JIT compiler, LSMs, and what bpffs mounts delegate to tokens.
+//! The settings of the running system that concern BPF: sysctl(8), the JIT compiler, LSMs, and what bpffs
+//! mounts delegate to tokens.
 
 use super::answer::{ProbeError, ProbeResult, Probed};
 use crate::inventory::{Mount, mounts};

@@ -1,4 +1,5 @@
-//! The holders of kernel objects: processes and pins that keep them alive, as far as this process may see them.
+//! The holders of kernel objects: processes and pins that keep them alive, as far as this process may see
+//! them.
 
 use super::{
     pins::find_pins,
@@ -49,7 +50,8 @@ impl Holders {
         self.pins.get(&(kind, id)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the files and directories that this process cannot read, such as the descriptors of other users' processes.
+    /// Returns the files and directories that this process cannot read, such as the descriptors of other
+    /// users' processes.
     pub fn unreadable(&self) -> &[PathBuf] {
         &self.unreadable.0
     }

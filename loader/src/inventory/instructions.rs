@@ -72,7 +72,9 @@ pub struct ProgramSourceLine {
 /// The sources of annotations for the code of one program.
 ///
 /// ```no_run
-/// use core_relo_loader::inventory::{Annotator, BtfCache, KernelSymbols, ObjectKind, ProgramInfo, translated_code};
+/// use core_relo_loader::inventory::{
+///     Annotator, BtfCache, KernelSymbols, ObjectKind, ProgramInfo, translated_code,
+/// };
 ///
 /// # fn main() -> Result<(), core_relo_loader::Errno> {
 /// let program = ObjectKind::Program.open(7)?;

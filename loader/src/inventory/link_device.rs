@@ -36,7 +36,8 @@ impl OwnInterfaces {
         }
     }
 
-    /// Finds the interface of an XDP, tcx or netkit link. `attach_type` is the number in the info of a tcx or netkit link.
+    /// Finds the interface of an XDP, tcx or netkit link. `attach_type` is the number in the info of a tcx or
+    /// netkit link.
     fn find(&self, info: &LinkInfo, ifindex: u32, attach_type: Option<u32>) -> LinkDevice {
         match attach_type {
             Some(number) => AttachType::from_number(number)
@@ -47,8 +48,9 @@ impl OwnInterfaces {
 
     /// Finds the interface of an XDP link. The kernel reports the program of an interface, but not its link.
     ///
-    /// If the same program is attached to this interface without a link, and by a link to an interface of another namespace with the
-    /// same index, the kernel reports no difference, and the link is taken for one of this namespace.
+    /// If the same program is attached to this interface without a link, and by a link to an interface of
+    /// another namespace with the same index, the kernel reports no difference, and the link is taken for one
+    /// of this namespace.
     fn find_xdp(&self, prog_id: u32, ifindex: u32) -> LinkDevice {
         let XdpPrograms { prog_id: only, driver_prog_id, generic_prog_id, hardware_prog_id, .. } =
             match attach::xdp_query(ifindex) {
@@ -91,7 +93,8 @@ fn named(ifindex: u32) -> LinkDevice {
     InterfaceRef::from(ifindex).name().map_or(LinkDevice::Unclear, LinkDevice::Own)
 }
 
-/// Counts the XDP links of each interface index and program. `None` if the kernel does not list them, or without the right to open them.
+/// Counts the XDP links of each interface index and program. `None` if the kernel does not list them, or
+/// without the right to open them.
 fn count_xdp_links() -> Option<XdpLinkCounts> {
     let mut links = XdpLinkCounts::new();
     for link in list(ObjectKind::Link).ok()? {

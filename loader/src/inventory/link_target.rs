@@ -1,4 +1,5 @@
-//! [`LinkTarget`]: the attach target of a link, the union in the kernel's `struct bpf_link_info` by link type.
+//! [`LinkTarget`]: the attach target of a link, the union in the kernel's `struct bpf_link_info` by link
+//! type.
 
 use super::btf_cache::BtfCache;
 use crate::sys::{self, Errno, LinkInfo, ObjectKind, ProgramInfo};
@@ -21,8 +22,8 @@ fn unknown(number: u32) -> String {
 
 /// The network interface of an XDP, tcx or netkit link.
 ///
-/// The kernel reports the index of the interface, but not its network namespace. The interface of this namespace with the same
-/// index is another one, unless a query of the interface finds the link.
+/// The kernel reports the index of the interface, but not its network namespace. The interface of this
+/// namespace with the same index is another one, unless a query of the interface finds the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "callers explain each of them")]
 pub enum LinkDevice {
@@ -104,7 +105,8 @@ pub enum LinkTarget {
 }
 
 impl LinkTarget {
-    /// Reads the target of a link. [`OwnInterfaces::find_device`](super::OwnInterfaces::find_device) finds the network interface (feature `netlink`).
+    /// Reads the target of a link. [`OwnInterfaces::find_device`](super::OwnInterfaces::find_device) finds
+    /// the network interface (feature `netlink`).
     pub fn read(fd: &impl AsFd, info: &LinkInfo, btfs: &mut BtfCache) -> Result<Self, Errno> {
         let detail = Detail(&info.detail);
         let name = || sys::link_target_name(fd).ok().filter(|name| !name.is_empty());
@@ -151,8 +153,9 @@ impl LinkTarget {
         })
     }
 
-    /// Returns whether the link is detached: its place is gone, or `BPF_LINK_DETACH` detached its program. The kernel then reports 0.
-    /// A detached link of netfilter keeps its hook and priority, and cannot be told from an attached one.
+    /// Returns whether the link is detached: its place is gone, or `BPF_LINK_DETACH` detached its program.
+    /// The kernel then reports 0. A detached link of netfilter keeps its hook and priority, and cannot be
+    /// told from an attached one.
     pub fn is_detached(&self) -> bool {
         match self {
             Self::Cgroup { cgroup_id, .. } => *cgroup_id == 0,
@@ -164,8 +167,8 @@ impl LinkTarget {
         }
     }
 
-    /// Returns the fields with their names and in the order of `struct bpf_link_info`. A cookie, a process or a thread that is 0 is
-    /// left out.
+    /// Returns the fields with their names and in the order of `struct bpf_link_info`. A cookie, a process or
+    /// a thread that is 0 is left out.
     pub fn fields(&self) -> Vec<LinkField> {
         use FieldValue as V;
         let name = |name: &Option<String>| name.clone().map_or(V::Unknown, V::Text);
@@ -340,9 +343,11 @@ fn tracing(
     Ok(LinkTarget::Tracing { attach_type, target_obj_id, target_btf_id, target_name, cookie })
 }
 
-/// Returns whether a program traces another program. Then `target_obj_id` is that program's id, not the id of a BTF.
+/// Returns whether a program traces another program. Then `target_obj_id` is that program's id, not the id of
+/// a BTF.
 ///
-/// After the attachment, the tracing program refers neither to the other program nor to its BTF. Kernels before 6.0 report neither.
+/// After the attachment, the tracing program refers neither to the other program nor to its BTF. Kernels
+/// before 6.0 report neither.
 fn traces_program(program: &ProgramInfo) -> bool {
     program.attach_btf_id != 0 && program.attach_btf_obj_id == 0
 }

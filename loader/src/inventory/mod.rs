@@ -1,8 +1,9 @@
-//! The programs, maps, links and BTFs in the running kernel: by id, by name, by tag, by pin, with the processes and pins that hold them.
+//! The programs, maps, links and BTFs in the running kernel: by id, by name, by tag, by pin, with the
+//! processes and pins that hold them.
 //!
-//! An object is a descriptor. [`ObjectKind`] and [`KernelObject`] open it, and the info types read it: [`ProgramInfo`], [`MapInfo`],
-//! [`LinkInfo`], [`BtfInfo`]. They take any descriptor of the right kind, so they read the programs and maps of a
-//! [`Loaded`](crate::load::Loaded) object too.
+//! An object is a descriptor. [`ObjectKind`] and [`KernelObject`] open it, and the info types read it:
+//! [`ProgramInfo`], [`MapInfo`], [`LinkInfo`], [`BtfInfo`]. They take any descriptor of the right kind, so
+//! they read the programs and maps of a [`Loaded`](crate::load::Loaded) object too.
 //!
 //! ```no_run
 //! use core_relo_loader::inventory::{self, Holders, ObjectKind, ProgramInfo, ObjectSelection};

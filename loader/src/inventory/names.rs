@@ -49,7 +49,8 @@ fn has_section(map_name: &str, section: &str) -> bool {
     own_section == section || (may_be_truncated(map_name) && section.starts_with(own_section))
 }
 
-/// Returns whether a link's program has this name, or the map of a struct_ops link. Links have no names themselves.
+/// Returns whether a link's program has this name, or the map of a struct_ops link. Links have no names
+/// themselves.
 fn link_has_name(link: &LinkInfo, wanted: &str) -> bool {
     let program_has_name = || {
         let fd = ObjectKind::Program.open(link.prog_id).ok()?;

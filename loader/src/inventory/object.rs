@@ -4,7 +4,8 @@ use super::error::InventoryError;
 use crate::sys::{Errno, LinkInfo, ObjectKind};
 use std::os::fd::OwnedFd;
 
-/// An object of the kernel that is opened only when it is read: a process may not have all objects open at once.
+/// An object of the kernel that is opened only when it is read: a process may not have all objects open at
+/// once.
 #[derive(Debug)]
 pub struct KernelObject {
     kind: ObjectKind,

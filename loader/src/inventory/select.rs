@@ -13,7 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the objects of a kind that a selection fits, at least one. Several objects may have the same name or tag.
+/// Returns the objects of a kind that a selection fits, at least one. Several objects may have the same name
+/// or tag.
 pub fn find(kind: ObjectKind, selection: &ObjectSelection) -> Result<Vec<KernelObject>, InventoryError> {
     let not_found = || InventoryError::NotFound { kind, selection: selection.clone() };
     let objects = match selection {
@@ -74,7 +75,8 @@ fn find_pin(kind: ObjectKind, path: &Path) -> Result<KernelObject, InventoryErro
     }
 }
 
-/// Opens a pin. If the name has dots, which a bpffs refuses, opens the pin under the name that loaders give it.
+/// Opens a pin. If the name has dots, which a bpffs refuses, opens the pin under the name that loaders give
+/// it.
 fn open_with_loader_name(path: &Path) -> Result<OpenedPin, InventoryError> {
     open_pin(path).or_else(|error| {
         let Some(pin) = loader_pin(path) else { return Err(error) };
@@ -84,8 +86,8 @@ fn open_with_loader_name(path: &Path) -> Result<OpenedPin, InventoryError> {
     })
 }
 
-/// Returns the path at which loaders pin a map whose name has dots: with `_` for each dot, as `sanitize_pin_path` of libbpf does.
-/// Returns `None` if the name has no dots.
+/// Returns the path at which loaders pin a map whose name has dots: with `_` for each dot, as
+/// `sanitize_pin_path` of libbpf does. Returns `None` if the name has no dots.
 fn loader_pin(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     name.contains('.').then(|| path.with_file_name(name.replace('.', "_")))

@@ -6,7 +6,8 @@ use std::{collections::HashMap, fs};
 #[derive(Debug, Default)]
 pub struct KernelSymbols {
     by_address: HashMap<u64, String>,
-    /// The address of `__bpf_call_base`. The immediates of translated helper and kfunc calls are relative to it.
+    /// The address of `__bpf_call_base`. The immediates of translated helper and kfunc calls are relative to
+    /// it.
     call_base: Option<u64>,
 }
 

@@ -28,7 +28,8 @@ impl Unreadable {
         read.ok()
     }
 
-    /// Adds a path with the reason. A directory that is added for several of its entries in a row is listed once.
+    /// Adds a path with the reason. A directory that is added for several of its entries in a row is listed
+    /// once.
     pub(super) fn add(&mut self, path: &Path, why: &impl Display) {
         if self.0.last().is_none_or(|last| last != path) {
             log::info!("{}: its holders of objects are not known: {why}", path.display());

@@ -9,23 +9,26 @@ use crate::{
 use core_relo_object::{load_plan::MapRole, object::ProgramType};
 
 impl Loaded {
-    /// Attaches a program to the target that its section name states, see [`ProgramRef::attach`](attach::ProgramRef::attach). For
-    /// other targets, see [`program_ref`](Self::program_ref).
+    /// Attaches a program to the target that its section name states, see
+    /// [`ProgramRef::attach`](attach::ProgramRef::attach). For other targets, see
+    /// [`program_ref`](Self::program_ref).
     pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
         self.program_ref(program)?.attach()
     }
 
-    /// Attaches every program whose section names a target, and every struct_ops map (libbpf: `bpf_object__attach_skeleton`).
+    /// Attaches every program whose section names a target, and every struct_ops map (libbpf:
+    /// `bpf_object__attach_skeleton`).
     ///
-    /// Programs without a target and programs with [`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)
-    /// off are skipped, see [`unattached`](Self::unattached). If a program cannot be attached, the programs attached before are
+    /// Programs without a target and programs with
+    /// [`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach) off are skipped, see
+    /// [`unattached`](Self::unattached). If a program cannot be attached, the programs attached before are
     /// detached, and the error ([`AttachError::Program`]) names the program.
     pub fn attach_all(&self) -> Result<Vec<Link>, AttachError> {
         self.attach_each().collect()
     }
 
-    /// Attaches the programs of [`attach_all`](Self::attach_all) one at a time, as the iterator advances. Callers can stop in
-    /// between.
+    /// Attaches the programs of [`attach_all`](Self::attach_all) one at a time, as the iterator advances.
+    /// Callers can stop in between.
     pub fn attach_each(&self) -> impl Iterator<Item = Result<Link, AttachError>> {
         let automatic = |program: &LoadedProgram| match self.program_ref_of(program).attach() {
             Err(AttachError::NoAutoAttach { label }) => {
@@ -40,8 +43,8 @@ impl Loaded {
         programs.chain(self.maps.iter().filter(is_struct_ops).map(attach_struct_ops_map))
     }
 
-    /// Returns the programs that [`attach_all`](Self::attach_all) skips, with the reason. Programs of struct_ops maps are not among
-    /// them.
+    /// Returns the programs that [`attach_all`](Self::attach_all) skips, with the reason. Programs of
+    /// struct_ops maps are not among them.
     pub fn unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
         let reason = |p: &LoadedProgram| {
             if p.plan.program_type() == ProgramType::StructOps {
@@ -60,7 +63,8 @@ impl Loaded {
         attach_struct_ops_map(self.struct_ops_map(map)?)
     }
 
-    /// Replaces the struct_ops map of a link by another map (libbpf: `bpf_link__update_map`). Both are in a section `.struct_ops.link`.
+    /// Replaces the struct_ops map of a link by another map (libbpf: `bpf_link__update_map`). Both are in a
+    /// section `.struct_ops.link`.
     pub fn update_struct_ops(&self, link: &mut Link, map: &str) -> Result<(), AttachError> {
         let map = self.struct_ops_map(map)?;
         let handle = map.handle().map_err(|errno| AttachError::kernel(link.label(), "update", errno))?;
@@ -82,7 +86,8 @@ impl Loaded {
         RingBuffer::new(self.ring_handle(map)?, on_record)
     }
 
-    /// Opens a perf event array for reading, with a ring for each processor. The callback gets the processor and the sample.
+    /// Opens a perf event array for reading, with a ring for each processor. The callback gets the processor
+    /// and the sample.
     pub fn perf_buffer<'cb, R: Flow>(
         &self,
         map: &str,

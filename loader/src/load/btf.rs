@@ -9,12 +9,13 @@ use core_relo::btf::BtfViolation;
 use core_relo_object::load_plan::LoadPlan;
 use std::os::fd::OwnedFd;
 
-/// Bytes of the log in which the kernel explains why it refuses BTF. Before Linux 6.4, a log that is too short lacks its end. The largest
-/// log is one that every kernel accepts.
+/// Bytes of the log in which the kernel explains why it refuses BTF. Before Linux 6.4, a log that is too
+/// short lacks its end. The largest log is one that every kernel accepts.
 const LOG_BYTES: [usize; 3] = [64 * 1024, 1024 * 1024, 8 * 1024 * 1024];
 
 impl<K: Kernel> Loading<'_, K> {
-    /// Loads the object's BTF. The load goes on without BTF if the kernel refuses the BTF and no struct_ops map needs it.
+    /// Loads the object's BTF. The load goes on without BTF if the kernel refuses the BTF and no struct_ops
+    /// map needs it.
     pub(super) fn load_btf(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         let Some(btf) = plan.btf() else {
             return if plan.btf_is_mandatory() {
@@ -72,8 +73,8 @@ impl<K: Kernel> Loading<'_, K> {
     }
 }
 
-/// Returns the reason why the kernel refuses BTF, from its log. The kernel has no words for some rules: its log ends with the last type, which
-/// is not the cause.
+/// Returns the reason why the kernel refuses BTF, from its log. The kernel has no words for some rules: its
+/// log ends with the last type, which is not the cause.
 fn refusal_reason(log: &str, violation: Option<BtfViolation>) -> String {
     match violation.filter(|violation| violation.kernel_message().is_none()) {
         Some(violation) => violation.to_string(),
@@ -81,7 +82,8 @@ fn refusal_reason(log: &str, violation: Option<BtfViolation>) -> String {
     }
 }
 
-/// Returns the end of the kernel's log: the line of the type that the kernel refuses. A member has a line of its own, after that of its struct.
+/// Returns the end of the kernel's log: the line of the type that the kernel refuses. A member has a line of
+/// its own, after that of its struct.
 fn refused_type(log: &str) -> Option<String> {
     let mut lines = log.lines().filter(|line| !line.trim().is_empty()).rev();
     let last = lines.next()?;

@@ -8,13 +8,14 @@ use core_relo_object::{InternalError, load_plan::LoadPlanError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The maximum number of attempts of [`execute`](super::execute), if other processes keep taking the pins of the object first.
+/// The maximum number of attempts of [`execute`](super::execute), if other processes keep taking the pins of
+/// the object first.
 pub const PIN_ATTEMPTS: u32 = 5;
 
 /// The reason why an object is not loaded.
 ///
-/// A failed load leaves nothing in the kernel, with one exception: pins that had their final names when another process took a
-/// later name ([`LoadError::PinTaken`]) stay, because other processes may use them.
+/// A failed load leaves nothing in the kernel, with one exception: pins that had their final names when
+/// another process took a later name ([`LoadError::PinTaken`]) stay, because other processes may use them.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -48,8 +49,9 @@ pub enum LoadError {
         object: Text,
         /// The program and the verifier's log.
         refused: Box<RefusedProgram>,
-        /// Further programs that the kernel refused, with the last lines of the log: those of an adaptive load, which continues after
-        /// the first refusal to learn which other alternatives the kernel refuses.
+        /// Further programs that the kernel refused, with the last lines of the log: those of an adaptive
+        /// load, which continues after the first refusal to learn which other alternatives the kernel
+        /// refuses.
         others: Vec<RefusedProgram>,
     },
     /// The kernel refused the signature of a loader program.
@@ -140,10 +142,11 @@ pub enum LoadError {
 
 core_relo::debug_as_message!(LoadError);
 
-/// Pins of maps that a load created before another process took the name of a later pin. They stay, as other processes may use
-/// them.
+/// Pins of maps that a load created before another process took the name of a later pin. They stay, as other
+/// processes may use them.
 ///
-/// The next load of the object finds these pins. [`Loaded::adopt_pins`](super::Loaded::adopt_pins) makes them pins of that load.
+/// The next load of the object finds these pins. [`Loaded::adopt_pins`](super::Loaded::adopt_pins) makes them
+/// pins of that load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemainingPins {
@@ -218,7 +221,8 @@ impl LoadError {
         message.strip_prefix(&*prefix).map(str::to_owned).unwrap_or(message)
     }
 
-    /// Returns whether the error says nothing about the request: another request would fail as well, or the same would work later.
+    /// Returns whether the error says nothing about the request: another request would fail as well, or the
+    /// same would work later.
     pub fn is_temporary(&self) -> bool {
         // Without bpf(2), nothing can be loaded.
         self.errno().is_some_and(|errno| errno.is_shortage() || errno == Errno::ENOSYS)

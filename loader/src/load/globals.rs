@@ -18,15 +18,18 @@ impl Loaded {
         &self.globals
     }
 
-    /// Finds a variable by name, or a part of a variable by path, see [`Loader::find_global`](crate::Loader::find_global).
+    /// Finds a variable by name, or a part of a variable by path, see
+    /// [`Loader::find_global`](crate::Loader::find_global).
     pub fn find_global(&self, name: &str) -> Result<Global, MapError> {
         Ok(find_global(&self.globals, self.types.btf(), name)?)
     }
 
-    /// Reads the present value of a variable by name or path. Also reads kconfig values and variables in the arena.
+    /// Reads the present value of a variable by name or path. Also reads kconfig values and variables in the
+    /// arena.
     ///
-    /// The types that fit are those of [`Loader::set_global`](crate::Loader::set_global). [`mapped`](Self::mapped) reads many
-    /// variables without system calls, if the kernel can map the section into memory.
+    /// The types that fit are those of [`Loader::set_global`](crate::Loader::set_global).
+    /// [`mapped`](Self::mapped) reads many variables without system calls, if the kernel can map the section
+    /// into memory.
     pub fn global<T: GlobalValue>(&self, name: &str) -> Result<T, MapError> {
         let global = self.find_global(name)?;
         check_type(self.types.btf(), &global, &rust_type::<T>())?;
@@ -50,11 +53,12 @@ impl Loaded {
         self.read(&global, buffer)
     }
 
-    /// Sets a variable by name or path. Constants, kconfig values and struct_ops maps cannot be set after the load.
+    /// Sets a variable by name or path. Constants, kconfig values and struct_ops maps cannot be set after the
+    /// load.
     ///
-    /// The types that fit are those of [`Loader::set_global`](crate::Loader::set_global). If the section cannot be mapped into memory
-    /// (kernels before 5.5, sections of static variables only), the method reads the whole section and writes it back. A
-    /// concurrent write of a program to the section is lost then.
+    /// The types that fit are those of [`Loader::set_global`](crate::Loader::set_global). If the section
+    /// cannot be mapped into memory (kernels before 5.5, sections of static variables only), the method reads
+    /// the whole section and writes it back. A concurrent write of a program to the section is lost then.
     pub fn set_global<T: GlobalValue>(&self, name: &str, value: &T) -> Result<(), MapError> {
         let global = self.find_global(name)?;
         let value = value.to_stored();
@@ -69,7 +73,8 @@ impl Loaded {
         self.write(&global, value)
     }
 
-    /// Maps a data section such as `.bss` into memory. [`globals`](Self::globals) has the offsets of the variables.
+    /// Maps a data section such as `.bss` into memory. [`globals`](Self::globals) has the offsets of the
+    /// variables.
     ///
     /// The arena is mapped by the load, see [`LoadedMap::arena`]. Add
     /// [`data_offset`](crate::load_plan::MapPlan::data_offset) to the offsets of the arena's variables.
@@ -172,7 +177,8 @@ fn byte_range(global: &Global, len: usize) -> Result<Range<usize>, MapError> {
     Ok(start..end)
 }
 
-/// Creates the error of a variable beyond the end of its map's value. A reused map may be smaller than the object's section.
+/// Creates the error of a variable beyond the end of its map's value. A reused map may be smaller than the
+/// object's section.
 fn outside(global: &Global) -> MapError {
     unavailable(global, "reached", "the reused map is smaller than the object's section")
 }

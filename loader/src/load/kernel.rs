@@ -23,7 +23,8 @@ const MAP_LOG_BYTES: usize = 4096;
 
 /// A kernel that executes the requests of a load, usually [`RunningKernel`].
 ///
-/// Each method is one request. A kernel for tests can refuse any request, to check that a failed load leaves nothing behind.
+/// Each method is one request. A kernel for tests can refuse any request, to check that a failed load leaves
+/// nothing behind.
 pub trait Kernel {
     /// Opens a bpffs and creates a BPF token from it.
     fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno>;
@@ -35,13 +36,15 @@ pub trait Kernel {
     fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno>;
     /// Creates a map.
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno>;
-    /// Returns the kernel's reason why it refuses a map, if the kernel has common attributes (`BPF_COMMON_ATTRS`: Linux 7.2, not 6.18).
+    /// Returns the kernel's reason why it refuses a map, if the kernel has common attributes
+    /// (`BPF_COMMON_ATTRS`: Linux 7.2, not 6.18).
     ///
     /// The default implementation, for tests, knows no reason.
     fn map_refusal(&self, _map: &MapCreate<'_>) -> Option<String> {
         None
     }
-    /// Returns whether the kernel has a map type, to explain why it refuses a map. Returns `None` if nothing tells.
+    /// Returns whether the kernel has a map type, to explain why it refuses a map. Returns `None` if nothing
+    /// tells.
     ///
     /// The default implementation, for tests, does not know.
     fn has_map_type(&self, _map_type: MapType) -> Option<bool> {
@@ -51,7 +54,8 @@ pub trait Kernel {
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno>;
     /// Writes an element.
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno>;
-    /// Writes elements with keys and values of four bytes, in order. An error comes with the key of the element.
+    /// Writes elements with keys and values of four bytes, in order. An error comes with the key of the
+    /// element.
     fn map_fill(&self, map: BorrowedFd<'_>, elements: &[(u32, u32)]) -> Result<(), (u32, Errno)> {
         let mut elements = elements.iter();
         elements.try_for_each(|(key, value)| {
@@ -60,7 +64,8 @@ pub trait Kernel {
     }
     /// Makes a map read-only for user space.
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno>;
-    /// Maps an arena into memory and writes `data` at `offset`. The kernel refuses programs that use an arena without a mapping.
+    /// Maps an arena into memory and writes `data` at `offset`. The kernel refuses programs that use an arena
+    /// without a mapping.
     ///
     /// A kernel for tests, whose maps have no memory, returns `None`.
     fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno>;
@@ -78,7 +83,8 @@ pub trait Kernel {
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
-    /// Creates a directory for pins, to which only its owner has access. Returns `false` if the directory exists.
+    /// Creates a directory for pins, to which only its owner has access. Returns `false` if the directory
+    /// exists.
     ///
     /// The default implementation, for tests, reports that every directory exists.
     fn make_dir(&self, _path: &Path) -> Result<bool, Errno> {
@@ -95,7 +101,8 @@ pub struct RunningKernel;
 
 impl Kernel for RunningKernel {
     fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
-        // O_DIRECTORY keeps the call from opening a pipe, which may wait, or a device, which may have side effects.
+        // O_DIRECTORY keeps the call from opening a pipe, which may wait, or a device, which may have side
+        // effects.
         let dir = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
         sys::token_create(dir.map_err(|e| Errno::from_io_error(&e))?)
     }
@@ -118,7 +125,8 @@ impl Kernel for RunningKernel {
 
     fn map_refusal(&self, map: &MapCreate<'_>) -> Option<String> {
         let mut log = vec![0; MAP_LOG_BYTES];
-        // The request is refused again, since nothing has changed. A map that is created after all is dropped.
+        // The request is refused again, since nothing has changed. A map that is created after all is
+        // dropped.
         let refused = sys::map_create_log(map, &mut log).is_err();
         let text = log_text(&log).trim().to_owned();
         (refused && !text.is_empty()).then_some(text)
@@ -138,8 +146,8 @@ impl Kernel for RunningKernel {
 
     /// Writes all elements in one request, if the kernel can (5.6; for maps of maps 5.13).
     ///
-    /// After an update of a map of maps, the kernel waits until no running program can use the old element, about 10 ms. Since 6.8 it
-    /// waits once per request, not once per element.
+    /// After an update of a map of maps, the kernel waits until no running program can use the old element,
+    /// about 10 ms. Since 6.8 it waits once per request, not once per element.
     fn map_fill(&self, map: BorrowedFd<'_>, elements: &[(u32, u32)]) -> Result<(), (u32, Errno)> {
         let shape = MapShape::query(&map).map_err(|errno| (0, errno))?;
         if let [_, _, ..] = elements {

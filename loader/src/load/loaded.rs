@@ -22,7 +22,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A loaded object, which owns the descriptors of its maps and programs. Dropping it leaves only pins and attached links behind.
+/// A loaded object, which owns the descriptors of its maps and programs. Dropping it leaves only pins and
+/// attached links behind.
 #[derive(Debug, Default)]
 #[must_use = "dropping it unloads"]
 #[non_exhaustive]
@@ -112,8 +113,8 @@ impl Loaded {
         self.btf.as_ref().map(AsFd::as_fd)
     }
 
-    /// Returns the reason why the kernel refused the object's BTF. The object is then loaded without BTF: maps have no types, and programs
-    /// have no source lines.
+    /// Returns the reason why the kernel refused the object's BTF. The object is then loaded without BTF:
+    /// maps have no types, and programs have no source lines.
     pub fn btf_refusal(&self) -> Option<&str> {
         self.btf_refusal.as_deref()
     }
@@ -128,8 +129,8 @@ impl Loaded {
         self.modules.get(module.0).map(AsFd::as_fd)
     }
 
-    /// Adopts the pins of an earlier attempt that failed with [`LoadError::PinTaken`](super::LoadError::PinTaken). They then count as
-    /// created by this load.
+    /// Adopts the pins of an earlier attempt that failed with
+    /// [`LoadError::PinTaken`](super::LoadError::PinTaken). They then count as created by this load.
     ///
     /// A pin is not adopted if another process has replaced it by a pin of another map.
     pub fn adopt_pins(&mut self, remaining: &RemainingPins, kernel: &impl Kernel) {
@@ -144,10 +145,12 @@ impl Loaded {
         self.dirs.extend_from_slice(&remaining.dirs);
     }
 
-    /// Removes the map pins that this load created (libbpf: `bpf_object__unpin_maps`), and the directories that it created for the pins, if
-    /// they are empty. Pins of earlier loads stay. So does a pin that another process has replaced by a pin of another map.
+    /// Removes the map pins that this load created (libbpf: `bpf_object__unpin_maps`), and the directories
+    /// that it created for the pins, if they are empty. Pins of earlier loads stay. So does a pin that
+    /// another process has replaced by a pin of another map.
     ///
-    /// Processes that opened a removed pin keep the map. Later processes get a new map. No other call removes a pin that a load created.
+    /// Processes that opened a removed pin keep the map. Later processes get a new map. No other call removes
+    /// a pin that a load created.
     pub fn unpin_maps(&mut self) {
         for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Created) {
             map.pin_state = PinState::Unpinned;
@@ -185,7 +188,8 @@ impl LoadedMap {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Duplicates the descriptor for use with [`maps`](crate::maps). Returns `ENOENT` if the map was not created.
+    /// Duplicates the descriptor for use with [`maps`](crate::maps). Returns `ENOENT` if the map was not
+    /// created.
     pub fn handle(&self) -> Result<MapFd, Errno> {
         let fd = self.fd.as_ref().ok_or(Errno(libc::ENOENT))?;
         let map = MapFd::new(fd.try_clone().map_err(|e| Errno::from_io_error(&e))?)?;
@@ -214,8 +218,8 @@ impl LoadedProgram {
         self.plan.name()
     }
 
-    /// Returns the verifier's statistics. A load with log level 4 has all values; without a log, only the number of instructions is
-    /// known, from Linux 5.16 on.
+    /// Returns the verifier's statistics. A load with log level 4 has all values; without a log, only the
+    /// number of instructions is known, from Linux 5.16 on.
     pub fn verifier_stats(&self) -> VerifierStats {
         let mut stats = VerifierStats::from_log(&self.log);
         // Older kernels leave 0.
@@ -230,11 +234,12 @@ impl LoadedProgram {
         sys::test_run(self, run)
     }
 
-    /// Reads what the program wrote to a stream since the last read: `bpf_stream_vprintk` writes to [`StreamId::Stdout`], the kernel's
-    /// reports of faults are in [`StreamId::Stderr`] (kernels from 6.17; `EINVAL` on older ones).
+    /// Reads what the program wrote to a stream since the last read: `bpf_stream_vprintk` writes to
+    /// [`StreamId::Stdout`], the kernel's reports of faults are in [`StreamId::Stderr`] (kernels from 6.17;
+    /// `EINVAL` on older ones).
     ///
-    /// Returns at most 1 MiB, so that a program that never stops writing does not keep the caller. The kernel holds 100,000 bytes and
-    /// drops what does not fit.
+    /// Returns at most 1 MiB, so that a program that never stops writing does not keep the caller. The kernel
+    /// holds 100,000 bytes and drops what does not fit.
     pub fn read_stream(&self, stream: StreamId) -> Result<Vec<u8>, Errno> {
         let mut text = Vec::new();
         let mut part = [0; 4096];
@@ -247,11 +252,12 @@ impl LoadedProgram {
         Ok(text)
     }
 
-    /// Associates the program with a struct_ops map, which kfuncs of the map's subsystem then use (kernels from 7.0; libbpf:
-    /// `bpf_program__assoc_struct_ops`). The programs of the map itself are associated with it already.
+    /// Associates the program with a struct_ops map, which kfuncs of the map's subsystem then use (kernels
+    /// from 7.0; libbpf: `bpf_program__assoc_struct_ops`). The programs of the map itself are associated with
+    /// it already.
     ///
-    /// Fails with `EINVAL` for a program or map of another type, and on older kernels. Fails with `EBUSY` if the program is associated
-    /// with another map.
+    /// Fails with `EINVAL` for a program or map of another type, and on older kernels. Fails with `EBUSY` if
+    /// the program is associated with another map.
     pub fn associate_struct_ops(&self, map: impl AsFd) -> Result<(), Errno> {
         sys::prog_assoc_struct_ops(self, map)
     }

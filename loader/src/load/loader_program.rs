@@ -41,18 +41,21 @@ const UNBOUND: &str = "signed program must bind maps";
 
 /// Executes a loader program (libbpf: `bpf_load_and_run`), which needs Linux 5.14.
 ///
-/// If the program fails, the kernel holds nothing of the object. A refused program is verified again with a log of the instructions.
+/// If the program fails, the kernel holds nothing of the object. A refused program is verified again with a
+/// log of the instructions.
 ///
-/// The instructions of a loader file run in the kernel with the rights of this process. Execute only files that you trust, or that are
-/// signed. The program runs in a thread with a descriptor table of its own, so that it cannot close or replace descriptors of this
-/// process, and the returned maps and programs are checked against the file.
+/// The instructions of a loader file run in the kernel with the rights of this process. Execute only files
+/// that you trust, or that are signed. The program runs in a thread with a descriptor table of its own, so
+/// that it cannot close or replace descriptors of this process, and the returned maps and programs are
+/// checked against the file.
 ///
 /// The kernel does not check a signature in the file: see [`execute_signed_loader_program`].
 pub fn execute_loader_program(file: &LoaderFile) -> Result<Loaded, LoadError> {
     LoaderRun { file, signatures: None }.execute()
 }
 
-/// Executes a loader program whose signature the kernel checks (Linux 6.18). The keyring has the certificate of the key.
+/// Executes a loader program whose signature the kernel checks (Linux 6.18). The keyring has the certificate
+/// of the key.
 ///
 /// Linux 7.3 checks the signature over instructions and data, older kernels that over the instructions.
 pub fn execute_signed_loader_program(file: &LoaderFile, keyring: Keyring) -> Result<Loaded, LoadError> {
@@ -147,8 +150,8 @@ impl LoaderRun<'_> {
         Ok(Attempt::Loaded(loaded))
     }
 
-    /// Returns the offsets of the descriptors in the context: those of maps, then those of programs. Returns `None` for an offset beyond the
-    /// address space.
+    /// Returns the offsets of the descriptors in the context: those of maps, then those of programs. Returns
+    /// `None` for an offset beyond the address space.
     fn fd_offsets(&self) -> Option<Vec<usize>> {
         let map_count = self.file.maps().len();
         let maps = (0..map_count).map(map_fd_offset);
@@ -175,7 +178,8 @@ impl LoaderRun<'_> {
         self.error_with_hint(request, errno, hint)
     }
 
-    /// Creates the map with the program's data. If the program checks its data, only the program can use the map, and the kernel hashes it.
+    /// Creates the map with the program's data. If the program checks its data, only the program can use the
+    /// map, and the kernel hashes it.
     fn create_data_map(&self) -> Result<OwnedFd, LoadError> {
         let file = self.file;
         let failed =
@@ -238,7 +242,8 @@ impl LoaderRun<'_> {
         }
     }
 
-    /// Loads the program. If the kernel refuses it, the error has the reason: the signature, or the verifier's log.
+    /// Loads the program. If the kernel refuses it, the error has the reason: the signature, or the
+    /// verifier's log.
     fn verify(&self, mut load: ProgLoad<'_>) -> Result<OwnedFd, LoadError> {
         let file = self.file;
         let errno = match sys::prog_load(&load, &mut []) {
@@ -286,7 +291,8 @@ impl LoaderRun<'_> {
         LoaderStep::read(Endian::native(), &data)
     }
 
-    /// Checks that the descriptors are of maps and programs as the file describes them. A hostile loader program can return any others.
+    /// Checks that the descriptors are of maps and programs as the file describes them. A hostile loader
+    /// program can return any others.
     fn check_objects(&self, loaded: &Loaded) -> Result<(), LoadError> {
         let wrong = |kind: &str, name: &str| {
             self.error(
@@ -364,8 +370,8 @@ impl LoaderRun<'_> {
         }
     }
 
-    /// Returns the reason for a refused map. The size of a ring buffer was computed for the pages of the machine for which the file was
-    /// generated.
+    /// Returns the reason for a refused map. The size of a ring buffer was computed for the pages of the
+    /// machine for which the file was generated.
     fn map_hint(&self, name: &str, errno: Errno) -> Hint {
         let map = self.file.maps().iter().find(|map| map.name == name);
         let is_ring = |kind| matches!(kind, MapType::Ringbuf | MapType::UserRingbuf);
@@ -398,8 +404,9 @@ impl LoaderRun<'_> {
     }
 }
 
-/// Returns whether a map of a loader program has the number of elements that the file describes. The kernel rounds up the number of an LRU
-/// map whose processors have lists of their own (`BPF_F_NO_COMMON_LRU`) to a multiple of the possible processors.
+/// Returns whether a map of a loader program has the number of elements that the file describes. The kernel
+/// rounds up the number of an LRU map whose processors have lists of their own (`BPF_F_NO_COMMON_LRU`) to a
+/// multiple of the possible processors.
 fn fits_entries(described: &MapAttributes, found: u32, cpus: u32) -> bool {
     const NO_COMMON_LRU: u32 = 1 << 1;
     let is_lru =

@@ -56,8 +56,9 @@ impl<'k, K: Kernel> Loading<'k, K> {
         error
     }
 
-    /// Returns why the kernel refuses a request with an error number although the load has a BPF token. Returns `None` without a token, for
-    /// another error, or if the system does not show what the token delegates.
+    /// Returns why the kernel refuses a request with an error number although the load has a BPF token.
+    /// Returns `None` without a token, for another error, or if the system does not show what the token
+    /// delegates.
     #[cold]
     pub(super) fn token_refusal(&self, request: TokenRequest, errno: Errno) -> Option<String> {
         let token = self.loaded.token().filter(|_| errno.0 == libc::EPERM)?;

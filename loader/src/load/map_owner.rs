@@ -1,5 +1,5 @@
-//! The reason why the kernel refuses a program without a word: a map that the program uses belongs to another kind of program (kernel:
-//! `__bpf_prog_map_compatible`). The table of the rules is [`OwnerRule`].
+//! The reason why the kernel refuses a program without a word: a map that the program uses belongs to another
+//! kind of program (kernel: `__bpf_prog_map_compatible`). The table of the rules is [`OwnerRule`].
 
 use super::{
     loaded::{Loaded, LoadedMap},
@@ -27,7 +27,8 @@ use std::{
 /// The setting of the JIT compiler, 0 if the kernel interprets programs.
 const JIT_ENABLE: &str = "/proc/sys/net/core/bpf_jit_enable";
 
-/// Explains the refusal of a program that the verifier accepts, if one of its maps belongs to another kind of program.
+/// Explains the refusal of a program that the verifier accepts, if one of its maps belongs to another kind of
+/// program.
 pub(super) fn explain_refusal(
     loaded: &Loaded,
     program: &ProgramPlan,
@@ -88,8 +89,8 @@ struct Comparison<'l> {
 }
 
 impl Comparison<'_> {
-    /// Returns the properties in which the program differs, and which the kernel compares by its BTF. Without the kernel's BTF, the text says
-    /// since which release.
+    /// Returns the properties in which the program differs, and which the kernel compares by its BTF. Without
+    /// the kernel's BTF, the text says since which release.
     fn explain(&self) -> Option<String> {
         let map_type = self.map.plan.known_type()?;
         let kernel = running_kernel_btf();
@@ -152,7 +153,8 @@ impl Comparison<'_> {
         CgroupStorages { shared: find(MapType::CgroupStorage), per_cpu: find(MapType::PercpuCgroupStorage) }
     }
 
-    /// Returns the difference between the attach targets, unless the kernel's BTF shows that they have one prototype.
+    /// Returns the difference between the attach targets, unless the kernel's BTF shows that they have one
+    /// prototype.
     fn target_difference(&self, kernel: Option<&Btf<'_>>) -> Option<String> {
         let (first, other) = (self.first, self.other);
         if !has_attach_prototype(other.program_type()) {
@@ -185,8 +187,8 @@ fn properties(plan: &ProgramPlan) -> Option<OwnerProperties> {
     })
 }
 
-/// Returns the program type that the kernel compares: that of the program, or of the program that it replaces. `None` if the kernel does not
-/// tell the type of the replaced program.
+/// Returns the program type that the kernel compares: that of the program, or of the program that it
+/// replaces. `None` if the kernel does not tell the type of the replaced program.
 fn compared_type(plan: &ProgramPlan) -> Option<ProgramType> {
     if plan.program_type() != ProgramType::Ext {
         return Some(plan.program_type());
@@ -245,7 +247,8 @@ impl MapOwner {
         Some(Self { program_type: find_number(fdinfo, "owner_prog_type")?, is_jited })
     }
 
-    /// Returns the property in which a program of a type differs. `is_jit_enabled` is the kernel's setting for new programs.
+    /// Returns the property in which a program of a type differs. `is_jit_enabled` is the kernel's setting
+    /// for new programs.
     fn find_difference(
         &self,
         program_type: Option<ProgramType>,

@@ -69,7 +69,8 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(fd)
     }
 
-    /// Requests a map from the kernel. If the kernel refuses the map with its BTF types, requests the map without types.
+    /// Requests a map from the kernel. If the kernel refuses the map with its BTF types, requests the map
+    /// without types.
     fn request_map(&self, map: &MapPlan, inner: Option<&OwnedFd>) -> Result<OwnedFd, LoadError> {
         let has_types = map.key_type() != TypeId::VOID || map.value_type() != TypeId::VOID;
         let module = map.kernel_value_module().map(|index| self.module(index)).transpose()?;
@@ -138,7 +139,8 @@ impl<K: Kernel> Loading<'_, K> {
 
     /// Writes the elements of maps of maps, after all maps are created.
     ///
-    /// libbpf fills each map on creation. There, a map of maps must be defined after the maps that are its elements.
+    /// libbpf fills each map on creation. There, a map of maps must be defined after the maps that are its
+    /// elements.
     pub(super) fn fill_maps_of_maps(&self) -> Result<(), LoadError> {
         for map in self.loaded.maps.iter().filter(|m| !m.is_reused) {
             let Some(fd) = map.fd() else { continue };
@@ -249,7 +251,8 @@ impl<K: Kernel> Loading<'_, K> {
         let known = map.known_type().filter(|_| errno.0 == libc::EINVAL);
         let has_type = known.and_then(|map_type| self.kernel.has_map_type(map_type));
         match has_type {
-            // The refusal of the BTF is added to the error, and may be the cause unless the map breaks a rule of every kernel.
+            // The refusal of the BTF is added to the error, and may be the cause unless the map breaks a rule
+            // of every kernel.
             Some(true) | None
                 if self.loaded.btf_refusal.is_some()
                     && map.broken_rule().is_none()
@@ -289,7 +292,8 @@ fn limit_hint(exceeded: ExceededLimit) -> LoadHint {
     }
 }
 
-/// Returns the likely reason for the kernel's refusal of a map. `has_type` is whether the kernel has the map's type, if that is known.
+/// Returns the likely reason for the kernel's refusal of a map. `has_type` is whether the kernel has the
+/// map's type, if that is known.
 fn hint(map: &MapPlan, errno: Errno, has_type: Option<bool>) -> LoadHint {
     use MapType as M;
     let known = map.known_type();

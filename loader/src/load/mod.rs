@@ -1,7 +1,7 @@
 //! Executes a [`LoadPlan`]: creates maps, loads programs, pins maps.
 //!
-//! [`Loaded`] owns everything that a load creates, so dropping it after a failed request undoes the load. Other processes may open
-//! pins. Therefore a load creates its pins last.
+//! [`Loaded`] owns everything that a load creates, so dropping it after a failed request undoes the load.
+//! Other processes may open pins. Therefore a load creates its pins last.
 
 mod attach;
 mod btf;
@@ -52,8 +52,8 @@ use core_relo_object::load_plan::LoadPlan;
 
 /// Executes a plan (libbpf: `bpf_object__load`, without the decisions that [`LoadPlan::new`] has made).
 ///
-/// The last step pins maps ([`Loaded::pin_maps`]). If another process takes one of the paths during the load, the object is loaded
-/// again and uses the other map, up to [`PIN_ATTEMPTS`] times.
+/// The last step pins maps ([`Loaded::pin_maps`]). If another process takes one of the paths during the load,
+/// the object is loaded again and uses the other map, up to [`PIN_ATTEMPTS`] times.
 pub fn execute(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
     execute_replaceable(plan, kernel, &ReplaceablePrograms::default())
 }
@@ -96,8 +96,8 @@ pub fn retry_taken_pins<T>(
 
 /// Executes a plan without creating pins. A map whose pin exists is still opened from the pin.
 ///
-/// A load that ends with its process needs no pins. A caller with further steps that can fail, such as attaching, creates the pins at the
-/// end with [`Loaded::pin_maps`].
+/// A load that ends with its process needs no pins. A caller with further steps that can fail, such as
+/// attaching, creates the pins at the end with [`Loaded::pin_maps`].
 pub fn execute_unpinned(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
     prepare(plan, kernel)?.finish_unpinned(&ReplaceablePrograms::default())
 }

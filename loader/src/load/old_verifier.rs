@@ -1,5 +1,5 @@
-//! Explanations of verifier messages about instructions that are newer than the kernel. Old verifiers report such instructions as
-//! malformed.
+//! Explanations of verifier messages about instructions that are newer than the kernel. Old verifiers report
+//! such instructions as malformed.
 
 use core_relo::insn::Helper;
 
@@ -27,7 +27,8 @@ const MESSAGES: [(&str, &str); 8] = [
 
 const CPU_V4: &str = "it is an instruction that is newer than this kernel: those of -mcpu=v4 came with Linux 6.6, compile with -mcpu=v3";
 
-/// Explains the last line of the verifier's log, if the line is about an instruction or helper that is newer than the kernel.
+/// Explains the last line of the verifier's log, if the line is about an instruction or helper that is newer
+/// than the kernel.
 pub(super) fn explain(last_line: &str) -> Option<String> {
     let last_line = last_line.trim();
     if let Some(helper) = last_line.strip_prefix("invalid func unknown#") {

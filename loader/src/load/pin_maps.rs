@@ -1,8 +1,9 @@
 //! Pinning the maps of a loaded object, the last step of a load.
 //!
-//! As soon as a pin has its final name, other processes can open the pin, and no load can tell whether one did. Therefore no load
-//! removes such a pin, and all steps that can fail come first. Every map is pinned under a private name in the same directory, then all
-//! pins are renamed. libbpf pins a map when it creates the map, and removes the pin if the load fails.
+//! As soon as a pin has its final name, other processes can open the pin, and no load can tell whether one
+//! did. Therefore no load removes such a pin, and all steps that can fail come first. Every map is pinned
+//! under a private name in the same directory, then all pins are renamed. libbpf pins a map when it creates
+//! the map, and removes the pin if the load fails.
 
 use super::{
     error::{LoadError, LoadHint, RemainingPins},
@@ -23,12 +24,14 @@ use std::{
 const PRIVATE_NAMES: u32 = 64;
 
 impl Loaded {
-    /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last directory of a path if
-    /// the directory is missing (libbpf: `make_parent_dir`).
+    /// Creates the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates
+    /// the last directory of a path if the directory is missing (libbpf: `make_parent_dir`).
     ///
-    /// [`LoadError::PinTaken`] means that another process created one of the pins first. The caller then drops this object and loads it
-    /// again, to use the other map ([`retry_taken_pins`](super::retry_taken_pins)). An error leaves no pin behind, with one exception: if
-    /// one of several pins does not get its name, the pins renamed before stay, because other processes may use them already.
+    /// [`LoadError::PinTaken`] means that another process created one of the pins first. The caller then
+    /// drops this object and loads it again, to use the other map
+    /// ([`retry_taken_pins`](super::retry_taken_pins)). An error leaves no pin behind, with one exception: if
+    /// one of several pins does not get its name, the pins renamed before stay, because other processes may
+    /// use them already.
     pub fn pin_maps(&mut self, kernel: &impl Kernel) -> Result<(), LoadError> {
         let mut staged = StagedPins { kernel, object: &self.name, pins: Vec::new(), dirs: Vec::new() };
         for map in &mut self.maps {
@@ -46,7 +49,8 @@ impl Loaded {
     }
 }
 
-/// Pins under private names, and the directories created for them. Dropping it removes the pins that were not renamed.
+/// Pins under private names, and the directories created for them. Dropping it removes the pins that were not
+/// renamed.
 struct StagedPins<'l, K: Kernel> {
     kernel: &'l K,
     object: &'l str,
@@ -186,8 +190,8 @@ fn remaining_pins(
     remaining
 }
 
-/// Returns a new private name, without a dot, which bpffs refuses. Loads in other PID namespaces and loads that were killed may have
-/// left the same name. Then the caller tries the next one.
+/// Returns a new private name, without a dot, which bpffs refuses. Loads in other PID namespaces and loads
+/// that were killed may have left the same name. Then the caller tries the next one.
 fn private_name() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     format!("{PRIVATE_PREFIX}{}_{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))

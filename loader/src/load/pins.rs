@@ -34,12 +34,13 @@ pub struct Pins {
 }
 
 impl Loaded {
-    /// Pins programs in `dir`, maps in `directory/maps`, links in `directory/links` (libbpf: `bpf_object__pin`, which pins maps beside
-    /// the programs, and no links).
+    /// Pins programs in `dir`, maps in `directory/maps`, links in `directory/links` (libbpf:
+    /// `bpf_object__pin`, which pins maps beside the programs, and no links).
     ///
-    /// Creates missing directories. Characters that bpffs refuses become `_`, so `.bss` is pinned as `maps/_bss`, as in libbpf. If a name
-    /// is taken, or a program is called `maps` or `links`, the pin's name ends in `_2`, `_3` and so on. An attachment without a
-    /// kernel link would end with this process, so it is an error. If one pin fails, all pins are removed again.
+    /// Creates missing directories. Characters that bpffs refuses become `_`, so `.bss` is pinned as
+    /// `maps/_bss`, as in libbpf. If a name is taken, or a program is called `maps` or `links`, the pin's
+    /// name ends in `_2`, `_3` and so on. An attachment without a kernel link would end with this process, so
+    /// it is an error. If one pin fails, all pins are removed again.
     ///
     /// [`pin_maps`](Self::pin_maps) makes the pins that the object itself defines.
     pub fn pin_all(&self, kernel: &impl Kernel, dir: &Path, links: &mut [Link]) -> Result<Pins, AttachError> {
@@ -58,9 +59,11 @@ impl Loaded {
 }
 
 impl Loaded {
-    /// Returns [`AttachError::PinsExist`] if pins of these programs and maps exist in `dir`. [`pin_all`](Self::pin_all) would fail.
+    /// Returns [`AttachError::PinsExist`] if pins of these programs and maps exist in `dir`.
+    /// [`pin_all`](Self::pin_all) would fail.
     ///
-    /// Links are not counted. An attach point that is taken, perhaps by an earlier load of the same object, is a reason to ask.
+    /// Links are not counted. An attach point that is taken, perhaps by an earlier load of the same object,
+    /// is a reason to ask.
     pub fn check_pins(&self, dir: &Path) -> Result<(), AttachError> {
         let planned = PlannedPins::new(dir, self, &[]);
         let taken = planned.programs.iter().chain(&planned.maps).find(|pin| pin.symlink_metadata().is_ok());
@@ -97,7 +100,8 @@ impl Pins {
         Ok(())
     }
 
-    /// Removes the pins and directories. `links` are the links that were pinned. Without its pin, a link ends when it is dropped.
+    /// Removes the pins and directories. `links` are the links that were pinned. Without its pin, a link ends
+    /// when it is dropped.
     pub fn remove(mut self, links: &mut [Link]) {
         for link in links {
             let position = self.pins.iter().position(|pin| link.pin_path() == Some(pin));
@@ -183,7 +187,8 @@ impl<'d> PlannedPins<'d> {
 
     /// Creates the error of a path that is taken. `own` are the pins that this load created.
     ///
-    /// A load that was killed leaves some of the pins, in order. A complete load, or another object with the same names, leaves all.
+    /// A load that was killed leaves some of the pins, in order. A complete load, or another object with the
+    /// same names, leaves all.
     #[cold]
     fn taken(&self, path: &Path, own: &[PathBuf]) -> AttachError {
         let all = || [&self.programs, &self.maps, &self.links].into_iter().flatten();

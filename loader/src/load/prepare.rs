@@ -75,21 +75,21 @@ impl<K: Kernel> Prepared<'_, K> {
 
     /// Loads the remaining programs, writes programs to the maps that contain programs, and pins maps.
     ///
-    /// If another process took one of the pins in the meantime, the load is undone ([`LoadError::PinTaken`]). The caller can
-    /// prepare the object again, which then uses the other map.
+    /// If another process took one of the pins in the meantime, the load is undone ([`LoadError::PinTaken`]).
+    /// The caller can prepare the object again, which then uses the other map.
     pub fn finish(mut self) -> Result<Loaded, LoadError> {
         self.load_programs(&ReplaceablePrograms::default())?;
         self.finish_and_pin()
     }
 
-    /// Leaves out the remaining programs, writes the loaded programs to the maps that contain programs, and pins maps. The map
-    /// elements of programs that are left out stay empty.
+    /// Leaves out the remaining programs, writes the loaded programs to the maps that contain programs, and
+    /// pins maps. The map elements of programs that are left out stay empty.
     pub fn finish_partial(self) -> Result<Loaded, LoadError> {
         self.finish_and_pin()
     }
 
-    /// Loads the remaining programs and writes programs to the maps that contain programs. After a refusal, continues with the programs
-    /// that are replaceable, and fails with all refusals.
+    /// Loads the remaining programs and writes programs to the maps that contain programs. After a refusal,
+    /// continues with the programs that are replaceable, and fails with all refusals.
     pub(crate) fn finish_unpinned(mut self, replaceable: &ReplaceablePrograms) -> Result<Loaded, LoadError> {
         self.load_programs(replaceable)?;
         self.fill_maps_with_programs()

@@ -24,8 +24,8 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 /// The number of attempts for a load that signals interrupt.
 const ATTEMPTS: u32 = 5;
 
-/// Sizes of the verifier's log: the maximum before Linux 5.2, a larger one, and the maximum of all kernels. Each size costs another
-/// verification. A large log costs only the memory that the kernel writes.
+/// Sizes of the verifier's log: the maximum before Linux 5.2, a larger one, and the maximum of all kernels.
+/// Each size costs another verification. A large log costs only the memory that the kernel writes.
 const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
 
 /// The bits of a log level that log instructions (kernel: `BPF_LOG_LEVEL`).
@@ -105,7 +105,8 @@ impl<K: Kernel> Loading<'_, K> {
         }
     }
 
-    /// Returns the array of module descriptors that calls of kfuncs refer to. Index 0 stands for the kernel itself.
+    /// Returns the array of module descriptors that calls of kfuncs refer to. Index 0 stands for the kernel
+    /// itself.
     fn fd_array(&self, plan: &LoadPlan) -> Result<Vec<RawFd>, LoadError> {
         let mut fds = Vec::new();
         if !plan.fd_array().is_empty() {
@@ -117,8 +118,8 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(fds)
     }
 
-    /// Loads a program with the log level of the plan. If the kernel refuses the program, loads it again with a log of the instructions,
-    /// which tells the reason. The log's size increases until the log fits.
+    /// Loads a program with the log level of the plan. If the kernel refuses the program, loads it again with
+    /// a log of the instructions, which tells the reason. The log's size increases until the log fits.
     fn verify(
         &self,
         plan: &LoadPlan,
@@ -150,7 +151,8 @@ impl<K: Kernel> Loading<'_, K> {
                 log = larger_log;
                 continue;
             }
-            // A kernel that refuses a log of this size writes nothing. Then the log of the smaller size counts.
+            // A kernel that refuses a log of this size writes nothing. Then the log of the smaller size
+            // counts.
             let (errno, text) = match truncated_log {
                 Some(truncated) if errno == Errno(libc::EINVAL) && log_text(&log).is_empty() => {
                     (Errno(libc::ENOSPC), truncated)
@@ -188,8 +190,8 @@ impl<K: Kernel> Loading<'_, K> {
         result
     }
 
-    /// Puts programs into the maps that hold them: arrays of tail calls and struct_ops maps. An element whose program is not loaded stays
-    /// empty.
+    /// Puts programs into the maps that hold them: arrays of tail calls and struct_ops maps. An element whose
+    /// program is not loaded stays empty.
     pub(super) fn fill_maps_with_programs(&mut self) -> Result<(), LoadError> {
         self.fill_struct_ops()?;
         for (index, map) in (0..).map(MapIndex).zip(&self.loaded.maps) {
@@ -213,7 +215,8 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(())
     }
 
-    /// Writes the descriptors of programs to the values of struct_ops maps, which the kernel gets when the map is registered.
+    /// Writes the descriptors of programs to the values of struct_ops maps, which the kernel gets when the
+    /// map is registered.
     fn fill_struct_ops(&mut self) -> Result<(), LoadError> {
         for index in 0..self.loaded.maps.len() {
             let Some(map) = self.loaded.maps.get(index).filter(|map| map.fd.is_some()) else { continue };
@@ -246,8 +249,8 @@ fn empty_log(size: usize) -> Option<Vec<u8>> {
     Vec::<u8>::new().try_reserve_exact(size).is_ok().then(|| vec![0; size])
 }
 
-/// Returns the offset of the `imm` that a fixup sets: that of the first half of a map's `ld_imm64`, or of the second half for a
-/// module.
+/// Returns the offset of the `imm` that a fixup sets: that of the first half of a map's `ld_imm64`, or of the
+/// second half for a module.
 fn imm_offset(fixup: Fixup) -> Option<usize> {
     let offset_in_insn = match fixup.target() {
         FixupTarget::Map(_) => 4,

@@ -1,4 +1,5 @@
-//! Refused programs for which the caller has substitutes: a load continues after the first refusal, so that one load finds all of them.
+//! Refused programs for which the caller has substitutes: a load continues after the first refusal, so that
+//! one load finds all of them.
 
 use super::error::LoadError;
 use core_relo_object::{
@@ -7,8 +8,8 @@ use core_relo_object::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// The programs of an object that another load of the object may replace or leave out, by name. Each has the number of its part: programs
-/// of one part are replaced together.
+/// The programs of an object that another load of the object may replace or leave out, by name. Each has the
+/// number of its part: programs of one part are replaced together.
 ///
 /// Without replaceable programs, a load ends at the first refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,14 +38,15 @@ impl<'p> Refusals<'p> {
         Self { plan, replaceable, error: None, parts: HashSet::new() }
     }
 
-    /// Returns whether a program is worth loading. After a refusal, the load is undone anyway. Then only a program that is replaceable
-    /// tells something, unless its part is refused already.
+    /// Returns whether a program is worth loading. After a refusal, the load is undone anyway. Then only a
+    /// program that is replaceable tells something, unless its part is refused already.
     pub(super) fn is_worth_loading(&self, program: &ProgramPlan) -> bool {
         let part = self.replaceable.parts.get(program.name());
         self.error.is_none() || part.is_some_and(|part| !self.parts.contains(part))
     }
 
-    /// Adds the error of a program. Returns whether the load continues: after refusals of replaceable programs only.
+    /// Adds the error of a program. Returns whether the load continues: after refusals of replaceable
+    /// programs only.
     pub(super) fn add(&mut self, program: &ProgramPlan, error: LoadError) -> bool {
         let part = self.replaceable.parts.get(program.name()).copied();
         // A lack of memory or a signal ends the load. The refusals before it count.
@@ -69,8 +71,8 @@ impl<'p> Refusals<'p> {
         self.error.map_or(Ok(()), Err)
     }
 
-    /// Returns whether a program uses a program array. The first program that uses the array decides which types of programs may use it
-    /// (kernel: `bpf_prog_map_compatible`).
+    /// Returns whether a program uses a program array. The first program that uses the array decides which
+    /// types of programs may use it (kernel: `bpf_prog_map_compatible`).
     fn uses_program_array(&self, program: &ProgramPlan) -> bool {
         let mut maps = program.fixups().iter().filter_map(|fixup| match fixup.target() {
             FixupTarget::Map(map) => self.plan.map(map).ok(),

@@ -9,9 +9,11 @@ use core_relo_object::{
 use std::os::fd::{AsFd as _, OwnedFd};
 
 impl<K: Kernel> Loading<'_, K> {
-    /// Duplicates the descriptor of a caller's map and copies the map's properties to the plan (libbpf: `bpf_map__reuse_fd`).
+    /// Duplicates the descriptor of a caller's map and copies the map's properties to the plan (libbpf:
+    /// `bpf_map__reuse_fd`).
     ///
-    /// Unlike libbpf, this refuses a map that cannot stand for the object's, because the verifier's message names neither map.
+    /// Unlike libbpf, this refuses a map that cannot stand for the object's, because the verifier's message
+    /// names neither map.
     pub(super) fn reuse_map(
         &self,
         callers_map: &KernelHandle,
@@ -34,7 +36,8 @@ impl<K: Kernel> Loading<'_, K> {
     }
 }
 
-/// Checks that the maps that a plan reuses can stand for the object's maps, as a load does before it uses them.
+/// Checks that the maps that a plan reuses can stand for the object's maps, as a load does before it uses
+/// them.
 pub fn check_reused_maps(plan: &LoadPlan, kernel: &impl Kernel) -> Result<(), LoadError> {
     plan.maps().iter().try_for_each(|map| {
         let Some(reused) = map.reuse() else { return Ok(()) };
@@ -62,7 +65,8 @@ fn check_type(object: &str, map: &MapPlan, info: &MapInfo) -> Result<(), LoadErr
     })
 }
 
-/// Describes a map of the kernel: `` `hits` (id 7) is a BPF_MAP_TYPE_HASH with keys of 4 and values of 8 bytes``.
+/// Describes a map of the kernel: `` `hits` (id 7) is a BPF_MAP_TYPE_HASH with keys of 4 and values of 8
+/// bytes``.
 fn describe(info: &MapInfo) -> String {
     let name = info.name();
     let name = if name.is_empty() { String::new() } else { format!("`{name}` ") };
@@ -76,7 +80,8 @@ fn type_name(number: u32) -> String {
     MapType::from_number(number).map_or_else(|| format!("map of type {number}"), |known| known.to_string())
 }
 
-/// Returns whether programs may be able to use a map of a type in place of the object's map. Sizes may differ, as the verifier knows them.
+/// Returns whether programs may be able to use a map of a type in place of the object's map. Sizes may
+/// differ, as the verifier knows them.
 fn can_stand_for(map: &MapPlan, found: u32) -> bool {
     let (Some(needed), Some(found)) = (map.known_type(), MapType::from_number(found)) else {
         // Nothing is known about the types of newer kernels.

@@ -18,8 +18,8 @@ pub enum SignatureRefusal {
         /// The keyring.
         keyring: Keyring,
     },
-    /// The instructions changed after they were signed, another key with the same issuer and serial number signed them, or the kernel's
-    /// list of revoked certificates has the certificate (`EKEYREJECTED`).
+    /// The instructions changed after they were signed, another key with the same issuer and serial number
+    /// signed them, or the kernel's list of revoked certificates has the certificate (`EKEYREJECTED`).
     #[error("the signature does not fit the instructions")]
     Mismatch,
     /// The certificate has expired (`EKEYEXPIRED`).
@@ -58,14 +58,16 @@ pub enum SignatureRefusal {
 
 core_relo::debug_as_message!(SignatureRefusal);
 
-/// Bytes of the largest signature that each kernel reads, of those with pages of 4 KiB (kernel: `KMALLOC_MAX_CACHE_SIZE`).
+/// Bytes of the largest signature that each kernel reads, of those with pages of 4 KiB (kernel:
+/// `KMALLOC_MAX_CACHE_SIZE`).
 const LARGEST: usize = 8192;
 
 impl SignatureRefusal {
-    /// Returns the reason why the running kernel refused to load a program with a signature. Returns `None` if the error has nothing to do
-    /// with the signature. An error with a verifier's log never has.
+    /// Returns the reason why the running kernel refused to load a program with a signature. Returns `None`
+    /// if the error has nothing to do with the signature. An error with a verifier's log never has.
     ///
-    /// Some errors of bpf(2) have several reasons. To decide among them, the function tries to load an empty program.
+    /// Some errors of bpf(2) have several reasons. To decide among them, the function tries to load an empty
+    /// program.
     pub fn explain(errno: Errno, signature: &ProgSignature<'_>) -> Option<Self> {
         let keyring = signature.keyring;
         Some(match errno.0 {

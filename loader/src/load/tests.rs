@@ -15,7 +15,8 @@ use core_relo_object::{
 };
 use core_relo_test_support::skip;
 
-/// Returns the error of an object that the running kernel must refuse. Skips the test if this process may load nothing.
+/// Returns the error of an object that the running kernel must refuse. Skips the test if this process may
+/// load nothing.
 fn refused(object: TestObject) -> Option<LoadError> {
     let mut minimal = TestObject::new();
     minimal.program("main", "socket", &returns(0));

@@ -24,15 +24,16 @@ impl<K: Kernel> Loading<'_, K> {
 }
 
 impl Prober {
-    /// Creates a prober with the token of a source, as a load creates the token. Without a token if the source has none.
+    /// Creates a prober with the token of a source, as a load creates the token. Without a token if the
+    /// source has none.
     pub fn from_token_source(source: &TokenSource) -> Result<Self, LoadError> {
         let token = create_token("", source, &RunningKernel)?;
         Ok(token.map_or_else(Self::new, |token| Self::with_token(Arc::new(token))))
     }
 }
 
-/// Creates a BPF token (libbpf: `bpf_object_prepare_token`). Returns `None` if the default bpffs does not delegate, or if the caller
-/// turned tokens off.
+/// Creates a BPF token (libbpf: `bpf_object_prepare_token`). Returns `None` if the default bpffs does not
+/// delegate, or if the caller turned tokens off.
 pub(crate) fn create_token(
     object: &str,
     source: &TokenSource,

@@ -15,14 +15,16 @@ use core_relo_object::globals::{LayoutMismatch, RustType, check_layout};
 
 /// Maps by name, as typed handles. Each handle owns a descriptor.
 ///
-/// Each method checks the map's type, and that keys and values in C have the size and the layout of the Rust types, as far as the object's
-/// BTF and [`Pod::SHAPE`] describe them. An error names the map, what was expected, and what was found. To skip the comparison of layouts,
-/// pass [`map_handle`](Loaded::map_handle) to the constructor: `HashMap::new(loaded.map_handle("flows")?)`.
+/// Each method checks the map's type, and that keys and values in C have the size and the layout of the Rust
+/// types, as far as the object's BTF and [`Pod::SHAPE`] describe them. An error names the map, what was
+/// expected, and what was found. To skip the comparison of layouts, pass [`map_handle`](Loaded::map_handle)
+/// to the constructor: `HashMap::new(loaded.map_handle("flows")?)`.
 impl Loaded {
     /// Opens a hash map: `HASH`, `LRU_HASH` or `RHASH`.
     ///
     /// ```no_run
-    /// # fn example(loaded: &core_relo_loader::load::Loaded) -> Result<(), core_relo_loader::maps::MapError> {
+    /// # use core_relo_loader::{load::Loaded, maps::MapError};
+    /// # fn example(loaded: &Loaded) -> Result<(), MapError> {
     /// use core_relo_loader::maps::Flags;
     /// let flows = loaded.hash_map::<[u8; 4], u64>("flows")?;
     /// flows.insert(&[10, 0, 0, 1], &0, Flags::ANY)?;
@@ -87,7 +89,8 @@ impl Loaded {
         ProgArray::new(self.map_handle(map)?)
     }
 
-    /// Opens an array of perf events: `PERF_EVENT_ARRAY`. [`perf_buffer`](Self::perf_buffer) reads the samples.
+    /// Opens an array of perf events: `PERF_EVENT_ARRAY`. [`perf_buffer`](Self::perf_buffer) reads the
+    /// samples.
     pub fn perf_event_array(&self, map: &str) -> Result<PerfEventArray, MapError> {
         PerfEventArray::new(self.map_handle(map)?)
     }

@@ -11,8 +11,9 @@ use core_relo_object::load_plan::{USDT_MAPS, UsdtPlan};
 impl UsdtManager {
     /// Creates a manager of the object's maps `__bpf_usdt_specs` and `__bpf_usdt_ip_to_spec_id`.
     ///
-    /// The features of the running kernel decide whether programs find a specification by BPF cookie or by address. For programs that
-    /// were loaded with a BPF token or for other features, use [`with_plan`](Self::with_plan).
+    /// The features of the running kernel decide whether programs find a specification by BPF cookie or by
+    /// address. For programs that were loaded with a BPF token or for other features, use
+    /// [`with_plan`](Self::with_plan).
     ///
     /// Fails if the sizes of keys and values are not those of libbpf's `usdt.bpf.h`.
     pub fn new(specs: &MapFd, ip_to_spec_id: &MapFd) -> Result<Self, AttachError> {

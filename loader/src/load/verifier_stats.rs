@@ -3,7 +3,8 @@
 /// The number of last lines of a log that may have statistics.
 const STATS_LINES: usize = 16;
 
-/// Statistics of the verifier about a program (kernel: `print_verification_stats`). A value that the kernel does not tell is `None`.
+/// Statistics of the verifier about a program (kernel: `print_verification_stats`). A value that the kernel
+/// does not tell is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifierStats {
@@ -45,7 +46,8 @@ impl VerifierStats {
         stats
     }
 
-    /// Adds the counts of a line such as `processed 9 insns (limit 1000000) max_states_per_insn 0 total_states 1 peak_states 1`.
+    /// Adds the counts of a line such as
+    /// `processed 9 insns (limit 1000000) max_states_per_insn 0 total_states 1 peak_states 1`.
     fn add_counts(&mut self, line: &str) {
         let mut words = line.split_ascii_whitespace();
         while let Some(word) = words.next() {

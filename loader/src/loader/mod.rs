@@ -50,7 +50,8 @@ impl<'o, 'd> Loader<'o, 'd> {
         Self::for_kernel(object, running_kernel())
     }
 
-    /// Creates a loader for another kernel than the running one, or for a description of the running kernel that the caller changed.
+    /// Creates a loader for another kernel than the running one, or for a description of the running kernel
+    /// that the caller changed.
     ///
     /// [`TargetKernel::offline`] describes a kernel of which only the BTF is known.
     pub fn for_kernel(object: &'o Object<'d>, kernel: TargetKernel) -> Self {
@@ -63,7 +64,8 @@ impl<'o, 'd> Loader<'o, 'd> {
         }
     }
 
-    /// Names the object. Error messages begin with the name, and names of data maps in the kernel begin with part of the name.
+    /// Names the object. Error messages begin with the name, and names of data maps in the kernel begin with
+    /// part of the name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
@@ -75,7 +77,8 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.object
     }
 
-    /// Returns the kernel that the load is planned for. What the caller did not set is read from the running system.
+    /// Returns the kernel that the load is planned for. What the caller did not set is read from the running
+    /// system.
     pub fn kernel(&self) -> TargetKernel {
         with_running_system(self.kernel.clone())
     }
@@ -85,7 +88,8 @@ impl<'o, 'd> Loader<'o, 'd> {
         &mut self.kernel
     }
 
-    /// Takes the kernel's types from an archive of minimal BTF if the running kernel has none. Returns where the types come from.
+    /// Takes the kernel's types from an archive of minimal BTF if the running kernel has none. Returns where
+    /// the types come from.
     ///
     /// ```no_run
     /// # use core_relo_loader::{Loader, object::Object};
@@ -117,12 +121,14 @@ impl<'o, 'd> Loader<'o, 'd> {
         &mut self.settings
     }
 
-    /// Returns the settings of a program, at first the defaults. [`plan`](Self::plan) fails if the object has no program of this name.
+    /// Returns the settings of a program, at first the defaults. [`plan`](Self::plan) fails if the object has
+    /// no program of this name.
     pub fn program_mut(&mut self, name: &str) -> &mut ProgramSettings {
         self.settings.program_mut(name)
     }
 
-    /// Returns the settings of a map, at first the defaults. The name of a data map is the name of its section, such as `.rodata`.
+    /// Returns the settings of a map, at first the defaults. The name of a data map is the name of its
+    /// section, such as `.rodata`.
     ///
     /// [`plan`](Self::plan) fails if the object has no map of this name.
     pub fn map_mut(&mut self, name: &str) -> &mut MapSettings {
@@ -134,8 +140,8 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.settings.select_programs(self.object, programs);
     }
 
-    /// Sets the programs that another load of the object can replace: after the first refusal, the load continues with them, so that one
-    /// load finds all that the kernel refuses.
+    /// Sets the programs that another load of the object can replace: after the first refusal, the load
+    /// continues with them, so that one load finds all that the kernel refuses.
     pub fn set_replaceable_programs(&mut self, programs: Arc<ReplaceablePrograms>) {
         self.replaceable = programs;
     }
@@ -145,7 +151,8 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.create_token().is_ok_and(|token| token.is_some())
     }
 
-    /// Plans every request of the load to the kernel. The only requests of this call are feature probes of the running kernel.
+    /// Plans every request of the load to the kernel. The only requests of this call are feature probes of
+    /// the running kernel.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
         let mut kernel = self.kernel();
         // Without the token, all probes of a process in a user namespace would fail.
@@ -163,14 +170,15 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.execute(&self.plan()?, &RunningKernel)
     }
 
-    /// Executes a plan from [`plan`](Self::plan). As [`load::execute`], with the engine's explanation in errors.
+    /// Executes a plan from [`plan`](Self::plan). As [`load::execute`], with the engine's explanation in
+    /// errors.
     pub fn execute(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
         load::execute_replaceable(plan, kernel, &self.replaceable)
             .map_err(|error| self.add_explanation(plan, error))
     }
 
-    /// Executes a plan without creating pins, as [`load::execute_unpinned`], with the engine's explanation in errors.
-    /// [`Loaded::pin_maps`] creates the pins.
+    /// Executes a plan without creating pins, as [`load::execute_unpinned`], with the engine's explanation in
+    /// errors. [`Loaded::pin_maps`] creates the pins.
     pub fn execute_unpinned(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
         load::prepare(plan, kernel)
             .and_then(|prepared| prepared.finish_unpinned(&self.replaceable))

@@ -43,8 +43,8 @@ impl<K: Pod, V: Pod, T: MapKind<V>> Table<K, V, T> {
 
     /// Reads and removes all entries. A concurrent write is either returned or stays in the map.
     ///
-    /// If the kernel lacks the batch command (before 5.6, and for tries), the method removes one entry at a time with
-    /// [`take`](Self::take).
+    /// If the kernel lacks the batch command (before 5.6, and for tries), the method removes one entry at a
+    /// time with [`take`](Self::take).
     pub fn drain(&self) -> Drained<(K, T::Value)>
     where
         (K, T::Value): fmt::Debug,

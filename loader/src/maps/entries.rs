@@ -9,7 +9,8 @@ use crate::sys::MapFd;
 use alloc::vec;
 use core::fmt;
 
-/// A map of any type whose elements are read as bytes. [`Table::iter`](super::Table::iter) reads typed elements.
+/// A map of any type whose elements are read as bytes. [`Table::iter`](super::Table::iter) reads typed
+/// elements.
 #[derive(Debug)]
 pub struct Entries(RawMap);
 
@@ -19,10 +20,11 @@ impl Entries {
         RawMap::untyped(map).map(Self)
     }
 
-    /// Iterates over keys and values. A value has [`MapShape::value_size`](crate::maps::MapShape::value_size) bytes.
+    /// Iterates over keys and values. A value has [`MapShape::value_size`](crate::maps::MapShape::value_size)
+    /// bytes.
     ///
-    /// An element that exists during the whole iteration is returned exactly once. Empty elements of maps of maps or programs are
-    /// skipped.
+    /// An element that exists during the whole iteration is returned exactly once. Empty elements of maps of
+    /// maps or programs are skipped.
     pub fn iter(&self) -> RawEntries<'_> {
         RawEntries { raw: &self.0, source: Source::for_map(&self.0), buffered: Vec::new().into_iter() }
     }

@@ -31,8 +31,8 @@ pub(super) enum Source<'m> {
 
 impl<'m> Source<'m> {
     pub(super) fn for_map(raw: &'m RawMap) -> Self {
-        // A batch of a hash map consists of whole buckets, read under the bucket's lock. Batches of other maps continue after the last
-        // key, which may be gone.
+        // A batch of a hash map consists of whole buckets, read under the bucket's lock. Batches of other
+        // maps continue after the last key, which may be gone.
         match raw.map_type() {
             Some(MapType::Hash | MapType::LruHash | MapType::PercpuHash | MapType::LruPercpuHash) => {
                 Self::Batches(Batches::new(raw, false))
@@ -107,8 +107,9 @@ impl<K, V: Pod, T: MapKind<V>> fmt::Debug for Iter<'_, K, V, T> {
 
 /// An iterator over the keys of a map.
 ///
-/// The kernel finds the next key after the last key. If the last key is gone, a hash map begins again with the first key. The iterator
-/// skips keys that it has returned before. It ends with an error if removals send it back too often.
+/// The kernel finds the next key after the last key. If the last key is gone, a hash map begins again with
+/// the first key. The iterator skips keys that it has returned before. It ends with an error if removals send
+/// it back too often.
 #[derive(Debug)]
 pub(super) struct Keys<'m> {
     raw: &'m RawMap,

@@ -126,8 +126,8 @@ pub mod kinds {
 struct PerCpuLayout<V>(PhantomData<V>);
 
 impl<V> PerCpuLayout<V> {
-    /// The number of bytes from one CPU's value to the next. For a type of size 0 the number has no meaning: the kernel has no values of
-    /// size 0, so no map passes the check of the value size.
+    /// The number of bytes from one CPU's value to the next. For a type of size 0 the number has no meaning:
+    /// the kernel has no values of size 0, so no map passes the check of the value size.
     const STRIDE: NonZeroUsize = match NonZeroUsize::new(size_of::<V>().next_multiple_of(8)) {
         Some(stride) => stride,
         None => NonZeroUsize::MIN,

@@ -1,4 +1,5 @@
-//! Local storage: values that belong to a task, socket, inode or cgroup. User space passes the owner as a descriptor.
+//! Local storage: values that belong to a task, socket, inode or cgroup. User space passes the owner as a
+//! descriptor.
 
 use super::{error::MapError, flags::Flags, raw::RawMap};
 use crate::sys::{MapFd, Pod};
@@ -39,7 +40,8 @@ pub type InodeStorage<V> = LocalStorage<V, Inodes>;
 /// A value for each cgroup, by its open directory, of type `CGRP_STORAGE`.
 pub type CgrpStorage<V> = LocalStorage<V, Cgroups>;
 
-/// A map of values that live as long as their owners, see [`TaskStorage`], [`SkStorage`], [`InodeStorage`], [`CgrpStorage`].
+/// A map of values that live as long as their owners, see [`TaskStorage`], [`SkStorage`], [`InodeStorage`],
+/// [`CgrpStorage`].
 ///
 /// The kernel does not list the owners.
 #[derive(Debug)]

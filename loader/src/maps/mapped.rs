@@ -14,10 +14,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// `BPF_F_MMAPABLE`.
 const MAPPABLE: u32 = 1 << 10;
 
-/// An array with `BPF_F_MMAPABLE`, mapped into memory, such as the global variables of a program (`.data`, `.bss`, `.rodata`).
+/// An array with `BPF_F_MMAPABLE`, mapped into memory, such as the global variables of a program (`.data`,
+/// `.bss`, `.rodata`).
 ///
-/// Programs access the same memory concurrently. Reads and writes of an aligned number up to the size of a machine word are atomic.
-/// Larger values are accessed word by word, so a value may be half old, half new. Several accesses are not ordered.
+/// Programs access the same memory concurrently. Reads and writes of an aligned number up to the size of a
+/// machine word are atomic. Larger values are accessed word by word, so a value may be half old, half new.
+/// Several accesses are not ordered.
 ///
 /// The kernel does not freeze an array while it is mapped writable. A frozen array is mapped read-only.
 ///
@@ -95,7 +97,8 @@ impl MappedMap {
         self.memory.access() == Access::Write
     }
 
-    /// Returns the offset of an element in bytes. The offset of an index beyond the end is beyond [`len`](Self::len).
+    /// Returns the offset of an element in bytes. The offset of an index beyond the end is beyond
+    /// [`len`](Self::len).
     pub fn offset_of(&self, index: u32) -> usize {
         // On 32-bit machines, the product may exceed the address space.
         to_usize(index).saturating_mul(self.stride)
@@ -129,13 +132,15 @@ impl AsFd for MappedMap {
     }
 }
 
-/// An arena, mapped into memory. Programs and this process share its memory and use the same pointers (kernels from 6.9).
+/// An arena, mapped into memory. Programs and this process share its memory and use the same pointers
+/// (kernels from 6.9).
 ///
-/// The arena is mapped at the address in `map_extra`, or at an address of the kernel's choice if `map_extra` is 0. One process maps
-/// the arena, before programs with pointers into the arena run. Accesses are atomic and ordered as for [`MappedMap`].
+/// The arena is mapped at the address in `map_extra`, or at an address of the kernel's choice if `map_extra`
+/// is 0. One process maps the arena, before programs with pointers into the arena run. Accesses are atomic
+/// and ordered as for [`MappedMap`].
 ///
-/// The first access to a page allocates the page. In an arena with `BPF_F_SEGV_ON_FAULT`, accessing a page that no program has
-/// allocated ends the process with SIGSEGV.
+/// The first access to a page allocates the page. In an arena with `BPF_F_SEGV_ON_FAULT`, accessing a page
+/// that no program has allocated ends the process with SIGSEGV.
 #[derive(Debug)]
 pub struct Arena {
     raw: RawMap,
@@ -180,7 +185,8 @@ impl Arena {
         self.len() == 0
     }
 
-    /// Returns the offset of a pointer that a program stored. Returns `None` for a pointer outside of the arena.
+    /// Returns the offset of a pointer that a program stored. Returns `None` for a pointer outside of the
+    /// arena.
     pub fn offset_of(&self, pointer: u64) -> Option<usize> {
         let offset = usize::try_from(pointer.checked_sub(self.address())?).ok()?;
         (offset < self.len()).then_some(offset)

@@ -1,8 +1,8 @@
 //! Maps with typed keys and values.
 //!
 //! The constructor of a handle takes a [`MapFd`] and checks that the map's type and sizes fit the Rust types.
-//! Handles are `Send + Sync`, since the kernel does the locking. Keys and values are [`Pod`](crate::Pod): integers, arrays, and
-//! structs declared with [`pod!`](crate::pod).
+//! Handles are `Send + Sync`, since the kernel does the locking. Keys and values are [`Pod`](crate::Pod):
+//! integers, arrays, and structs declared with [`pod!`](crate::pod).
 //!
 //! | map type of the kernel | handle |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Maps whose values are kernel objects: maps, programs, sockets and so on. User space writes a value as a file descriptor.
+//! Maps whose values are kernel objects: maps, programs, sockets and so on. User space writes a value as a
+//! file descriptor.
 
 use super::{
     error::{MapError, READ},
@@ -41,14 +42,16 @@ object_kinds! {
     ReuseportSockets [MapType::ReuseportSockarray];
 }
 
-/// An array of maps, of type `ARRAY_OF_MAPS`. Its elements must have the properties of the inner map that it was created with.
+/// An array of maps, of type `ARRAY_OF_MAPS`. Its elements must have the properties of the inner map that it
+/// was created with.
 pub type ArrayOfMaps = ObjectMap<u32, MapsByIndex>;
 /// A hash map of maps, of type `HASH_OF_MAPS`.
 pub type HashOfMaps<K> = ObjectMap<K, MapsByKey>;
-/// An array of programs for tail calls, of type `PROG_ARRAY`. The kernel clears it when its last descriptor and pin are gone.
+/// An array of programs for tail calls, of type `PROG_ARRAY`. The kernel clears it when its last descriptor
+/// and pin are gone.
 pub type ProgArray = ObjectMap<u32, Progs>;
-/// An array of perf events, of type `PERF_EVENT_ARRAY`. When a descriptor of the map closes, the kernel removes the events that were
-/// added through it.
+/// An array of perf events, of type `PERF_EVENT_ARRAY`. When a descriptor of the map closes, the kernel
+/// removes the events that were added through it.
 pub type PerfEventArray = ObjectMap<u32, PerfEvents>;
 /// An array of cgroups, of type `CGROUP_ARRAY`.
 pub type CgroupArray = ObjectMap<u32, Cgroups>;
@@ -112,7 +115,8 @@ impl<K: Pod, T: HeldMapTypes> ObjectMap<K, T> {
         self.raw.remove(key.as_bytes())
     }
 
-    /// Iterates over the keys. The keys of an array include those of empty elements. Not all map types support the iteration.
+    /// Iterates over the keys. The keys of an array include those of empty elements. Not all map types
+    /// support the iteration.
     pub fn keys(&self) -> impl Iterator<Item = Result<K, MapError>> {
         Keys::new(&self.raw).filter_map(|key| key.map(|key| K::from_bytes(&key)).transpose())
     }

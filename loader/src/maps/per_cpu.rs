@@ -4,8 +4,8 @@ use super::{array::ArrayMap, error::MapError, flags::Flags, kind::kinds, table::
 use crate::sys::{Cpus, Pod};
 
 impl<K: Pod, V: Pod> Table<K, V, kinds::PerCpuHash> {
-    /// Reads a key's value on one CPU. Linux 7.2 can do this, 6.18 cannot; [`get`](Self::get) reads the values of all CPUs on every
-    /// kernel.
+    /// Reads a key's value on one CPU. Linux 7.2 can do this, 6.18 cannot; [`get`](Self::get) reads the
+    /// values of all CPUs on every kernel.
     pub fn get_on_cpu(&self, key: &K, cpu: u32) -> Result<Option<V>, MapError> {
         let mut value = V::zeroed();
         Ok(self.raw.get_cpu(key.as_bytes(), cpu, value.as_bytes_mut())?.then_some(value))
@@ -16,15 +16,16 @@ impl<K: Pod, V: Pod> Table<K, V, kinds::PerCpuHash> {
         self.raw.insert_cpus(key.as_bytes(), value.as_bytes(), Cpus::One(cpu), flags.0)
     }
 
-    /// Writes the same value on all CPUs, which takes less memory than [`insert`](Self::insert) with a value for each.
+    /// Writes the same value on all CPUs, which takes less memory than [`insert`](Self::insert) with a value
+    /// for each.
     pub fn insert_on_all_cpus(&self, key: &K, value: &V, flags: Flags) -> Result<(), MapError> {
         self.raw.insert_cpus(key.as_bytes(), value.as_bytes(), Cpus::All, flags.0)
     }
 }
 
 impl<V: Pod> ArrayMap<V, kinds::PerCpuArray> {
-    /// Reads the value at `index` on one CPU. Returns `None` beyond the end of the array. Linux 7.2 can do this, 6.18 cannot;
-    /// [`get`](Self::get) reads the values of all CPUs on every kernel.
+    /// Reads the value at `index` on one CPU. Returns `None` beyond the end of the array. Linux 7.2 can do
+    /// this, 6.18 cannot; [`get`](Self::get) reads the values of all CPUs on every kernel.
     pub fn get_on_cpu(&self, index: u32, cpu: u32) -> Result<Option<V>, MapError> {
         let mut value = V::zeroed();
         Ok(self.raw.get_cpu(index.as_bytes(), cpu, value.as_bytes_mut())?.then_some(value))

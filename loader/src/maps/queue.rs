@@ -33,7 +33,8 @@ impl<V: Pod, const FIRST_IN_FIRST_OUT: bool> QueueOrStack<V, FIRST_IN_FIRST_OUT>
         Self::new(RawMap::duplicate(map)?)
     }
 
-    /// Adds a value. If the map is full, the result is `E2BIG`, or with [`Flags::EXIST`] the oldest value is dropped.
+    /// Adds a value. If the map is full, the result is `E2BIG`, or with [`Flags::EXIST`] the oldest value is
+    /// dropped.
     pub fn push(&self, value: &V, flags: Flags) -> Result<(), MapError> {
         self.raw.insert(&[], value.as_bytes(), flags.0)
     }

@@ -172,7 +172,8 @@ impl RawMap {
         }
     }
 
-    /// Creates the error of a refused request. An `EPERM` gets its own error if the map is frozen or opened for one direction.
+    /// Creates the error of a refused request. An `EPERM` gets its own error if the map is frozen or opened
+    /// for one direction.
     pub(super) fn error(&self, action: &'static str, errno: Errno) -> MapError {
         if matches!(errno.0, libc::EPERM | libc::EACCES)
             && let Some(restriction) = self.restriction(action)

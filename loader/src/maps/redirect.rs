@@ -77,8 +77,8 @@ impl<E: Entry, const HASH: bool> RedirectMap<E, HASH> {
         Self::new(RawMap::duplicate(map)?)
     }
 
-    /// Writes an element: an interface's index, or the size of a CPU's queue. A program needs values of 8 bytes (interfaces: kernels
-    /// from 5.8, CPUs: from 5.9).
+    /// Writes an element: an interface's index, or the size of a CPU's queue. A program needs values of 8
+    /// bytes (interfaces: kernels from 5.8, CPUs: from 5.9).
     pub fn set(
         &self,
         key: u32,

@@ -17,7 +17,8 @@ pub type HashMap<K, V> = Table<K, V, kinds::Hash>;
 /// A hash map with a value for each possible CPU, of type `PERCPU_HASH` or `LRU_PERCPU_HASH`.
 pub type PerCpuHashMap<K, V> = Table<K, V, kinds::PerCpuHash>;
 
-/// A trie of type `LPM_TRIE`: a lookup returns the value of the longest matching prefix. `K` is the key's data without the length.
+/// A trie of type `LPM_TRIE`: a lookup returns the value of the longest matching prefix. `K` is the key's
+/// data without the length.
 pub type LpmTrie<K, V> = Table<LpmKey<K>, V, kinds::Lpm>;
 
 /// A map from keys to values, see [`HashMap`], [`PerCpuHashMap`] and [`LpmTrie`].
@@ -70,15 +71,16 @@ impl<K: Pod, V: Pod, T: MapKind<V>> Table<K, V, T> {
 
     /// Removes a key and returns its value.
     ///
-    /// Kernels before 5.14, and later kernels for tries, need two steps. A write between the two steps is lost.
+    /// Kernels before 5.14, and later kernels for tries, need two steps. A write between the two steps is
+    /// lost.
     pub fn take(&self, key: &K) -> Result<Option<T::Value>, MapError> {
         T::read(self.raw.shape(), |value| self.raw.take(key.as_bytes(), value))
     }
 
     /// Iterates over keys and values, in no particular order.
     ///
-    /// Programs and processes may write concurrently. An entry that exists during the whole iteration is returned exactly once, other
-    /// entries at most once. The iteration always ends.
+    /// Programs and processes may write concurrently. An entry that exists during the whole iteration is
+    /// returned exactly once, other entries at most once. The iteration always ends.
     pub fn iter(&self) -> Iter<'_, K, V, T> {
         Iter::new(&self.raw)
     }

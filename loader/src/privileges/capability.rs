@@ -32,7 +32,8 @@ impl Capability {
         }
     }
 
-    /// Returns the capabilities that loading a program of a type needs (kernel: `is_perfmon_prog_type`, `is_net_admin_prog_type`).
+    /// Returns the capabilities that loading a program of a type needs (kernel: `is_perfmon_prog_type`,
+    /// `is_net_admin_prog_type`).
     pub fn needed_for(program_type: ProgramType) -> Vec<Self> {
         use ProgramType as P;
         let mut needed = vec![Self::Bpf];
@@ -76,7 +77,8 @@ impl Capability {
         needed
     }
 
-    /// Returns whether this thread has the capability, or for BPF and PERFMON the older SYS_ADMIN. Returns `None` if `/proc` does not tell.
+    /// Returns whether this thread has the capability, or for BPF and PERFMON the older SYS_ADMIN. Returns
+    /// `None` if `/proc` does not tell.
     pub fn is_held(self) -> Option<bool> {
         let sufficient = match self {
             Self::Bpf => BPF | SYS_ADMIN,

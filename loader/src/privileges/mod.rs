@@ -1,4 +1,5 @@
-//! The privileges of this process: its capabilities for BPF, and the one that is missing behind an `EPERM` or `EACCES` of the kernel.
+//! The privileges of this process: its capabilities for BPF, and the one that is missing behind an `EPERM` or
+//! `EACCES` of the kernel.
 
 mod capability;
 
@@ -26,8 +27,8 @@ pub(crate) fn missing_privilege() -> &'static str {
     missing_privilege_or(POLICY)
 }
 
-/// Returns the likely reason why bpf(2) failed with `EPERM`, although a BPF token delegates the request. The capabilities that count are
-/// those in the user namespace of the token.
+/// Returns the likely reason why bpf(2) failed with `EPERM`, although a BPF token delegates the request. The
+/// capabilities that count are those in the user namespace of the token.
 pub(crate) fn missing_privilege_with_token() -> &'static str {
     thread_capabilities().and_then(missing_capabilities).unwrap_or(POLICY)
 }
@@ -37,7 +38,8 @@ pub(crate) fn has_all_privileges() -> bool {
     missing_privilege_or("").is_empty()
 }
 
-/// Returns the likely reason why a system call failed with `EPERM`, or `otherwise` if this thread lacks no capability.
+/// Returns the likely reason why a system call failed with `EPERM`, or `otherwise` if this thread lacks no
+/// capability.
 pub(crate) fn missing_privilege_or(otherwise: &'static str) -> &'static str {
     // Without `/proc` the reason stays general.
     match thread_capabilities() {

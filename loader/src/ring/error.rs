@@ -46,7 +46,8 @@ pub enum RingError {
         /// The size in bytes.
         size: u32,
     },
-    /// This process has opened the ring already. Two readers (or writers) would overwrite each other's position.
+    /// This process has opened the ring already. Two readers (or writers) would overwrite each other's
+    /// position.
     #[error("map {map}: the ring is open already: only one reader or writer at a time, threads can share it")]
     InUse {
         /// The map's name.

@@ -46,7 +46,8 @@ impl Consumed {
         self.add(Self { records: 1, stopped: flow.is_break() });
     }
 
-    /// Returns the number of remaining records, of `n`. Returns `None` if no records remain, or if a callback stopped the call.
+    /// Returns the number of remaining records, of `n`. Returns `None` if no records remain, or if a callback
+    /// stopped the call.
     pub(super) fn remaining(&self, n: usize) -> Option<usize> {
         n.checked_sub(self.records).filter(|left| *left > 0 && !self.stopped)
     }

@@ -30,8 +30,9 @@ use std::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wakeup {
-    /// A number of samples on one CPU. A larger number costs less, but delays samples. The last samples below the number do not wake
-    /// the process; [`poll`](PerfBuffer::poll) reads them after an [interval](PerfBufferOptions::drain_interval).
+    /// A number of samples on one CPU. A larger number costs less, but delays samples. The last samples below
+    /// the number do not wake the process; [`poll`](PerfBuffer::poll) reads them after an
+    /// [interval](PerfBufferOptions::drain_interval).
     Samples(u32),
     /// A number of bytes on one CPU.
     Bytes(u32),
@@ -91,8 +92,8 @@ impl<'cb> PerfBufferOptions<'cb> {
         self
     }
 
-    /// Sets the time after which [`poll`](PerfBuffer::poll) reads samples that do not fulfill the condition for waking, by default 500 ms.
-    /// `None` waits for the condition alone, as libbpf does.
+    /// Sets the time after which [`poll`](PerfBuffer::poll) reads samples that do not fulfill the condition
+    /// for waking, by default 500 ms. `None` waits for the condition alone, as libbpf does.
     pub fn drain_interval(mut self, interval: Option<Duration>) -> Self {
         self.drain_interval = checked_interval(interval);
         self
@@ -110,8 +111,8 @@ impl<'cb> PerfBufferOptions<'cb> {
         self
     }
 
-    /// Opens the rings and writes them to the map. The callback gets the CPU and the sample. The kernel pads samples with up to 7
-    /// bytes.
+    /// Opens the rings and writes them to the map. The callback gets the CPU and the sample. The kernel pads
+    /// samples with up to 7 bytes.
     pub fn open<R: Flow>(
         self,
         map: impl AsFd,
@@ -168,18 +169,19 @@ impl fmt::Debug for PerfBufferOptions<'_> {
     }
 }
 
-/// A reader of a map of type `BPF_MAP_TYPE_PERF_EVENT_ARRAY`. Dropping it removes its rings from the map. Each element of the map has
-/// one reader per process at a time.
+/// A reader of a map of type `BPF_MAP_TYPE_PERF_EVENT_ARRAY`. Dropping it removes its rings from the map.
+/// Each element of the map has one reader per process at a time.
 #[must_use = "dropping it ends the reading"]
 pub struct PerfBuffer<'cb> {
     rings: Vec<CpuRing>,
     owner: OwnerProcess,
     epoll: Epoll,
     ready: Vec<u64>,
-    /// The indices of rings that may have samples. The kernel reports a ring only once, so the index stays until the ring is empty.
+    /// The indices of rings that may have samples. The kernel reports a ring only once, so the index stays
+    /// until the ring is empty.
     pending: BTreeSet<usize>,
-    /// The index of the ring that was read last. The next one is read first, so that a ring that always has samples does not keep the
-    /// others from being read.
+    /// The index of the ring that was read last. The next one is read first, so that a ring that always has
+    /// samples does not keep the others from being read.
     last: Bound<usize>,
     /// The time after which the rings are read without a wakeup; `None` if each sample wakes.
     drain_interval: Option<Duration>,
@@ -195,7 +197,8 @@ struct Handlers<'cb> {
     on_lost: OnLost<'cb>,
 }
 
-/// The callback for samples, with the loop over the records. As for ring buffers, the compiler puts the callback into the loop.
+/// The callback for samples, with the loop over the records. As for ring buffers, the compiler puts the
+/// callback into the loop.
 trait ReadSamples: Send {
     /// Runs the callbacks on at most `n` samples of a CPU's ring.
     fn read(&mut self, ring: &mut CpuRing, on_lost: &mut OnLost<'_>, n: usize)
@@ -279,10 +282,11 @@ impl<'cb> PerfBuffer<'cb> {
         enabled
     }
 
-    /// Waits for samples and runs the callbacks until the rings are empty. Without a timeout, waits forever. A signal ends the wait
-    /// early, without an error.
+    /// Waits for samples and runs the callbacks until the rings are empty. Without a timeout, waits forever.
+    /// A signal ends the wait early, without an error.
     ///
-    /// If a callback or an error stopped the previous call, this call begins with the remaining samples and does not wait.
+    /// If a callback or an error stopped the previous call, this call begins with the remaining samples and
+    /// does not wait.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
         let consumed = self.consume_pending(usize::MAX)?;
         if consumed.stopped || consumed.records > 0 {
@@ -308,9 +312,9 @@ impl<'cb> PerfBuffer<'cb> {
         Ok(Consumed::default())
     }
 
-    /// Reads all rings if the interval has passed since they were read last. The caller chose to wait for several samples, so samples
-    /// wait at least for the interval. Returns the samples of the call so far and those read here. If a callback stopped the call, the next
-    /// call reads the rings.
+    /// Reads all rings if the interval has passed since they were read last. The caller chose to wait for
+    /// several samples, so samples wait at least for the interval. Returns the samples of the call so far and
+    /// those read here. If a callback stopped the call, the next call reads the rings.
     fn drain_if_due(&mut self, mut consumed: Consumed) -> Result<Consumed, RingError> {
         if self.drain_interval.is_none_or(|interval| self.last_drain.elapsed() < interval) {
             return Ok(consumed);
@@ -351,14 +355,15 @@ impl<'cb> PerfBuffer<'cb> {
         self.consume_n(usize::MAX)
     }
 
-    /// Runs the callbacks on at most `n` samples. Does not wait. The call begins with the ring after the one in which the last call ended.
+    /// Runs the callbacks on at most `n` samples. Does not wait. The call begins with the ring after the one
+    /// in which the last call ended.
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
         self.pending.extend(0..self.rings.len());
         self.consume_pending(n)
     }
 
-    /// Returns the number of samples lost so far; the number stops at `u64::MAX`. The kernel reports lost samples with the first sample that
-    /// fits again.
+    /// Returns the number of samples lost so far; the number stops at `u64::MAX`. The kernel reports lost
+    /// samples with the first sample that fits again.
     pub fn lost(&self) -> u64 {
         self.rings.iter().fold(0, |sum, ring| sum.saturating_add(ring.lost))
     }
@@ -370,7 +375,8 @@ impl<'cb> PerfBuffer<'cb> {
 }
 
 impl AsFd for PerfBuffer<'_> {
-    /// Returns an epoll instance that becomes readable when a CPU's ring fulfills the condition in [`Wakeup`].
+    /// Returns an epoll instance that becomes readable when a CPU's ring fulfills the condition in
+    /// [`Wakeup`].
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

@@ -18,33 +18,35 @@ use std::{
 
 /// A reader of one or more maps of type `BPF_MAP_TYPE_RINGBUF`, each with its callback.
 ///
-/// The callback gets each record as a slice of the ring's memory, without a copy. A map has one reader per process at a time. The reader is
-/// `Send`, so threads can share it behind a lock.
+/// The callback gets each record as a slice of the ring's memory, without a copy. A map has one reader per
+/// process at a time. The reader is `Send`, so threads can share it behind a lock.
 ///
 /// # Overwriting rings
 ///
-/// In a map with the flag `BPF_F_RB_OVERWRITE` (kernels from 6.19), new records overwrite the oldest ones when the ring is full. Then the
-/// callback gets a copy of each record, in order. The reader skips records that were overwritten before it read them, and
-/// [`lost_bytes`](Self::lost_bytes) counts them.
+/// In a map with the flag `BPF_F_RB_OVERWRITE` (kernels from 6.19), new records overwrite the oldest ones
+/// when the ring is full. Then the callback gets a copy of each record, in order. The reader skips records
+/// that were overwritten before it read them, and [`lost_bytes`](Self::lost_bytes) counts them.
 ///
-/// The reader drops a copy if the kernel's position of overwriting has reached the record after the copy. That makes every record whole
-/// on CPUs that keep the order of stores, such as x86-64 and s390x. On others, such as arm64, riscv64 and ppc64le, a record that is overwritten
-/// during the copy may be torn. There, the kernel (as of 6.19) has no barrier between the store of the position and the program's stores to
-/// the new record, and no check of a reader can replace that barrier. A number at the beginning and the end of each record, or a checksum,
-/// finds torn ones.
+/// The reader drops a copy if the kernel's position of overwriting has reached the record after the copy.
+/// That makes every record whole on CPUs that keep the order of stores, such as x86-64 and s390x. On others,
+/// such as arm64, riscv64 and ppc64le, a record that is overwritten during the copy may be torn. There, the
+/// kernel (as of 6.19) has no barrier between the store of the position and the program's stores to the new
+/// record, and no check of a reader can replace that barrier. A number at the beginning and the end of each
+/// record, or a checksum, finds torn ones.
 ///
 /// # The only reader
 ///
-/// The reader must be the only reader in the whole system. The reader's position is part of the map, and every process that may write
-/// the map can move the position. BPF programs would then overwrite records that a callback is reading, and the kernel cannot prevent
-/// that. Give the map only to processes that are trusted not to read it.
+/// The reader must be the only reader in the whole system. The reader's position is part of the map, and
+/// every process that may write the map can move the position. BPF programs would then overwrite records that
+/// a callback is reading, and the kernel cannot prevent that. Give the map only to processes that are trusted
+/// not to read it.
 #[must_use = "dropping it ends the reading"]
 pub struct RingBuffer<'cb> {
     rings: Vec<Ring<'cb>>,
     epoll: Epoll,
     ready: Vec<u64>,
-    /// The index of the ring that is read first: the one after the ring in which the last call ended early, so that a ring that always has
-    /// records does not keep the others from being read.
+    /// The index of the ring that is read first: the one after the ring in which the last call ended early,
+    /// so that a ring that always has records does not keep the others from being read.
     first: usize,
     /// The time after which the rings are read without a wakeup.
     drain_interval: Option<Duration>,
@@ -62,7 +64,8 @@ struct Ring<'cb> {
 
 /// The callback of a ring, with the loop over the records.
 ///
-/// The compiler puts the callback into the loop. A call through a pointer for each record would take as long as the rest of the loop.
+/// The compiler puts the callback into the loop. A call through a pointer for each record would take as long
+/// as the rest of the loop.
 trait ReadRecords: Send {
     /// Runs the callback on at most `n` records of a ring.
     fn read(&mut self, records: &mut KernelRing, n: usize) -> Result<Consumed, RingFault>;
@@ -106,11 +109,11 @@ impl<'cb> RingBuffer<'cb> {
         Ok(Self { rings, epoll, ready, first: 0, drain_interval, last_drain })
     }
 
-    /// Sets the time after which [`poll`](Self::poll) reads the rings although no wakeup arrived, by default 500 ms. `None` waits for wakeups
-    /// alone, as libbpf does.
+    /// Sets the time after which [`poll`](Self::poll) reads the rings although no wakeup arrived, by default
+    /// 500 ms. `None` waits for wakeups alone, as libbpf does.
     ///
-    /// A record that a program sends with `BPF_RB_NO_WAKEUP` wakes nobody. Unread, it also keeps later records without flags from
-    /// waking: the kernel wakes a reader that has read all earlier records.
+    /// A record that a program sends with `BPF_RB_NO_WAKEUP` wakes nobody. Unread, it also keeps later
+    /// records without flags from waking: the kernel wakes a reader that has read all earlier records.
     pub fn set_drain_interval(&mut self, interval: Option<Duration>) {
         self.drain_interval = checked_interval(interval);
     }
@@ -145,11 +148,13 @@ impl<'cb> RingBuffer<'cb> {
         self.rings.iter().map(|ring| &*ring.name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Waits for records and runs the callbacks until the rings are empty. Without a timeout, waits forever. A signal ends the wait
-    /// early, without an error. Records that were sent without a wakeup are read at [intervals](Self::set_drain_interval).
+    /// Waits for records and runs the callbacks until the rings are empty. Without a timeout, waits forever.
+    /// A signal ends the wait early, without an error. Records that were sent without a wakeup are read at
+    /// [intervals](Self::set_drain_interval).
     ///
-    /// As in libbpf, the call goes on as long as programs send records faster than the callbacks process them. A callback that returns
-    /// [`ControlFlow::Break`] ends it, and [`consume_n`](Self::consume_n) has a limit.
+    /// As in libbpf, the call goes on as long as programs send records faster than the callbacks process
+    /// them. A callback that returns [`ControlFlow::Break`] ends it, and [`consume_n`](Self::consume_n) has a
+    /// limit.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
         for slice in WaitSlices::new(timeout, self.drain_interval) {
             let waited = self.epoll.wait(&mut self.ready, slice);
@@ -206,8 +211,9 @@ impl<'cb> RingBuffer<'cb> {
 
     /// Runs the callbacks on at most `n` records. Does not wait.
     ///
-    /// The call begins with the ring after the one in which the last call ended. `ring_buffer__consume_n` of libbpf always begins with the
-    /// first ring, which then keeps the others from being read if it always has `n` records.
+    /// The call begins with the ring after the one in which the last call ended. `ring_buffer__consume_n` of
+    /// libbpf always begins with the first ring, which then keeps the others from being read if it always has
+    /// `n` records.
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         let first = if self.first < self.rings.len() { self.first } else { 0 };
@@ -220,8 +226,9 @@ impl<'cb> RingBuffer<'cb> {
         Ok(all)
     }
 
-    /// Runs the callbacks in a loop that never sleeps, until a callback stops the loop or `keep_running` returns `false`. The loop has
-    /// the shortest latency, and uses a whole CPU. The loop calls `keep_running` each time the rings are empty.
+    /// Runs the callbacks in a loop that never sleeps, until a callback stops the loop or `keep_running`
+    /// returns `false`. The loop has the shortest latency, and uses a whole CPU. The loop calls
+    /// `keep_running` each time the rings are empty.
     pub fn spin(&mut self, mut keep_running: impl FnMut() -> bool) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         loop {
@@ -251,20 +258,22 @@ impl<'cb> RingBuffer<'cb> {
         self.rings.get(index).map_or(0, |ring| ring.records.available())
     }
 
-    /// Returns the number of bytes of a map's ring that were overwritten before they were read, with headers. Only a map with the flag
-    /// `BPF_F_RB_OVERWRITE` loses records this way. Returns 0 for an unknown index.
+    /// Returns the number of bytes of a map's ring that were overwritten before they were read, with headers.
+    /// Only a map with the flag `BPF_F_RB_OVERWRITE` loses records this way. Returns 0 for an unknown index.
     pub fn lost_bytes(&self, index: usize) -> u64 {
         self.rings.get(index).map_or(0, |ring| ring.records.lost_bytes())
     }
 
-    /// Returns how many times the reader found a map's ring too full for another record as long as the longest one so far. Returns 0 for
-    /// an unknown index.
+    /// Returns how many times the reader found a map's ring too full for another record as long as the
+    /// longest one so far. Returns 0 for an unknown index.
     ///
-    /// The kernel does not count the records that a full ring refuses: the helper fails, and only the BPF program knows. A number
-    /// above 0 therefore means that records may be lost. An exact count needs a counter in the program.
+    /// The kernel does not count the records that a full ring refuses: the helper fails, and only the BPF
+    /// program knows. A number above 0 therefore means that records may be lost. An exact count needs a
+    /// counter in the program.
     ///
-    /// The reader looks at the writer's position after each 64th part of the ring. A full ring is always noticed, but several times
-    /// between two looks count as one. A ring that had up to a 64th part free may count too.
+    /// The reader looks at the writer's position after each 64th part of the ring. A full ring is always
+    /// noticed, but several times between two looks count as one. A ring that had up to a 64th part free may
+    /// count too.
     pub fn full_count(&self, index: usize) -> u64 {
         self.rings.get(index).map_or(0, |ring| ring.records.full_count())
     }

@@ -12,16 +12,18 @@ use std::{
     time::Instant,
 };
 
-/// A writer of a map of type `BPF_MAP_TYPE_USER_RINGBUF`, which a BPF program drains (`bpf_user_ringbuf_drain`; kernels from 6.1).
+/// A writer of a map of type `BPF_MAP_TYPE_USER_RINGBUF`, which a BPF program drains
+/// (`bpf_user_ringbuf_drain`; kernels from 6.1).
 ///
-/// Threads can share the writer and reserve several samples at once. The program reads samples in the order of reservation, up to
-/// the first one that is neither submitted nor discarded.
+/// Threads can share the writer and reserve several samples at once. The program reads samples in the order
+/// of reservation, up to the first one that is neither submitted nor discarded.
 ///
-/// No other process may write the map at the same time. The kernel does not prevent that, and reserved samples could change while
-/// they are written. A changed position is detected and reported as an error.
+/// No other process may write the map at the same time. The kernel does not prevent that, and reserved
+/// samples could change while they are written. A changed position is detected and reported as an error.
 ///
 /// ```no_run
-/// # fn example(ring: &core_relo_loader::ring::UserRingBuffer) -> Result<(), core_relo_loader::ring::RingError> {
+/// # use core_relo_loader::ring::{RingError, UserRingBuffer};
+/// # fn example(ring: &UserRingBuffer) -> Result<(), RingError> {
 /// let mut sample = ring.reserve(8)?;
 /// sample.copy_from_slice(b"8 bytes!");
 /// sample.submit();
@@ -61,8 +63,8 @@ impl UserRingBuffer {
         self.try_reserve(len)?.ok_or_else(|| RingError::Full { map: self.name.clone().into(), len })
     }
 
-    /// Reserves a sample of `len` bytes, and waits until a program has drained enough. Returns [`RingError::Full`] after the timeout.
-    /// Without a timeout, waits forever.
+    /// Reserves a sample of `len` bytes, and waits until a program has drained enough. Returns
+    /// [`RingError::Full`] after the timeout. Without a timeout, waits forever.
     pub fn reserve_blocking(&self, len: usize, timeout: Option<Duration>) -> Result<Sample<'_>, RingError> {
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut ready = Vec::new();
@@ -110,8 +112,8 @@ impl AsFd for UserRingBuffer {
     }
 }
 
-/// A reserved sample: a slice to write. Its initial bytes are those of earlier samples. Dropping the sample without
-/// [`submit`](Self::submit) discards it.
+/// A reserved sample: a slice to write. Its initial bytes are those of earlier samples. Dropping the sample
+/// without [`submit`](Self::submit) discards it.
 #[derive(Debug)]
 #[must_use = "a sample that is dropped is discarded"]
 pub struct Sample<'r>(ReservedSample<'r>);

@@ -1,11 +1,12 @@
 //! Bitfields: members of a few bits in the bytes of a struct.
 //!
-//! Bits are numbered as in BTF of the target's byte order: from the lowest bit of the first byte on little-endian machines, from the
-//! highest bit of the first byte on big-endian machines.
+//! Bits are numbered as in BTF of the target's byte order: from the lowest bit of the first byte on
+//! little-endian machines, from the highest bit of the first byte on big-endian machines.
 
 use core_relo::Endian;
 
-/// Reads an unsigned bitfield: `width` bits from bit `start` of `bytes`. Bits beyond the bytes are 0; the width is at most 64.
+/// Reads an unsigned bitfield: `width` bits from bit `start` of `bytes`. Bits beyond the bytes are 0; the
+/// width is at most 64.
 pub fn unsigned(bytes: &[u8], start: usize, width: u32) -> u64 {
     (0..width).fold(0, |value, index| {
         let bit = read_bit(bytes, start, index);
@@ -22,7 +23,8 @@ pub fn signed(bytes: &[u8], start: usize, width: u32) -> i64 {
     unsigned(bytes, start, width).wrapping_shl(unused).cast_signed().wrapping_shr(unused)
 }
 
-/// Writes the low `width` bits of `value` to the bits from `start` of `bytes`. As in C, higher bits of the value are lost.
+/// Writes the low `width` bits of `value` to the bits from `start` of `bytes`. As in C, higher bits of the
+/// value are lost.
 pub fn write(bytes: &mut [u8], start: usize, width: u32, value: u64) {
     for index in 0..width {
         let shift = if is_little() { index } else { width.wrapping_sub(index).wrapping_sub(1) };

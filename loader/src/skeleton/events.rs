@@ -14,8 +14,8 @@ use std::{
 };
 use thiserror::Error;
 
-/// A record of a ring buffer or perf buffer: a [`Pod`] type, or an enum of such types that a skeleton generates. `Vec<u8>` is the record
-/// itself.
+/// A record of a ring buffer or perf buffer: a [`Pod`] type, or an enum of such types that a skeleton
+/// generates. `Vec<u8>` is the record itself.
 pub trait Event: Sized {
     /// Decodes the start of a record. Returns `None` if the record is too short, or its kind is unknown.
     fn decode(record: &[u8]) -> Option<Self>;
@@ -126,7 +126,8 @@ impl<E: Event> RingBufferMap<E> {
         self.reader_with_bytes(move |event, _record| on_event(event))
     }
 
-    /// Opens a reader whose callback also gets the bytes of the whole record, for records with data after the event.
+    /// Opens a reader whose callback also gets the bytes of the whole record, for records with data after the
+    /// event.
     pub fn reader_with_bytes<'cb, R: Flow>(
         &self,
         mut on_event: impl FnMut(E, &[u8]) -> R + Send + 'cb,
@@ -183,8 +184,8 @@ fn handle(loaded: &Loaded, name: &str) -> Result<MapFd, RingError> {
 macro_rules! reader {
     ($reader:ident) => {
         impl $reader<'_> {
-            /// Waits for records and runs the callback until the map is empty. Without a timeout, waits forever. A signal ends the
-            /// wait early, without an error.
+            /// Waits for records and runs the callback until the map is empty. Without a timeout, waits
+            /// forever. A signal ends the wait early, without an error.
             pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, EventError> {
                 let result = self.ring.poll(timeout);
                 self.undecoded.check(result)
@@ -223,12 +224,14 @@ reader!(EventReader);
 reader!(PerfEventReader);
 
 impl EventReader<'_> {
-    /// Returns how many times the reader found the ring too full for another record. See [`RingBuffer::full_count`].
+    /// Returns how many times the reader found the ring too full for another record. See
+    /// [`RingBuffer::full_count`].
     pub fn full_count(&self) -> u64 {
         self.ring.full_count(0)
     }
 
-    /// Returns the number of bytes that were overwritten before they were read. See [`RingBuffer::lost_bytes`].
+    /// Returns the number of bytes that were overwritten before they were read. See
+    /// [`RingBuffer::lost_bytes`].
     pub fn lost_bytes(&self) -> u64 {
         self.ring.lost_bytes(0)
     }

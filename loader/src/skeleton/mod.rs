@@ -1,10 +1,11 @@
 //! The parts of generated skeletons: typed programs, maps, variables and events of one object.
 //!
-//! A skeleton is Rust source text that `core-relo gen rust` or the crate `core-relo-build` generates from a BPF object. It contains the
-//! object's C types as Rust types, and structs whose fields are the object's programs, maps and variables:
+//! A skeleton is Rust source text that `core-relo gen rust` or the crate `core-relo-build` generates from a
+//! BPF object. It contains the object's C types as Rust types, and structs whose fields are the object's
+//! programs, maps and variables:
 //!
 //! ```text
-//! include_skeleton!("agent");                      // the module `agent`, from the build script's output directory
+//! include_skeleton!("agent");                      // the module `agent`, which the build script wrote
 //!
 //! let mut open = agent::Agent::open()?;            // nothing is loaded yet
 //! *open.globals.min_duration_ns = 1_000_000;       // a variable's initial value
@@ -16,8 +17,9 @@
 //! println!("{}", agent.globals.dropped.get()?);
 //! ```
 //!
-//! The loaded skeleton has no lifetime parameter and is `Send + Sync`. Its parts share the loaded object: a field of type
-//! [`Program`], [`Variable`] or [`RingBufferMap`] can be cloned or moved out and keeps the object loaded.
+//! The loaded skeleton has no lifetime parameter and is `Send + Sync`. Its parts share the loaded object: a
+//! field of type [`Program`], [`Variable`] or [`RingBufferMap`] can be cloned or moved out and keeps the
+//! object loaded.
 //!
 //! | item | the field of a skeleton |
 //! |---|---|

@@ -19,7 +19,8 @@ pub enum NoTarget {}
 
 /// A program of a loaded object. `T` says whether its section names the target.
 ///
-/// A program that was not loaded, by [`autoload`](crate::load_plan::ProgramSettings::autoload), has no descriptor, and attaching fails.
+/// A program that was not loaded, by [`autoload`](crate::load_plan::ProgramSettings::autoload), has no
+/// descriptor, and attaching fails.
 pub struct Program<T = NoTarget> {
     loaded: Arc<Loaded>,
     name: &'static str,
@@ -47,8 +48,8 @@ impl<T> Program<T> {
         self.loaded.program(self.name)
     }
 
-    /// Returns the program for attaching to a target that its section does not name: `program.program_ref()?.attach_xdp(…)`. Fails if
-    /// the program was not loaded.
+    /// Returns the program for attaching to a target that its section does not name:
+    /// `program.program_ref()?.attach_xdp(…)`. Fails if the program was not loaded.
     pub fn program_ref(&self) -> Result<ProgramRef<'_>, AttachError> {
         self.loaded.program_ref(self.name)
     }

@@ -41,7 +41,8 @@ impl StaticObject {
         Ok(Loader::new(self.parse()?).name(self.name))
     }
 
-    /// Opens a map of the loaded object with a method of [`Loaded`], and adds the skeleton's name to an error.
+    /// Opens a map of the loaded object with a method of [`Loaded`], and adds the skeleton's name to an
+    /// error.
     pub fn map<M>(
         &self,
         loaded: &Loaded,

@@ -2,7 +2,8 @@
 
 use crate::sys::Pod;
 
-/// Reads the member of a union that begins at the offset `AT`. Does not compile if the member lies outside of the union.
+/// Reads the member of a union that begins at the offset `AT`. Does not compile if the member lies outside of
+/// the union.
 pub fn read_member<T: Pod, U: Pod, const AT: usize>(union: &U) -> T {
     const { assert!(AT <= size_of::<U>() && size_of::<T>() <= size_of::<U>().wrapping_sub(AT)) };
     let mut member = T::zeroed();
@@ -11,8 +12,8 @@ pub fn read_member<T: Pod, U: Pod, const AT: usize>(union: &U) -> T {
     member
 }
 
-/// Writes the member of a union that begins at the offset `AT`. The other bytes stay. Does not compile if the member lies outside of
-/// the union.
+/// Writes the member of a union that begins at the offset `AT`. The other bytes stay. Does not compile if the
+/// member lies outside of the union.
 pub fn write_member<T: Pod, U: Pod, const AT: usize>(union: &mut U, member: &T) {
     const { assert!(AT <= size_of::<U>() && size_of::<T>() <= size_of::<U>().wrapping_sub(AT)) };
     let bytes = union.as_bytes_mut().iter_mut().skip(AT);

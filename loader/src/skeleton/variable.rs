@@ -13,8 +13,8 @@ use core_relo_object::{globals::check_size, load_plan::LoadPlanError};
 
 /// The initial value of a variable, before the load. It dereferences to the value.
 ///
-/// The load takes the value from this field if it differs from the object's, and else from the skeleton's loader, where
-/// [`Loader::set_global`] may have set another. Each member of a struct counts by itself.
+/// The load takes the value from this field if it differs from the object's, and else from the skeleton's
+/// loader, where [`Loader::set_global`] may have set another. Each member of a struct counts by itself.
 #[derive(Clone, Debug)]
 pub struct InitialValue<T> {
     name: &'static str,
@@ -22,7 +22,8 @@ pub struct InitialValue<T> {
 }
 
 impl<T: Pod> InitialValue<T> {
-    /// Reads the initial value of a variable from the object. `name` is the section and the name, such as `.bss/dropped`.
+    /// Reads the initial value of a variable from the object. `name` is the section and the name, such as
+    /// `.bss/dropped`.
     pub fn new(loader: &Loader<'_, '_>, name: &'static str) -> Result<Self, SkeletonError> {
         let bytes = loader.global_bytes(name).map_err(|cause| global_error(loader, cause))?;
         let mut value = T::boxed_zeroed();
@@ -68,8 +69,8 @@ impl<T: Pod> InitialValue<T> {
     }
 }
 
-/// Returns the parts of a variable that are set by themselves: the members of a struct, each with the padding after it, or else the
-/// whole. Members that share a byte, as bitfields may, are one part.
+/// Returns the parts of a variable that are set by themselves: the members of a struct, each with the padding
+/// after it, or else the whole. Members that share a byte, as bitfields may, are one part.
 fn parts(ty: Option<Type<'_>>, size: usize) -> Vec<Range<usize>> {
     let structure = ty.filter(|ty| ty.kind() == Kind::Struct);
     // A struct with a member of unknown size is one part.
@@ -208,8 +209,8 @@ mod tests {
         btf::{Btf, Builder, BuiltMember},
     };
 
-    /// Returns the parts of a struct of 8 bytes with members of the type `unsigned int`: their first bits, and their widths, which are 0
-    /// for members that are no bitfields.
+    /// Returns the parts of a struct of 8 bytes with members of the type `unsigned int`: their first bits,
+    /// and their widths, which are 0 for members that are no bitfields.
     fn parts_of(members: &[(u32, u8)]) -> Vec<Range<usize>> {
         let mut b = Builder::new(Endian::Little);
         let ty = b.int("unsigned int", 4, 0);

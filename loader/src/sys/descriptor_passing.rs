@@ -43,7 +43,8 @@ pub(super) fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[RawFd]) ->
         rights.header.cmsg_type = libc::SCM_RIGHTS;
         rights.header.cmsg_len = in_field(bytes).map_err(failed)?;
         exchange(&mut rights, bytes, |message| {
-            // SAFETY: the message points to a byte and a control message, which outlive the call. The kernel only reads them.
+            // SAFETY: the message points to a byte and a control message, which outlive the call. The kernel
+            // only reads them.
             unsafe { libc::sendmsg(socket.as_raw_fd(), message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) }
         })
         .map_err(failed)?;
@@ -58,7 +59,8 @@ pub(super) fn receive_descriptors(socket: BorrowedFd<'_>, count: usize) -> Resul
         let mut rights = Rights::zeroed();
         let flags = exchange(&mut rights, size_of::<Rights>(), |message| {
             let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
-            // SAFETY: the message points to a byte and to room for a control message of the given length, which outlive the call.
+            // SAFETY: the message points to a byte and to room for a control message of the given length,
+            // which outlive the call.
             unsafe { libc::recvmsg(socket.as_raw_fd(), message, flags) }
         })?;
         let before = received.len();

@@ -64,8 +64,8 @@ impl Epoll {
         if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
-    /// Waits and writes the tokens of at most [`EVENTS`] ready descriptors to `ready`. Without a timeout, waits forever. A signal ends the wait
-    /// early, without tokens.
+    /// Waits and writes the tokens of at most [`EVENTS`] ready descriptors to `ready`. Without a timeout,
+    /// waits forever. A signal ends the wait early, without tokens.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<Waited, Errno> {
         ready.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; to_usize(EVENTS)];

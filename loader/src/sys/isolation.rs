@@ -1,4 +1,5 @@
-//! Calls in a thread with a descriptor table of its own, and the descriptors that the thread passes to the process.
+//! Calls in a thread with a descriptor table of its own, and the descriptors that the thread passes to the
+//! process.
 #![expect(unsafe_code, reason = "close_range and dup2 are calls into C")]
 
 use super::{
@@ -67,11 +68,11 @@ impl IsolationStep {
     }
 }
 
-/// Makes a call in a thread whose descriptor table contains `kept` and a socket, and no other descriptor of the process. The call returns
-/// its result, and the numbers of the descriptors that the process gets.
+/// Makes a call in a thread whose descriptor table contains `kept` and a socket, and no other descriptor of
+/// the process. The call returns its result, and the numbers of the descriptors that the process gets.
 ///
-/// Whatever the call opens, closes or replaces, the descriptors of the process stay as they are. In the thread, the numbers of the standard
-/// streams are in use, so that new descriptors are larger.
+/// Whatever the call opens, closes or replaces, the descriptors of the process stay as they are. In the
+/// thread, the numbers of the standard streams are in use, so that new descriptors are larger.
 pub(super) fn call_isolated<T: Send>(
     kept: BorrowedFd<'_>,
     call: impl FnOnce() -> Result<(T, Vec<RawFd>), Errno> + Send,
@@ -97,22 +98,24 @@ pub(super) fn call_isolated<T: Send>(
     Ok((value, descriptors))
 }
 
-/// The descriptor table of this thread, which no other thread shares. The drop closes all its descriptors, because the kernel frees the
-/// table of a thread some time after `join` returns.
+/// The descriptor table of this thread, which no other thread shares. The drop closes all its descriptors,
+/// because the kernel frees the table of a thread some time after `join` returns.
 struct OwnTable {
     /// The descriptors of the process that are in the table.
     kept: [RawFd; 2],
 }
 
 impl OwnTable {
-    /// Gives the thread a table with copies of two descriptors, of which the first also replaces the standard streams.
+    /// Gives the thread a table with copies of two descriptors, of which the first also replaces the standard
+    /// streams.
     fn separate(kept: [BorrowedFd<'_>; 2]) -> Result<Self, Errno> {
         // The last number is no descriptor, so this call only separates the table.
         close_range(u32::MAX, u32::MAX, libc::CLOSE_RANGE_UNSHARE)?;
         let table = Self { kept: kept.map(|fd| fd.as_raw_fd()) };
         let [first, _] = table.kept;
         for stream in STREAMS {
-            // SAFETY: the call takes no pointers. It changes the table of this thread alone, so no owner of a descriptor is affected.
+            // SAFETY: the call takes no pointers. It changes the table of this thread alone, so no owner of a
+            // descriptor is affected.
             if unsafe { libc::dup2(first, stream) } < 0 {
                 return Err(Errno::last());
             }
@@ -130,7 +133,8 @@ impl OwnTable {
         Ok(table)
     }
 
-    /// Sends descriptors to the process. Fails with `EBADF` for a number that is not open, that occurs twice, or that the thread did not open.
+    /// Sends descriptors to the process. Fails with `EBADF` for a number that is not open, that occurs twice,
+    /// or that the thread did not open.
     fn send(&self, numbers: &[RawFd], socket: BorrowedFd<'_>) -> Result<(), IsolationError> {
         let mut sent = HashSet::new();
         for number in numbers {
@@ -161,9 +165,11 @@ const FIRST_BEYOND_STREAMS: u32 = 3;
 
 /// Calls close_range(2), which Linux has since 5.9.
 ///
-/// A call with `CLOSE_RANGE_UNSHARE` needs no privilege, while container runtimes often forbid the same by unshare(2).
+/// A call with `CLOSE_RANGE_UNSHARE` needs no privilege, while container runtimes often forbid the same by
+/// unshare(2).
 fn close_range(first: u32, last: u32, flags: libc::c_uint) -> Result<(), Errno> {
-    // SAFETY: the call takes no pointers. It closes descriptors only after the table of this thread was separated from that of the process.
+    // SAFETY: the call takes no pointers. It closes descriptors only after the table of this thread was
+    // separated from that of the process.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
     if done < 0 { Err(Errno::last()) } else { Ok(()) }
 }

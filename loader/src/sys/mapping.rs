@@ -25,7 +25,8 @@ pub(crate) enum Access {
 
 /// A shared mapping of a map or a perf event.
 ///
-/// The functions with `#[inline]` run for each record of a ring, in loops that are compiled with their callbacks, in the caller's crate.
+/// The functions with `#[inline]` run for each record of a ring, in loops that are compiled with their
+/// callbacks, in the caller's crate.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     at: NonNull<u8>,
@@ -66,7 +67,8 @@ impl Mapping {
         let flags =
             if wanted.is_null() { libc::MAP_SHARED } else { libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE };
         let offset = libc::off_t::try_from(offset).map_err(|_far| Errno(libc::EOVERFLOW))?;
-        // SAFETY: the call replaces no mapping: the kernel chooses the address, or MAP_FIXED_NOREPLACE forbids a replacement.
+        // SAFETY: the call replaces no mapping: the kernel chooses the address, or MAP_FIXED_NOREPLACE
+        // forbids a replacement.
         let at = unsafe { mmap(wanted, len, rights, flags, fd.as_raw_fd(), offset) };
         match NonNull::new(at) {
             Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at: at.cast(), len, access }),
@@ -87,7 +89,8 @@ impl Mapping {
         to_u64(self.at.as_ptr().expose_provenance())
     }
 
-    /// Returns the address of `size` bytes at an offset, if they are inside of the mapping and, with `aligned`, aligned to `size`.
+    /// Returns the address of `size` bytes at an offset, if they are inside of the mapping and, with
+    /// `aligned`, aligned to `size`.
     #[inline]
     fn place(&self, at: usize, size: usize, aligned: bool) -> Option<*mut u8> {
         if at.checked_add(size)? > self.len || (aligned && !at.is_multiple_of(size)) {
@@ -100,7 +103,8 @@ impl Mapping {
     #[inline]
     pub(super) fn load_acquire(&self, at: usize) -> Option<usize> {
         let place = self.place(at, size_of::<usize>(), true)?;
-        // SAFETY: the place is in the mapping, which lives as long as `self`. It is aligned, because a mapping begins at a page.
+        // SAFETY: the place is in the mapping, which lives as long as `self`. It is aligned, because a
+        // mapping begins at a page.
         let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
         // On read-only pages Rust allows relaxed loads only. The fence adds the acquire ordering.
         let value = word.load(Ordering::Relaxed);
@@ -119,8 +123,8 @@ impl Mapping {
     #[inline]
     pub(super) fn word(&self, at: usize) -> Option<&AtomicUsize> {
         let place = self.writable(at, size_of::<usize>())?;
-        // SAFETY: the place is in the mapping, which is writable and lives as long as `self`. It is aligned, because a mapping begins at a
-        // page.
+        // SAFETY: the place is in the mapping, which is writable and lives as long as `self`. It is aligned,
+        // because a mapping begins at a page.
         Some(unsafe { AtomicUsize::from_ptr(place.cast()) })
     }
 
@@ -156,7 +160,8 @@ impl Mapping {
     #[inline]
     pub(super) unsafe fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
         let place = self.place(at, len, false)?;
-        // SAFETY: the place is in the mapping, which lives as long as `self`. The caller ensures that nobody writes there.
+        // SAFETY: the place is in the mapping, which lives as long as `self`. The caller ensures that nobody
+        // writes there.
         Some(unsafe { slice::from_raw_parts(place, len) })
     }
 
@@ -164,16 +169,18 @@ impl Mapping {
     ///
     /// # Safety
     ///
-    /// Nobody else reads or writes there while the slice lives, in particular there is no other slice of any of it.
+    /// Nobody else reads or writes there while the slice lives, in particular there is no other slice of any
+    /// of it.
     #[expect(clippy::mut_from_ref, reason = "the caller ensures that there is no other reference")]
     pub(super) unsafe fn bytes_mut(&self, at: usize, len: usize) -> Option<&mut [u8]> {
         let place = if self.access == Access::Write { self.place(at, len, false)? } else { return None };
-        // SAFETY: the place is in the mapping, which is writable and lives as long as `self`. The caller ensures that this is the
-        // only reference to any part of it.
+        // SAFETY: the place is in the mapping, which is writable and lives as long as `self`. The caller
+        // ensures that this is the only reference to any part of it.
         Some(unsafe { slice::from_raw_parts_mut(place, len) })
     }
 
-    /// Copies bytes that others may write concurrently. Reading an aligned number up to the size of a word is atomic.
+    /// Copies bytes that others may write concurrently. Reading an aligned number up to the size of a word is
+    /// atomic.
     pub(crate) fn read(&self, mut at: usize, mut into: &mut [u8]) -> Option<()> {
         self.place(at, into.len(), false)?;
         while !into.is_empty() {
@@ -186,8 +193,8 @@ impl Mapping {
         Some(())
     }
 
-    /// Writes bytes that others may read concurrently. Writing an aligned number up to the size of a word is atomic. The other bytes
-    /// of that word keep concurrent writes of others.
+    /// Writes bytes that others may read concurrently. Writing an aligned number up to the size of a word is
+    /// atomic. The other bytes of that word keep concurrent writes of others.
     pub(crate) fn write(&self, mut at: usize, mut from: &[u8]) -> Option<()> {
         self.place(at, from.len(), false)?;
         if self.access != Access::Write {
@@ -211,10 +218,11 @@ impl Mapping {
         Some(())
     }
 
-    /// Returns the word that contains the byte at an offset, the byte's index in the word, and how many of `left` bytes are in the
-    /// word.
+    /// Returns the word that contains the byte at an offset, the byte's index in the word, and how many of
+    /// `left` bytes are in the word.
     ///
-    /// Every access has the width of a word, because Rust does not define concurrent atomic accesses of different widths.
+    /// Every access has the width of a word, because Rust does not define concurrent atomic accesses of
+    /// different widths.
     fn word_part(&self, at: usize, left: usize) -> Option<(&AtomicUsize, usize, usize)> {
         let within = at.checked_rem(WORD)?;
         let start = at.checked_sub(within)?;
@@ -223,8 +231,8 @@ impl Mapping {
             return None;
         }
         let place = self.at.as_ptr().wrapping_add(start);
-        // SAFETY: the word is in the mapping's pages, which live as long as `self`. It is aligned, because a mapping begins at a
-        // page. Callers that write have checked that the mapping is writable.
+        // SAFETY: the word is in the mapping's pages, which live as long as `self`. It is aligned, because a
+        // mapping begins at a page. Callers that write have checked that the mapping is writable.
         let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
         Some((word, within, left.min(WORD.checked_sub(within)?)))
     }

@@ -27,8 +27,8 @@ pub(crate) fn prefer_huge_pages(bytes: &mut Vec<u8>) {
     // A vector that ends before the next page begins has no whole page.
     let Some(room) = bytes.capacity().checked_sub(skipped) else { return };
     let whole = room & page.wrapping_neg();
-    // SAFETY: the range lies within the vector's memory, or is empty. The advice changes neither the content nor the access
-    // rights of the memory.
+    // SAFETY: the range lies within the vector's memory, or is empty. The advice changes neither the content
+    // nor the access rights of the memory.
     let done = unsafe { libc::madvise(start.wrapping_add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
     if done != 0 {
         log::debug!("no huge pages: {}", Errno::last());
@@ -41,8 +41,8 @@ pub fn possible_cpus() -> io::Result<u32> {
     u32::try_from(possible_cpu_numbers()?.len()).map_err(io::Error::other)
 }
 
-/// Returns the numbers of the possible CPUs in ascending order, which is the order of the values in an element of a per-CPU map. The
-/// numbers have gaps on some machines.
+/// Returns the numbers of the possible CPUs in ascending order, which is the order of the values in an
+/// element of a per-CPU map. The numbers have gaps on some machines.
 pub fn possible_cpu_numbers() -> io::Result<&'static [u32]> {
     static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
     if let Some(cpus) = CPUS.get() {
@@ -73,8 +73,8 @@ pub(crate) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// Raises the limit on locked memory, to which kernels before 5.11 charge maps and programs. Without `CAP_SYS_RESOURCE`, raises the
-/// soft limit to the hard limit.
+/// Raises the limit on locked memory, to which kernels before 5.11 charge maps and programs. Without
+/// `CAP_SYS_RESOURCE`, raises the soft limit to the hard limit.
 pub(crate) fn raise_memlock_limit() -> Result<(), Errno> {
     let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     set_memlock_limit(&all).or_else(|errno| {
@@ -106,11 +106,13 @@ pub(crate) fn pin_to_first_cpu() {
     assert_eq!(done, 0, "{}", Errno::last());
 }
 
-/// Runs a function in a child after `fork`, and waits for the child's end. The parent's values stay as they are.
+/// Runs a function in a child after `fork`, and waits for the child's end. The parent's values stay as they
+/// are.
 #[cfg(test)]
 pub(crate) fn in_child(run: impl FnOnce()) {
-    // SAFETY: the child runs only the function, which makes system calls, allocates and frees; the C library's allocator permits that after a
-    // fork. It ends without running anything else of the test process.
+    // SAFETY: the child runs only the function, which makes system calls, allocates and frees; the C
+    // library's allocator permits that after a fork. It ends without running anything else of the test
+    // process.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let ended = std::panic::catch_unwind(core::panic::AssertUnwindSafe(run));

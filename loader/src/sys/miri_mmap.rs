@@ -1,8 +1,8 @@
 //! Shared mappings of files under Miri, which maps no files: the memory of each file is one allocation.
 //!
-//! Several mappings of one file show the same bytes, as the kernel's do. Miri then checks every access through them: its bounds, its
-//! alignment, and that no reference to the bytes is alive meanwhile. Miri does not see an access after `munmap` nor a write to a
-//! read-only mapping.
+//! Several mappings of one file show the same bytes, as the kernel's do. Miri then checks every access
+//! through them: its bounds, its alignment, and that no reference to the bytes is alive meanwhile. Miri does
+//! not see an access after `munmap` nor a write to a read-only mapping.
 #![expect(unsafe_code, reason = "the functions replace mmap and munmap, which are calls into C")]
 
 use super::memory::page_size;
@@ -17,7 +17,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// The memory of each file, by the number of its descriptor. A closed descriptor's number may come back: the last entry counts.
+/// The memory of each file, by the number of its descriptor. A closed descriptor's number may come back: the
+/// last entry counts.
 static FILES: Mutex<Vec<(c_int, AtomicPtr<u8>, usize)>> = Mutex::new(Vec::new());
 
 /// Creates a file of zeros in memory.

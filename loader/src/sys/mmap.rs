@@ -16,15 +16,16 @@ pub(crate) struct FileMapping {
     len: usize,
 }
 
-// SAFETY: the mapping is private and read-only, and belongs to this value alone. Any thread may read and unmap it.
+// SAFETY: the mapping is private and read-only, and belongs to this value alone. Any thread may read and
+// unmap it.
 unsafe impl Send for FileMapping {}
 
 // SAFETY: nothing can be written through a shared reference, see `Send`.
 unsafe impl Sync for FileMapping {}
 
 impl FileMapping {
-    /// Maps the first `len` bytes of a file in `/sys/kernel/btf`. Other files, a length of 0, and kernels that do not allow the mapping
-    /// are errors.
+    /// Maps the first `len` bytes of a file in `/sys/kernel/btf`. Other files, a length of 0, and kernels
+    /// that do not allow the mapping are errors.
     ///
     /// Other files of sysfs are not mapped, because some are the memory of a device, which changes.
     pub(crate) fn new_sysfs(file: &File, len: u64) -> io::Result<Self> {
@@ -34,11 +35,11 @@ impl FileMapping {
         Self::map_file(file, len)
     }
 
-    /// Maps the first `len` bytes of a regular file on a local file system that only root and this process's user may write. Other
-    /// files are errors.
+    /// Maps the first `len` bytes of a regular file on a local file system that only root and this process's
+    /// user may write. Other files are errors.
     ///
-    /// If somebody truncates the file, an access to the lost part raises SIGBUS. Users who may write this file can end the process in
-    /// other ways as well.
+    /// If somebody truncates the file, an access to the lost part raises SIGBUS. Users who may write this
+    /// file can end the process in other ways as well.
     pub(crate) fn new_trusted(file: &File, len: u64) -> io::Result<Self> {
         const WRITABLE_BY_OTHERS: u32 = 0o022;
         let meta = file.metadata()?;
@@ -57,8 +58,8 @@ impl FileMapping {
         // The maximum length of a slice.
         let len = isize::try_from(len).and_then(usize::try_from).map_err(io::Error::other)?;
         let (any_address, fd) = (core::ptr::null_mut(), file.as_raw_fd());
-        // SAFETY: the kernel chooses the address, so no other mapping changes. The descriptor is open. The kernel refuses a length
-        // of 0.
+        // SAFETY: the kernel chooses the address, so no other mapping changes. The descriptor is open. The
+        // kernel refuses a length of 0.
         let at = unsafe { libc::mmap(any_address, len, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) };
         match NonNull::new(at) {
             Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at, len }),
@@ -69,9 +70,10 @@ impl FileMapping {
 
 impl AsRef<[u8]> for FileMapping {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: `at` is the start of a mapping of `len` readable bytes that lives until `self` is dropped. The kernel
-        // never changes its BTF in sysfs. The users who may write another mapped file are trusted not to write it meanwhile
-        // (see `new_trusted`). Even so, every value that is read from the mapping is checked.
+        // SAFETY: `at` is the start of a mapping of `len` readable bytes that lives until `self` is dropped.
+        // The kernel never changes its BTF in sysfs. The users who may write another mapped file are trusted
+        // not to write it meanwhile (see `new_trusted`). Even so, every value that is read from the mapping
+        // is checked.
         unsafe { slice::from_raw_parts(self.at.cast().as_ptr(), self.len) }
     }
 }
@@ -87,9 +89,9 @@ impl Drop for FileMapping {
 /// The magic number of sysfs (`SYSFS_MAGIC`).
 const SYSFS: u64 = 0x6265_6572;
 
-/// Magic numbers of local file systems, on which this kernel checks owner and mode of every write: ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
-/// bcachefs, tmpfs, ramfs, overlayfs, SquashFS, EROFS. On network file systems and FUSE, a server or a process can change files
-/// without that check.
+/// Magic numbers of local file systems, on which this kernel checks owner and mode of every write: ext2 to
+/// ext4, XFS, Btrfs, F2FS, ZFS, bcachefs, tmpfs, ramfs, overlayfs, SquashFS, EROFS. On network file systems
+/// and FUSE, a server or a process can change files without that check.
 const LOCAL_FILE_SYSTEMS: [u64; 11] = [
     0xef53,
     0x5846_5342,
@@ -104,7 +106,8 @@ const LOCAL_FILE_SYSTEMS: [u64; 11] = [
     0xe0f5_e1e2,
 ];
 
-/// Returns the user of this process. Returns `None` for a set-user-ID program and for the overflow user, which stands for many users.
+/// Returns the user of this process. Returns `None` for a set-user-ID program and for the overflow user,
+/// which stands for many users.
 fn trusted_user() -> Option<u32> {
     const OVERFLOW: u32 = 65534;
     // SAFETY: the call takes a number and always succeeds.

@@ -1,7 +1,7 @@
 //! System calls, each as a safe function. Only this directory contains `unsafe` code.
 //!
-//! The functions make no decisions. Each one checks that the kernel cannot read or write out of bounds, makes the call and returns its
-//! result, or the [`Errno`].
+//! The functions make no decisions. Each one checks that the kernel cannot read or write out of bounds, makes
+//! the call and returns its result, or the [`Errno`].
 
 mod bpf;
 mod build_id;

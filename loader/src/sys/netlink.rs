@@ -13,7 +13,8 @@ const DATAGRAM_BYTES: usize = 16 << 20;
 const FAMILY: libc::sa_family_t = 16;
 const _: () = assert!(libc::AF_NETLINK == 16);
 
-/// A netlink socket in the network namespace of the thread that opened it. Only the kernel can send to the socket.
+/// A netlink socket in the network namespace of the thread that opened it. Only the kernel can send to the
+/// socket.
 #[derive(Debug)]
 pub(crate) struct Netlink(OwnedFd);
 
@@ -57,7 +58,8 @@ impl Netlink {
 
     /// Connects to the kernel, so that no other process can send to the socket.
     fn connect(&self) -> Result<(), Errno> {
-        // SAFETY: the struct consists of integers, for which zeros are valid. Apart from the family, zeros are the kernel's address.
+        // SAFETY: the struct consists of integers, for which zeros are valid. Apart from the family, zeros
+        // are the kernel's address.
         let mut kernel: libc::sockaddr_nl = unsafe { core::mem::zeroed() };
         kernel.nl_family = FAMILY;
         let len = socklen::<libc::sockaddr_nl>();

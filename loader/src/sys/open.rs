@@ -15,8 +15,8 @@ use std::{
 
 /// Opens a path with `O_PATH`, which opens no contents.
 ///
-/// The standard library cannot: its `custom_flags` drops the bits of `O_ACCMODE`, which in musl contains `O_PATH`. The open would then wait
-/// for the writer of a pipe.
+/// The standard library cannot: its `custom_flags` drops the bits of `O_ACCMODE`, which in musl contains
+/// `O_PATH`. The open would then wait for the writer of a pipe.
 pub(crate) fn open_path(path: &Path) -> io::Result<File> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     loop {

@@ -94,7 +94,8 @@ pub(crate) enum PerfWakeup {
     Bytes(u32),
 }
 
-/// Opens an event that counts at once (as in libbpf, `disabled` is 0). A program runs as soon as it is attached.
+/// Opens an event that counts at once (as in libbpf, `disabled` is 0). A program runs as soon as it is
+/// attached.
 pub(crate) fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     // -1 stands for every process, or every CPU.
     let argument = |number: Option<u32>| match number.map_or(Ok(-1), i32::try_from) {
@@ -126,8 +127,8 @@ pub(crate) fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errn
         ..Attr::default()
     };
     let (pid, cpu, group): (_, _, c_long) = (argument(event.pid)?, argument(event.cpu)?, -1);
-    // SAFETY: `attr` has the size that its field `size` states. Its only address is 0, or that of a C string that outlives the
-    // call.
+    // SAFETY: `attr` has the size that its field `size` states. Its only address is 0, or that of a C string
+    // that outlives the call.
     let fd = unsafe {
         libc::syscall(libc::SYS_perf_event_open, core::ptr::from_ref(&attr), pid, cpu, group, CLOEXEC)
     };
@@ -137,7 +138,8 @@ pub(crate) fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errn
     beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Returns a one-bit flag of `perf_event_attr`. C numbers bit fields from the low end, or from the high end on big-endian machines.
+/// Returns a one-bit flag of `perf_event_attr`. C numbers bit fields from the low end, or from the high end
+/// on big-endian machines.
 const fn flag(number: u32) -> u64 {
     match Endian::native() {
         Endian::Little => 1 << number,
@@ -160,7 +162,8 @@ pub(crate) fn perf_disable(event: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(false, 1), 0)
 }
 
-/// Returns whether the kernel has the system call for fast uprobes on x86-64 (libbpf: `probe_uprobe_syscall`).
+/// Returns whether the kernel has the system call for fast uprobes on x86-64 (libbpf:
+/// `probe_uprobe_syscall`).
 #[cfg(feature = "usdt")]
 pub(crate) fn has_uprobe_syscall() -> bool {
     /// `__NR_uprobe`.
@@ -173,7 +176,8 @@ pub(crate) fn has_uprobe_syscall() -> bool {
     done < 0 && Errno::last() == Errno(libc::ENXIO)
 }
 
-/// Returns the number of a `PERF_EVENT_IOC_*` request without an argument, or with an argument of four bytes that the kernel reads.
+/// Returns the number of a `PERF_EVENT_IOC_*` request without an argument, or with an argument of four bytes
+/// that the kernel reads.
 const fn request(reads: bool, number: c_ulong) -> c_ulong {
     const OTHER_BITS: bool = cfg!(any(
         target_arch = "mips",

@@ -11,13 +11,13 @@ pub use core_relo_object::globals::{Element, MemberShape, Shape};
 
 /// A type whose values are their bytes: keys and values of maps, records of ring buffers.
 ///
-/// Integers, floats and arrays implement the trait. For structs, [`pod!`](crate::pod) implements it, and fails to compile if the
-/// struct has padding.
+/// Integers, floats and arrays implement the trait. For structs, [`pod!`](crate::pod) implements it, and
+/// fails to compile if the struct has padding.
 ///
 /// # Safety
 ///
-/// Any bytes are a valid value, and the value has no padding: each of its bytes is always initialised. It holds no reference
-/// and nothing that changes behind a shared reference.
+/// Any bytes are a valid value, and the value has no padding: each of its bytes is always initialised. It
+/// holds no reference and nothing that changes behind a shared reference.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain old data",
     label = "`{Self}` does not implement `Pod`",
@@ -25,13 +25,14 @@ pub use core_relo_object::globals::{Element, MemberShape, Shape};
     note = "integers, floats and arrays of plain old data are plain old data; `bool`, `char`, enums, references and tuples are not"
 )]
 pub unsafe trait Pod: Copy + Send + Sync + 'static {
-    /// The type's structure, which is compared with the C types of variables, keys and values. A wrapper of a number has the shape of
-    /// that number.
+    /// The type's structure, which is compared with the C types of variables, keys and values. A wrapper of a
+    /// number has the shape of that number.
     const SHAPE: Shape = Shape::record(size_of::<Self>());
 
     /// Returns the value's bytes, in the machine's byte order.
     fn as_bytes(&self) -> &[u8] {
-        // SAFETY: the trait promises that all bytes are initialised and that none changes while it is borrowed.
+        // SAFETY: the trait promises that all bytes are initialised and that none changes while it is
+        // borrowed.
         unsafe { slice::from_raw_parts(core::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 
@@ -41,10 +42,12 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {
         unsafe { slice::from_raw_parts_mut(core::ptr::from_mut(self).cast(), size_of::<Self>()) }
     }
 
-    /// Reads a value from the start of `bytes`, which need not be aligned. Returns `None` if there are too few bytes.
+    /// Reads a value from the start of `bytes`, which need not be aligned. Returns `None` if there are too
+    /// few bytes.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
-        // SAFETY: there are enough bytes, the read may be unaligned, and the trait promises that any bytes are a value.
+        // SAFETY: there are enough bytes, the read may be unaligned, and the trait promises that any bytes
+        // are a value.
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
@@ -148,7 +151,8 @@ impl fmt::Display for Bool {
     }
 }
 
-/// The key of an LPM trie: the length of the prefix in bits, and the data, such as an address in network byte order.
+/// The key of an LPM trie: the length of the prefix in bits, and the data, such as an address in network byte
+/// order.
 #[derive(Copy)]
 #[repr(C, packed)]
 pub struct LpmKey<K> {
@@ -156,7 +160,8 @@ pub struct LpmKey<K> {
     data: K,
 }
 
-// SAFETY: a packed struct has no padding between its fields, and the fields are `Pod`, so they have none inside.
+// SAFETY: a packed struct has no padding between its fields, and the fields are `Pod`, so they have none
+// inside.
 unsafe impl<K: Pod> Pod for LpmKey<K> {
     const SHAPE: Shape = Shape::with_members(size_of::<Self>(), Self::MEMBERS);
 }

@@ -4,10 +4,12 @@ use super::pod::Pod;
 
 /// Declares structs that are [`Pod`](crate::Pod): `repr(C)`, with fields that are `Pod`, without padding.
 ///
-/// A struct and its fields take attributes, such as derives and documentation. `Clone` and `Copy` are derived already. A struct with
-/// padding does not compile. The error names the field and the gap: make the padding a field.
+/// A struct and its fields take attributes, such as derives and documentation. `Clone` and `Copy` are derived
+/// already. A struct with padding does not compile. The error names the field and the gap: make the padding a
+/// field.
 ///
-/// The macro writes an `unsafe impl`. A crate that forbids `unsafe_code` (rather than denying it) cannot use the macro.
+/// The macro writes an `unsafe impl`. A crate that forbids `unsafe_code` (rather than denying it) cannot use
+/// the macro.
 ///
 /// ```
 /// core_relo_loader::pod! {
@@ -25,7 +27,8 @@ use super::pod::Pod;
 /// assert_eq!(Event::from_bytes(&[0; 32]), Some(Event::zeroed()));
 /// ```
 ///
-/// This one fails with "`Event` has 4 bytes of padding before the field `started`: add the field `pad: [u8; 4]` there":
+/// This one fails with "`Event` has 4 bytes of padding before the field `started`: add the field
+/// `pad: [u8; 4]` there":
 ///
 /// ```compile_fail
 /// core_relo_loader::pod! {
@@ -96,7 +99,8 @@ macro_rules! pod {
 
 pub(crate) use pod;
 
-/// Returns the end of a field of type `T`. Fails the build if the field does not begin where the fields before it end.
+/// Returns the end of a field of type `T`. Fails the build if the field does not begin where the fields
+/// before it end.
 #[expect(
     clippy::panic,
     clippy::arithmetic_side_effects,

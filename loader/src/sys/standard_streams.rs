@@ -1,7 +1,8 @@
 //! The standard streams as the process got them.
 //!
-//! Before `main`, Rust's runtime opens `/dev/null` in place of a closed standard stream. After that, a closed stdout cannot be told from one that
-//! was redirected to `/dev/null`, and output would be lost without an error.
+//! Before `main`, Rust's runtime opens `/dev/null` in place of a closed standard stream. After that, a closed
+//! stdout cannot be told from one that was redirected to `/dev/null`, and output would be lost without an
+//! error.
 
 #![expect(unsafe_code, reason = "code runs before the runtime; fcntl is a call into C")]
 
@@ -12,8 +13,8 @@ static ARE_CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 /// Runs before Rust's runtime.
 #[used]
-// SAFETY: the C runtime calls the functions in this section with arguments that a C function may ignore. The function only makes system calls
-// and writes atomic variables.
+// SAFETY: the C runtime calls the functions in this section with arguments that a C function may ignore. The
+// function only makes system calls and writes atomic variables.
 #[unsafe(link_section = ".init_array")]
 static CHECK_STREAMS: extern "C" fn() = check_streams;
 
@@ -25,7 +26,8 @@ extern "C" fn check_streams() {
     }
 }
 
-/// Returns whether a descriptor is a standard stream that was closed when the process started, as stdout by `>&-` in a shell.
+/// Returns whether a descriptor is a standard stream that was closed when the process started, as stdout by
+/// `>&-` in a shell.
 pub fn is_closed_at_start(descriptor: i32) -> bool {
     let stream = usize::try_from(descriptor).ok().and_then(|index| ARE_CLOSED.get(index));
     stream.is_some_and(|is_closed| is_closed.load(Ordering::Relaxed))

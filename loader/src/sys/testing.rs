@@ -17,7 +17,8 @@ pub(crate) fn new_pid_namespace_for_children() -> Result<(), Errno> {
 
 /// Closes standard input, so that the next descriptor gets its number.
 pub(crate) fn close_stdin() {
-    // SAFETY: nobody owns the descriptor: the standard library uses it by number, and tolerates that it is closed.
+    // SAFETY: nobody owns the descriptor: the standard library uses it by number, and tolerates that it is
+    // closed.
     assert_eq!(unsafe { libc::close(libc::STDIN_FILENO) }, 0);
 }
 

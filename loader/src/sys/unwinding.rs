@@ -1,7 +1,8 @@
 //! The functions of libunwind that the standard library links, in the static command (`cargo xtask static`).
 //!
-//! A panic aborts there, and the file has no tables for unwinding. Its backtraces would be empty. With these functions, the compiler leaves
-//! out libunwind and the code of the standard library that reads debugging information for a backtrace.
+//! A panic aborts there, and the file has no tables for unwinding. Its backtraces would be empty. With these
+//! functions, the compiler leaves out libunwind and the code of the standard library that reads debugging
+//! information for a backtrace.
 #![expect(unsafe_code, reason = "the standard library links the functions by their names in C")]
 
 use core::ffi::{c_int, c_void};

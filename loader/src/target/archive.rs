@@ -2,7 +2,8 @@
 //!
 //! An archive is a `tar.gz` file that `core-relo btf min` writes, see [`BtfArchive`].
 //!
-//! [`kernel_or_archive`] reads the running kernel's own BTF, or else the BTF that the archive has for the running kernel.
+//! [`kernel_or_archive`] reads the running kernel's own BTF, or else the BTF that the archive has for the
+//! running kernel.
 
 pub use core_relo_object::archive::*;
 
@@ -26,10 +27,11 @@ use std::{
 /// 1. `/sys/kernel/btf/vmlinux`, or else an image of the kernel with BTF, as [`kernel`]
 /// 2. the archive's entry with the kernel's build id
 /// 3. the entry with the kernel's release, architecture and version string
-/// 4. the entry with the kernel's release and architecture, of the same distribution and version, of the same distribution, of any
-///    distribution
+/// 4. the entry with the kernel's release and architecture, of the same distribution and version, of the same
+///    distribution, of any distribution
 ///
-/// Of the modules in the archive, those that are loaded now (`/proc/modules`) belong to the result, as with a kernel's own BTF.
+/// Of the modules in the archive, those that are loaded now (`/proc/modules`) belong to the result, as with a
+/// kernel's own BTF.
 ///
 /// The archive is not read if the kernel has BTF. A log message of level `info` names the BTF.
 pub fn kernel_or_archive(archive: &[u8]) -> Result<FoundBtf, ArchiveError> {
@@ -62,13 +64,14 @@ fn parse_modules(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// Returns the identity of the running kernel: release, version string and architecture from the kernel, the distribution from
-/// `/etc/os-release`, the build id from `/sys/kernel/notes`.
+/// Returns the identity of the running kernel: release, version string and architecture from the kernel, the
+/// distribution from `/etc/os-release`, the build id from `/sys/kernel/notes`.
 ///
 /// What cannot be read is unknown, apart from the release.
 pub fn running_identity() -> Result<KernelIdentity, TargetError> {
     let mut identity = KernelIdentity::new(release()?, "");
-    // The file exists since Linux 6.1. `uname` names the architecture of the process for processes with the personality `linux32`.
+    // The file exists since Linux 6.1. `uname` names the architecture of the process for processes with the
+    // personality `linux32`.
     if let Some(architecture) = read_line("/proc/sys/kernel/arch").or_else(|| sys::machine().ok()) {
         identity.architecture = architecture;
     }

@@ -42,11 +42,11 @@ pub struct BtfFile {
 impl BtfFile {
     /// Opens a file of raw BTF or an ELF file.
     ///
-    /// Maps `/sys/kernel/btf/vmlinux`, and files on local file systems that only root and this process's user may write. Reads all
-    /// other files. Of an ELF file only a copy of the types stays in memory.
+    /// Maps `/sys/kernel/btf/vmlinux`, and files on local file systems that only root and this process's user
+    /// may write. Reads all other files. Of an ELF file only a copy of the types stays in memory.
     ///
-    /// If somebody truncates a mapped file in place, the next access to the lost part ends the process with SIGBUS. Use
-    /// [`read`](Self::read) to keep types for long where that can happen.
+    /// If somebody truncates a mapped file in place, the next access to the lost part ends the process with
+    /// SIGBUS. Use [`read`](Self::read) to keep types for long where that can happen.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
         let path = path.into();
         let (file, len) = open(&path)?;
@@ -116,21 +116,23 @@ impl BtfFile {
         self.format.pointer_size()
     }
 
-    /// Returns whether the file may contain a type with one of the names of `module_filter`, a filter for the kernel's BTF. Other
-    /// files need not be parsed.
+    /// Returns whether the file may contain a type with one of the names of `module_filter`, a filter for the
+    /// kernel's BTF. Other files need not be parsed.
     ///
-    /// The result is `true` for every file with `.BTF.base`, because its names do not refer to the kernel's strings.
+    /// The result is `true` for every file with `.BTF.base`, because its names do not refer to the kernel's
+    /// strings.
     pub fn may_contain(&self, module_filter: &mut ModuleFilter<'_, '_>) -> bool {
         self.base.is_some() || module_filter.may_contain(&self.btf)
     }
 
-    /// Parses the BTF, so that every reference in it is valid. The BTF of a module needs the kernel's BTF as `base`.
+    /// Parses the BTF, so that every reference in it is valid. The BTF of a module needs the kernel's BTF as
+    /// `base`.
     ///
-    /// The BTF in `/sys/kernel/btf/vmlinux` is not validated again, because the kernel validated it. If this BTF looks
-    /// [sorted](Btf::trust_order), it is trusted to be sorted.
+    /// The BTF in `/sys/kernel/btf/vmlinux` is not validated again, because the kernel validated it. If this
+    /// BTF looks [sorted](Btf::trust_order), it is trusted to be sorted.
     ///
-    /// With `.BTF.base`, a module's BTF is relocated onto `base`, or split from `.BTF.base` if `base` is `None`. Without `.BTF.base`
-    /// it is split from `base`.
+    /// With `.BTF.base`, a module's BTF is relocated onto `base`, or split from `.BTF.base` if `base` is
+    /// `None`. Without `.BTF.base` it is split from `base`.
     pub fn parse(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
         // The kernel validated its BTF without a base.
         if self.is_from_sysfs && base.is_none() {
@@ -143,8 +145,8 @@ impl BtfFile {
         self.parse_with(parse, base)
     }
 
-    /// Parses the BTF as [`parse`](Self::parse), but leaves references in members, parameters and enumerators to be validated by
-    /// the relocations that read them ([`Btf::parse_unvalidated`]).
+    /// Parses the BTF as [`parse`](Self::parse), but leaves references in members, parameters and enumerators
+    /// to be validated by the relocations that read them ([`Btf::parse_unvalidated`]).
     pub fn parse_unvalidated(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
         self.parse_with(Btf::parse_unvalidated, base)
     }
@@ -182,7 +184,8 @@ fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetE
     bytes.ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
 }
 
-/// Returns a part of a file's bytes. The part is a copy unless it is the whole file, so that an ELF file can be unmapped.
+/// Returns a part of a file's bytes. The part is a copy unless it is the whole file, so that an ELF file can
+/// be unmapped.
 fn copy_part(path: &Path, whole: &Data<'static>, range: Range<usize>) -> Result<Data<'static>, TargetError> {
     if range == (0..whole.len()) {
         return Ok(whole.clone());
@@ -248,7 +251,8 @@ mod tests {
         }
     }
 
-    /// The kernel validated its BTF as BTF without a base, so that references beyond the base are not known to be valid.
+    /// The kernel validated its BTF as BTF without a base, so that references beyond the base are not known
+    /// to be valid.
     #[test]
     fn with_a_base_btf_from_sysfs_is_validated() {
         let mut b = Builder::new(Endian::native());

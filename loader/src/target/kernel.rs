@@ -43,7 +43,8 @@ pub fn kernel() -> Result<BtfFile, TargetError> {
     kernel_below(Path::new("/"), &release()?)
 }
 
-/// Lists the modules of the running kernel with BTF, in order of name. The list is empty without `/sys/kernel/btf`.
+/// Lists the modules of the running kernel with BTF, in order of name. The list is empty without
+/// `/sys/kernel/btf`.
 ///
 /// libbpf searches modules in load order, which sysfs does not show.
 pub fn modules() -> Result<Vec<ModuleFile>, TargetError> {

@@ -1,7 +1,9 @@
-//! The BTF of kernels: of the running kernel, of raw BTF files, of ELF files with `.BTF`, of uncompressed kernel images.
+//! The BTF of kernels: of the running kernel, of raw BTF files, of ELF files with `.BTF`, of uncompressed
+//! kernel images.
 //!
-//! [`kernel()`], [`modules`] and [`BtfFile::open`] read files. [`extract()`] and [`find_btf_in_image`] work on bytes in memory.
-//! Callers decompress compressed kernel images. `archive`, with the crate feature `btf-archive`, has the BTF of kernels that have none.
+//! [`kernel()`], [`modules`] and [`BtfFile::open`] read files. [`extract()`] and [`find_btf_in_image`] work
+//! on bytes in memory. Callers decompress compressed kernel images. `archive`, with the crate feature
+//! `btf-archive`, has the BTF of kernels that have none.
 
 #[cfg(feature = "btf-archive")]
 pub mod archive;

@@ -5,7 +5,8 @@ use core_relo::Endian;
 /// The type of the note of a build id (`NT_GNU_BUILD_ID`).
 const GNU_BUILD_ID: u32 = 3;
 
-/// Returns the bytes of the build id in ELF notes. Returns `None` without a build id, and if the notes before it are damaged.
+/// Returns the bytes of the build id in ELF notes. Returns `None` without a build id, and if the notes before
+/// it are damaged.
 pub(crate) fn find_build_id(notes: &[u8], endian: Endian) -> Option<&[u8]> {
     let mut rest = notes;
     while !rest.is_empty() {

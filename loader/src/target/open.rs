@@ -9,8 +9,8 @@ use std::{
     path::Path,
 };
 
-/// Magic numbers of file systems whose files of length 0 are not empty. The kernel generates their content on read, and some of
-/// these files (`trace_pipe`, `/proc/kmsg`) have no end.
+/// Magic numbers of file systems whose files of length 0 are not empty. The kernel generates their content on
+/// read, and some of these files (`trace_pipe`, `/proc/kmsg`) have no end.
 const PSEUDO_FILE_SYSTEMS: [u64; 19] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
@@ -35,8 +35,8 @@ const PSEUDO_FILE_SYSTEMS: [u64; 19] = [
 
 /// Opens a regular file for reading. Neither opening nor reading the file ever waits.
 ///
-/// The function checks the path before it opens the file, because opening a device or a file of tracefs may have side effects. It
-/// checks the open file again, because the path may lead to another file by then.
+/// The function checks the path before it opens the file, because opening a device or a file of tracefs may
+/// have side effects. It checks the open file again, because the path may lead to another file by then.
 ///
 /// ```
 /// use core_relo_loader::target::{TargetError, open_file};

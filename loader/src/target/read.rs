@@ -12,8 +12,9 @@ use std::{
 
 /// The alignment of buffers: a byte's address and its offset in the file are equal modulo this number.
 ///
-/// The kernel copies from the page cache with `rep movsb`. On Zen 3 the copy takes six to nine times as long if the target lies a few
-/// bytes further into its page than the source. glibc's malloc places large blocks 16 bytes into a page.
+/// The kernel copies from the page cache with `rep movsb`. On Zen 3 the copy takes six to nine times as long
+/// if the target lies a few bytes further into its page than the source. glibc's malloc places large blocks
+/// 16 bytes into a page.
 const ALIGN: usize = 64;
 
 /// A buffer whose content begins after some bytes of padding.
@@ -42,8 +43,8 @@ impl AsRef<[u8]> for PaddedBytes {
 
 /// Reads a file from its start to its end. Returns `None` if the file has more than `limit` bytes.
 ///
-/// `expected` is the likely number of bytes; another number costs time, not correctness. The first large file of a process is read
-/// into huge pages (`MADV_HUGEPAGE`).
+/// `expected` is the likely number of bytes; another number costs time, not correctness. The first large file
+/// of a process is read into huge pages (`MADV_HUGEPAGE`).
 ///
 /// ```
 /// use core_relo_loader::target::read_all;
@@ -59,7 +60,8 @@ pub fn read_all(mut source: impl Read, expected: u64, limit: u64) -> io::Result<
 }
 
 fn read_source(source: &mut dyn Read, expected: u64, limit: u64) -> io::Result<Option<Data<'static>>> {
-    // The padding is shorter than ALIGN, so at least one byte is free for the read that finds the end of the file.
+    // The padding is shorter than ALIGN, so at least one byte is free for the read that finds the end of the
+    // file.
     let room = usize::try_from(expected.min(limit)).ok().and_then(|len| len.checked_add(ALIGN));
     let room = room.ok_or(io::ErrorKind::OutOfMemory)?;
     let mut bytes = Vec::new();
@@ -82,7 +84,8 @@ pub fn copy_bytes(bytes: &[u8]) -> io::Result<Data<'static>> {
     Ok(Data::from(copied))
 }
 
-/// Appends the rest of a source. Too little memory is an error; with [`Read::read_to_end`] it may end the process.
+/// Appends the rest of a source. Too little memory is an error; with [`Read::read_to_end`] it may end the
+/// process.
 fn read_to_end(mut source: impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
     const STEP_BYTES: usize = 1 << 20;
     loop {
@@ -100,7 +103,8 @@ fn read_to_end(mut source: impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Reads `len` bytes at `offset`. A part beyond the end of the file or of more than [`limits::FILE_BYTES`] is an error.
+/// Reads `len` bytes at `offset`. A part beyond the end of the file or of more than [`limits::FILE_BYTES`] is
+/// an error.
 pub fn read_part(file: &File, offset: u64, len: u64) -> io::Result<Data<'static>> {
     let end = offset.checked_add(len).filter(|_| len <= limits::FILE_BYTES);
     let end = end.ok_or(io::ErrorKind::FileTooLarge)?;
@@ -127,8 +131,8 @@ pub fn read_part(file: &File, offset: u64, len: u64) -> io::Result<Data<'static>
 
 /// Requests huge pages for the first large file of the process.
 ///
-/// The page faults of fresh memory take longer than the copy. Later files reuse memory of malloc, where huge pages would only
-/// increase the memory that stays resident.
+/// The page faults of fresh memory take longer than the copy. Later files reuse memory of malloc, where huge
+/// pages would only increase the memory that stays resident.
 fn prefer_huge_pages_once(bytes: &mut Vec<u8>) {
     // A huge page has 2 MiB, so twice that always contains an aligned one.
     const HUGE_FROM: usize = 4 << 20;

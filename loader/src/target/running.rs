@@ -16,8 +16,8 @@ impl ReadKernelBtf for RunningKernelBtf {
         kernel()?.parse(None)
     }
 
-    /// libbpf: `load_module_btfs`. The kernel gives ids one after the other, and an old id only when all have been given: a known
-    /// id is of the same module.
+    /// libbpf: `load_module_btfs`. The kernel gives ids one after the other, and an old id only when all have
+    /// been given: a known id is of the same module.
     fn list_modules(&self, known: &dyn Fn(u32) -> Option<String>) -> Result<Vec<KernelModule>, Errno> {
         let mut found = Vec::new();
         let mut id = 0;
@@ -62,8 +62,8 @@ impl ReadKernelBtf for RunningKernelBtf {
 
 /// Returns the BTF of the running kernel, read on demand.
 ///
-/// All callers share the parsed BTF of the kernel and its modules as long as one caller holds it. Each caller lists the modules
-/// anew, because modules come and go.
+/// All callers share the parsed BTF of the kernel and its modules as long as one caller holds it. Each caller
+/// lists the modules anew, because modules come and go.
 pub fn running_kernel_btf() -> Arc<KernelBtf> {
     static SHARED: Mutex<Weak<KernelBtfCache>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -86,8 +86,9 @@ impl EntryMismatch {
 impl BtfArchive<'_> {
     /// Returns the entry with the strongest evidence.
     ///
-    /// A property counts if both sides know it. A distribution that differs excludes no entry, because a container has another
-    /// `/etc/os-release` than its host. Entries with equally strong evidence must have the same BTF, or the choice is an error.
+    /// A property counts if both sides know it. A distribution that differs excludes no entry, because a
+    /// container has another `/etc/os-release` than its host. Entries with equally strong evidence must have
+    /// the same BTF, or the choice is an error.
     pub fn choose(&self, kernel: &KernelIdentity) -> Result<ArchiveChoice<'_>, ArchiveError> {
         let fitting = self.candidates(kernel).filter_map(|candidate| {
             let evidence = candidate.verdict.ok()?;

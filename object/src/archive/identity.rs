@@ -34,7 +34,8 @@ impl KernelIdentity {
         Self { release: release.into(), architecture: architecture.into(), ..Self::default() }
     }
 
-    /// Returns the name of the kernel's BTF: `ubuntu/20.04/x86_64/5.4.0-42-generic.btf`, without the unknown parts.
+    /// Returns the name of the kernel's BTF: `ubuntu/20.04/x86_64/5.4.0-42-generic.btf`, without the unknown
+    /// parts.
     pub fn file_name(&self) -> String {
         let Distribution { id, version } = &self.distribution;
         let architecture = normal_architecture(&self.architecture);

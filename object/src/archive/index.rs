@@ -29,7 +29,8 @@ const COLUMNS: [&str; 9] = [
 pub struct ArchiveEntry {
     /// The name of the kernel's BTF.
     pub file: String,
-    /// The name of the member with the bytes. Kernels with equal BTF, also of their modules, share the members.
+    /// The name of the member with the bytes. Kernels with equal BTF, also of their modules, share the
+    /// members.
     pub content: String,
     /// The kernel.
     pub kernel: KernelIdentity,

@@ -1,8 +1,8 @@
 //! Archives of the BTF of many kernels, for kernels without BTF.
 //!
-//! An archive is a `tar.gz` file that `core-relo btf min` writes. Its first member is an index with a row for each kernel:
-//! release, architecture, distribution, version string, build id and modules. The other members are raw BTF.
-//! `docs/btf-archive.md` describes the format.
+//! An archive is a `tar.gz` file that `core-relo btf min` writes. Its first member is an index with a row for
+//! each kernel: release, architecture, distribution, version string, build id and modules. The other members
+//! are raw BTF. `docs/btf-archive.md` describes the format.
 //!
 //! [`find_in_archive`] finds the BTF that belongs to a kernel.
 

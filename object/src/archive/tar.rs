@@ -1,4 +1,5 @@
-//! A reader of tar archives, member by member, for regular files with names of up to 256 bytes (POSIX `ustar`).
+//! A reader of tar archives, member by member, for regular files with names of up to 256 bytes (POSIX
+//! `ustar`).
 
 use super::error::ArchiveError;
 use crate::{
@@ -32,9 +33,11 @@ impl<R: Read> TarReader<R> {
         Self { stream, offset: 0, member_count: 0 }
     }
 
-    /// Reads the header of the next regular file. The caller reads or skips its content. Members of other kinds are skipped.
+    /// Reads the header of the next regular file. The caller reads or skips its content. Members of other
+    /// kinds are skipped.
     ///
-    /// Returns `None` after the end mark, and reads the stream to its end, so that a wrong checksum of the stream is found.
+    /// Returns `None` after the end mark, and reads the stream to its end, so that a wrong checksum of the
+    /// stream is found.
     pub(super) fn next_member(&mut self) -> Result<Option<TarMember>, ArchiveError> {
         loop {
             let start = self.offset;

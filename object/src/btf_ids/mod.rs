@@ -1,8 +1,10 @@
-//! The section `.BTF_ids` of kernels, modules and objects: lists and sets of type ids (`include/linux/btf_ids.h`).
+//! The section `.BTF_ids` of kernels, modules and objects: lists and sets of type ids
+//! (`include/linux/btf_ids.h`).
 //!
-//! Symbols name the section's contents. `__BTF_ID__func__NAME__N` is the slot of the id of the function NAME. `__BTF_ID__set__NAME`
-//! is a sorted set with a count, and `__BTF_ID__set8__NAME` is a sorted set of pairs of id and flags. Any other symbol is the start of
-//! a list. The compiler leaves the ids 0; the kernel's build fills them in with `resolve_btfids`, and [`BtfIds::resolve`] does the same.
+//! Symbols name the section's contents. `__BTF_ID__func__NAME__N` is the slot of the id of the function NAME.
+//! `__BTF_ID__set__NAME` is a sorted set with a count, and `__BTF_ID__set8__NAME` is a sorted set of pairs of
+//! id and flags. Any other symbol is the start of a list. The compiler leaves the ids 0; the kernel's build
+//! fills them in with `resolve_btfids`, and [`BtfIds::resolve`] does the same.
 
 mod check;
 mod error;

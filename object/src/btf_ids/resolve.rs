@@ -81,7 +81,8 @@ pub(super) fn short_name(ty: Type<'_>) -> Option<&[u8]> {
 impl<'d> BtfIds<'d> {
     /// Returns a copy of the file with the ids of the types in `btf`, with counts, and with sorted sets.
     ///
-    /// Of several types of one kind and name, the first is taken. A type that is missing has the id 0, as after `resolve_btfids`.
+    /// Of several types of one kind and name, the first is taken. A type that is missing has the id 0, as
+    /// after `resolve_btfids`.
     pub fn resolve(&self, btf: &Btf<'_>) -> Result<ResolvedIds<'d>, BtfIdsError> {
         if self.elf.class != Class::Elf64 {
             return Err(BtfIdsError::Elf32);

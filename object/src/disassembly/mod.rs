@@ -1,8 +1,10 @@
-//! The instructions of an object with everything that the object says about them: functions, source lines, CO-RE relocations, and
-//! the names of maps, variables and called functions. And its ELF relocations, with what they refer to.
+//! The instructions of an object with everything that the object says about them: functions, source lines,
+//! CO-RE relocations, and the names of maps, variables and called functions. And its ELF relocations, with
+//! what they refer to.
 //!
-//! Damaged code is listed, too. An instruction that cannot be decoded has an [`InsnDefect`] with the reason. Time, memory and the
-//! number of instructions are in proportion to the code, however many functions share it.
+//! Damaged code is listed, too. An instruction that cannot be decoded has an [`InsnDefect`] with the reason.
+//! Time, memory and the number of instructions are in proportion to the code, however many functions share
+//! it.
 
 mod instruction;
 mod reference;

@@ -14,13 +14,15 @@ use core_relo::{
 pub struct ElfRelocation<'o, 'd> {
     /// The record.
     pub reloc: Reloc<'d>,
-    /// The addend in bytes: of the record, or of the section's bytes. For a call, the distance of the function from the symbol.
+    /// The addend in bytes: of the record, or of the section's bytes. For a call, the distance of the
+    /// function from the symbol.
     pub addend: i64,
     /// The instruction or variable that the relocation changes.
     pub place: RelocPlace<'o, 'd>,
     /// The map, variable, function or kernel symbol that the relocation refers to.
     pub reference: Option<Reference<'d>>,
-    /// Whether loaders apply the relocation. They skip those of data sections (libbpf: `bpf_object__collect_relos`).
+    /// Whether loaders apply the relocation. They skip those of data sections (libbpf:
+    /// `bpf_object__collect_relos`).
     pub is_applied: bool,
 }
 
@@ -44,7 +46,8 @@ pub enum RelocPlace<'o, 'd> {
 
 /// The ELF relocations of an object's code and data.
 ///
-/// Relocations of other sections, such as `.BTF` and `.debug_info`, are not among them: loaders do not read them.
+/// Relocations of other sections, such as `.BTF` and `.debug_info`, are not among them: loaders do not read
+/// them.
 #[derive(Debug)]
 pub struct ElfRelocations<'o, 'd> {
     object: &'o Object<'d>,

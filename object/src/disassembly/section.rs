@@ -74,8 +74,8 @@ impl<'r, 'o, 'd> SectionDisassembly<'r, 'o, 'd> {
         self.marks.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// Decodes the instruction at an index. The slot is `None` if the section ends or a function begins within the instruction. The
-    /// result is `None` at the end of the section.
+    /// Decodes the instruction at an index. The slot is `None` if the section ends or a function begins
+    /// within the instruction. The result is `None` at the end of the section.
     fn decode(&self, index: u32) -> Option<(u32, Option<Slot>)> {
         self.marks(index)?;
         let start = usize::try_from(index).ok()?.checked_mul(INSN_BYTES)?;

@@ -38,7 +38,8 @@ fn references_have_the_names_of_symbols() {
     assert_eq!(program.instructions().next().unwrap().reference, Some(expected));
 }
 
-/// Relocations refer to static functions and variables by the symbol of their section, and those of data are skipped by loaders.
+/// Relocations refer to static functions and variables by the symbol of their section, and those of data are
+/// skipped by loaders.
 #[test]
 fn relocations_have_places_and_the_names_of_static_symbols() {
     let mut object = TestObject::new();

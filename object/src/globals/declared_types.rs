@@ -49,8 +49,8 @@ impl<'b> DeclaredTypes<'b> {
         types
     }
 
-    /// Returns the type of a variable. Static variables of several files may have the same name. In that case, returns the type of
-    /// the first variable at the offset.
+    /// Returns the type of a variable. Static variables of several files may have the same name. In that
+    /// case, returns the type of the first variable at the offset.
     pub(super) fn type_of(&self, section: &[u8], name: &[u8], offset: u64) -> Option<TypeId> {
         match self.0.get(section)?.get(name)?.as_slice() {
             [variable] => Some(variable.ty),

@@ -1,6 +1,7 @@
 //! Checks that the members of a Rust struct lie where those of a C type do.
 //!
-//! The names of members do not count. Bytes in Rust stand for anything in C, and a gap between C's members may be a member in Rust.
+//! The names of members do not count. Bytes in Rust stand for anything in C, and a gap between C's members
+//! may be a member in Rust.
 
 use super::{
     rust_type::{Element, MemberShape, RustType, Shape},
@@ -152,7 +153,8 @@ mod tests {
     /// A struct whose first member is a float.
     const WRONG: Shape = Shape::with_members(16, &[MemberShape::new("c", 0, 8, F64)]);
 
-    /// `struct outer { int a; char pad[4]; struct { long b; double c; } inner; }`, and the check of a Rust struct of 24 bytes.
+    /// `struct outer { int a; char pad[4]; struct { long b; double c; } inner; }`, and the check of a Rust
+    /// struct of 24 bytes.
     fn check(members: Vec<MemberShape>) -> Result<(), String> {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);

@@ -1,4 +1,5 @@
-//! An index of the variables of an object by name, so that setting many variables takes time in proportion to their number.
+//! An index of the variables of an object by name, so that setting many variables takes time in proportion to
+//! their number.
 
 use super::{Global, GlobalError, path::ambiguous};
 use alloc::sync::Arc;
@@ -9,7 +10,8 @@ use hashbrown::HashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct GlobalIndex {
     globals: Vec<Global>,
-    /// The positions in `globals`, sorted by name and section. Variables of the same name and section keep their order.
+    /// The positions in `globals`, sorted by name and section. Variables of the same name and section keep
+    /// their order.
     by_name: Vec<usize>,
     /// The offset of the last variable in each section.
     last_offsets: HashMap<Arc<str>, usize>,

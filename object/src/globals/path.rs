@@ -9,13 +9,14 @@ use core_relo::{
 };
 use hashbrown::HashSet;
 
-/// Finds a variable by name or by `section/name`, since sections may each have a static variable of the same name. `.member` and
-/// `[index]` after the name select a part of the variable.
+/// Finds a variable by name or by `section/name`, since sections may each have a static variable of the same
+/// name. `.member` and `[index]` after the name select a part of the variable.
 pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Result<Global, GlobalError> {
     find_path(globals, btf, name, |name| Ok(exact(globals, name)?.cloned()))
 }
 
-/// Finds a variable or a part of a variable, as [`find_global`]. `find_whole` finds a variable by name or by `section/name`.
+/// Finds a variable or a part of a variable, as [`find_global`]. `find_whole` finds a variable by name or by
+/// `section/name`.
 pub(crate) fn find_path(
     globals: &[Global],
     btf: Option<&Btf<'_>>,
@@ -61,7 +62,8 @@ pub(super) fn ambiguous(name: &str, first: &Global, second: &Global) -> GlobalEr
     }
 }
 
-/// Returns the part of a variable that a path selects, or an error message. The part's name is the variable's with the path.
+/// Returns the part of a variable that a path selects, or an error message. The part's name is the variable's
+/// with the path.
 fn part(btf: Option<&Btf<'_>>, whole: &Global, path: &str) -> Result<Global, String> {
     let unknown = || format!("the type of `{}` is unknown: the object has no BTF for it", whole.name);
     let btf = btf.ok_or_else(unknown)?;

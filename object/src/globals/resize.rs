@@ -5,7 +5,8 @@ use alloc::sync::Arc;
 use core_relo::btf::Btf;
 use hashbrown::HashMap;
 
-/// Resizes the array at the end of each resized section to fill the section (libbpf: `map_btf_datasec_resize`).
+/// Resizes the array at the end of each resized section to fill the section (libbpf:
+/// `map_btf_datasec_resize`).
 ///
 /// `new_size` returns the new size of a section; `None` if the section keeps its size.
 pub(crate) fn resize_arrays(
@@ -28,7 +29,8 @@ pub(crate) fn resize_arrays(
     globals
 }
 
-/// Resizes a variable of a section of the new size `section_size`, if the variable is an array at the end of the section.
+/// Resizes a variable of a section of the new size `section_size`, if the variable is an array at the end of
+/// the section.
 pub(crate) fn resize_array(
     global: &mut Global,
     btf: Option<&Btf<'_>>,

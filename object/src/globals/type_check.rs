@@ -1,7 +1,7 @@
 //! Checks that a Rust value fits a variable, by size and by the type in the object's BTF.
 //!
-//! The checks refuse clear mistakes: a float for an integer, a number for a struct. They ignore the sign of integers, which C
-//! converts, and the members of structs. An array of bytes fits any variable.
+//! The checks refuse clear mistakes: a float for an integer, a number for a struct. They ignore the sign of
+//! integers, which C converts, and the members of structs. An array of bytes fits any variable.
 
 use super::{
     Global, GlobalError,

@@ -83,8 +83,8 @@ impl GlobalKind {
 }
 
 impl Global {
-    /// Returns the variables of an object: variables of data sections and the arena in the symbol table's order, then configuration
-    /// values, then struct_ops maps.
+    /// Returns the variables of an object: variables of data sections and the arena in the symbol table's
+    /// order, then configuration values, then struct_ops maps.
     ///
     /// Externs or maps with errors are left out. Planning a load reports the error.
     #[expect(clippy::disallowed_methods, reason = "planning a load reports the errors")]

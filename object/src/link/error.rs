@@ -68,7 +68,8 @@ pub enum LinkError {
         /// `func_info` or `line_info`.
         what: &'static str,
     },
-    /// The functions of the program have too many records. A program has at most one record of a kind for each instruction.
+    /// The functions of the program have too many records. A program has at most one record of a kind for
+    /// each instruction.
     #[error("program `{program}`: its functions have more than {limit} records in .BTF.ext")]
     TooManyRecords {
         /// The program.

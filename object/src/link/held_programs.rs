@@ -11,10 +11,12 @@ use std::collections::HashMap;
 pub type HeldPrograms = HashMap<MapIndex, Vec<ProgramIndex>>;
 
 impl ProgramLinker<'_, '_> {
-    /// Adds to the programs of a load those that its program arrays hold: the arrays that a program of the load refers to. `loaded` is, for
-    /// each function, whether the load has the function as a program. Returns the added programs.
+    /// Adds to the programs of a load those that its program arrays hold: the arrays that a program of the
+    /// load refers to. `loaded` is, for each function, whether the load has the function as a program.
+    /// Returns the added programs.
     ///
-    /// A program that is too long to be linked adds only some of its arrays. [`link`](Self::link) refuses the program.
+    /// A program that is too long to be linked adds only some of its arrays. [`link`](Self::link) refuses the
+    /// program.
     pub fn add_held_programs(
         &self,
         loaded: &mut [bool],

@@ -21,7 +21,8 @@ pub(crate) struct InfoTable<const WORDS: usize> {
 #[derive(Clone, Debug)]
 struct SectionInfo<const WORDS: usize> {
     records: Vec<InfoRecord<WORDS>>,
-    /// The highest instruction up to each record. `None` if the records are in the order of their instructions.
+    /// The highest instruction up to each record. `None` if the records are in the order of their
+    /// instructions.
     highest: Option<Vec<u32>>,
     /// The indices of the records with a value after the known words.
     nonzero_tails: Vec<usize>,
@@ -82,8 +83,9 @@ impl<const WORDS: usize> InfoTable<WORDS> {
 
     /// Returns the records of `len` instructions of a section (libbpf: `adjust_prog_btf_ext_info`).
     ///
-    /// Of records that are not in the order of their instructions, this is the part from the first record in the range up to the last
-    /// before any record after the range. The part may have records before the range.
+    /// Of records that are not in the order of their instructions, this is the part from the first record in
+    /// the range up to the last before any record after the range. The part may have records before the
+    /// range.
     pub(crate) fn in_range(&self, section: &[u8], start: u32, len: u32) -> InfoRange<'_, WORDS> {
         let Some(section) = self.sections.get(section) else {
             return InfoRange { records: &[], nonzero_tail: None, visited: 0 };
@@ -152,7 +154,8 @@ mod tests {
         ext::{ExtBuilder, ExtPart},
     };
 
-    /// Returns a table of records with the instructions, in the section `x`. Each record has a word that is not known.
+    /// Returns a table of records with the instructions, in the section `x`. Each record has a word that is
+    /// not known.
     fn table(records: &[[u32; 2]]) -> InfoTable<1> {
         let mut b = Builder::new(Endian::Little);
         let name = b.string("x");
@@ -174,7 +177,8 @@ mod tests {
         (range.records.iter().map(|(insn, _)| *insn).collect(), range.nonzero_tail)
     }
 
-    /// libbpf takes the records up to the first that lies after the range, whatever their order: the kernel refuses them.
+    /// libbpf takes the records up to the first that lies after the range, whatever their order: the kernel
+    /// refuses them.
     #[test]
     fn unsorted_records_of_a_range_are_those_that_libbpf_sends() {
         let table = table(&[[0, 0], [5, 0], [4, 0], [2, 1], [9, 0], [6, 0], [12, 0], [1, 0]]);

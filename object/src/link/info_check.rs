@@ -6,7 +6,8 @@ use core_relo::{
     ext::{ExtRecord as _, FuncInfo, InfoViolation, LineInfo, ProgramInfo, RecordForm, SentRecords},
 };
 
-/// The forms of a program's records in the object. libbpf sends the records in these forms; core-relo sends the known words.
+/// The forms of a program's records in the object. libbpf sends the records in these forms; core-relo sends
+/// the known words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InfoForms {
@@ -43,8 +44,8 @@ pub struct SentTypes<'t> {
 }
 
 impl LinkedProgram {
-    /// Returns the violations of the kernel's rules for `func_info` and `line_info`, if a loader sends the object's records as they are.
-    /// Without BTF, it sends none.
+    /// Returns the violations of the kernel's rules for `func_info` and `line_info`, if a loader sends the
+    /// object's records as they are. Without BTF, it sends none.
     pub fn info_violations(
         &self,
         types: Option<SentTypes<'_>>,
@@ -53,7 +54,8 @@ impl LinkedProgram {
         self.violations_in(self.info_forms, types, rules)
     }
 
-    /// Returns the violations, as [`info_violations`](Self::info_violations) does, if the loader sends the words that the kernel knows.
+    /// Returns the violations, as [`info_violations`](Self::info_violations) does, if the loader sends the
+    /// words that the kernel knows.
     pub(crate) fn known_info_violations(
         &self,
         types: SentTypes<'_>,
@@ -62,8 +64,8 @@ impl LinkedProgram {
         self.violations_in(InfoForms::default(), Some(types), rules)
     }
 
-    /// Returns the first instruction of each function that the kernel finds. A kernel without exception callbacks does not find one that
-    /// nothing calls.
+    /// Returns the first instruction of each function that the kernel finds. A kernel without exception
+    /// callbacks does not find one that nothing calls.
     pub(crate) fn function_starts(&self, rules: &KernelBtfRules) -> Vec<u32> {
         let hidden = self.exception_callback.filter(|_| !rules.exception_callbacks());
         self.functions.iter().map(|copy| copy.start).filter(|start| Some(*start) != hidden).collect()

@@ -12,7 +12,8 @@ use core_relo::ext::RecordForm;
 impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
     /// Copies the records of the copied functions (libbpf: `reloc_prog_func_and_line_info`).
     ///
-    /// If the program itself has no records, its subprograms' records are left out. Otherwise each subprogram must have records.
+    /// If the program itself has no records, its subprograms' records are left out. Otherwise each subprogram
+    /// must have records.
     pub(super) fn copy_records(&mut self) -> Result<(), LinkError> {
         let linker = self.linker;
         let mut forms = InfoForms::new(linker.func_info.record_bytes, linker.line_info.record_bytes);
@@ -21,7 +22,8 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let mut records_left = to_usize(limit);
         for (n, copy) in self.out.functions.iter().enumerate() {
             let p = linker.function(copy.function)?;
-            // Like libbpf's, the instruction of a record before the function wraps around. The kernel refuses such a record.
+            // Like libbpf's, the instruction of a record before the function wraps around. The kernel refuses
+            // such a record.
             let moved = |insn: u32| insn.wrapping_sub(p.start().0).wrapping_add(copy.start);
             let missing =
                 |what| LinkError::MissingInfo { program: program(), function: text(p.name()), what };

@@ -2,8 +2,8 @@
 
 use super::LinkedProgram;
 
-/// The records of a program, sorted by instruction, for an object whose records are not. core-relo sends the sorted records, because the
-/// kernel refuses others.
+/// The records of a program, sorted by instruction, for an object whose records are not. core-relo sends the
+/// sorted records, because the kernel refuses others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SortedInfo {
     func_info: Vec<[u32; 2]>,

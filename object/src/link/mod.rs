@@ -1,8 +1,9 @@
 //! Linking of programs with their subprograms.
 //!
-//! A linked program begins with its own function. Each function that it calls, or whose address it loads, is copied once, in the
-//! order of the first reference. Calls lead to the copies. Subprograms may lie in any section, and may be programs themselves.
-//! References to maps, data and externs stay unresolved, in `LinkedProgram::refs`.
+//! A linked program begins with its own function. Each function that it calls, or whose address it loads, is
+//! copied once, in the order of the first reference. Calls lead to the copies. Subprograms may lie in any
+//! section, and may be programs themselves. References to maps, data and externs stay unresolved, in
+//! `LinkedProgram::refs`.
 
 mod error;
 mod exception;
@@ -96,8 +97,9 @@ pub struct FunctionCopy {
 }
 
 impl<'o, 'd> ProgramLinker<'o, 'd> {
-    /// Collects the maps, externs and references of an object, with the checks of libbpf's `bpf_object__open`, except for those that
-    /// other loaders do not have: static functions are programs, too.
+    /// Collects the maps, externs and references of an object, with the checks of libbpf's
+    /// `bpf_object__open`, except for those that other loaders do not have: static functions are programs,
+    /// too.
     pub fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
         let externs = externs::collect(object)?;
         let maps = MapTable::collect(object, externs::config_size(&externs)? > 0)?;
@@ -122,8 +124,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
 
     /// Links a program (libbpf: `bpf_object__relocate_calls`, `bpf_prog_assign_exc_cb`).
     ///
-    /// `code` holds the bytes of each code section after CO-RE relocation. `supports_callbacks` tells whether the kernel has
-    /// exception callbacks.
+    /// `code` holds the bytes of each code section after CO-RE relocation. `supports_callbacks` tells whether
+    /// the kernel has exception callbacks.
     pub fn link(
         &self,
         code: &[impl AsRef<[u8]>],
@@ -146,9 +148,9 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(state.out)
     }
 
-    /// Returns whether a linked program's `func_info` and BTF declare a function as global, so that the kernel checks the function by
-    /// itself (kernel: `subprog_is_global`). The symbol does not decide: the kernel does not see it. libbpf declares functions with
-    /// hidden symbols as static.
+    /// Returns whether a linked program's `func_info` and BTF declare a function as global, so that the
+    /// kernel checks the function by itself (kernel: `subprog_is_global`). The symbol does not decide: the
+    /// kernel does not see it. libbpf declares functions with hidden symbols as static.
     pub fn is_global(&self, linked: &LinkedProgram, copy: FunctionCopy) -> bool {
         /// `BTF_FUNC_GLOBAL`.
         const GLOBAL: u32 = 1;
@@ -200,8 +202,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(code.get(position).invariant("there is code for each code section")?.as_ref())
     }
 
-    /// Returns, for each function, whether its relocations belong to the programs being loaded. These are the loaded programs, all
-    /// subprograms, and programs that loaded programs call.
+    /// Returns, for each function, whether its relocations belong to the programs being loaded. These are the
+    /// loaded programs, all subprograms, and programs that loaded programs call.
     ///
     /// A call that leads to no function is ignored here, and refused by [`link`](Self::link).
     pub(crate) fn select_functions(&self, loaded: &[bool]) -> Result<Vec<bool>, InternalError> {
@@ -213,8 +215,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect())
     }
 
-    /// Returns the first loaded program that is, or calls, one of the functions for which `is_sought` returns true. A program that is too
-    /// long to be linked is an error, as not all of its calls are visited.
+    /// Returns the first loaded program that is, or calls, one of the functions for which `is_sought` returns
+    /// true. A program that is too long to be linked is an error, as not all of its calls are visited.
     pub(crate) fn find_caller(
         &self,
         loaded: &[bool],
@@ -261,8 +263,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         self.visit_callees(pending, reached, &mut |_| Ok(())).map(|_is_complete| ())
     }
 
-    /// Visits the functions that the functions in `pending` call, directly or not, and that are not `reached` yet. Returns whether all are
-    /// visited: false if they have more instructions than linking accepts.
+    /// Visits the functions that the functions in `pending` call, directly or not, and that are not `reached`
+    /// yet. Returns whether all are visited: false if they have more instructions than linking accepts.
     fn visit_callees(
         &self,
         mut pending: Vec<ProgramIndex>,
@@ -289,7 +291,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         Ok(true)
     }
 
-    /// Returns the functions that a function calls, or whose addresses it loads, in order of the instructions.
+    /// Returns the functions that a function calls, or whose addresses it loads, in order of the
+    /// instructions.
     pub(crate) fn callees(
         &self,
         function: ProgramIndex,
@@ -307,7 +310,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         }))
     }
 
-    /// Returns whether a function outside of `.text` may be called, either through a relocation or within its section.
+    /// Returns whether a function outside of `.text` may be called, either through a relocation or within its
+    /// section.
     pub(crate) fn may_call_programs(&self) -> bool {
         let mut sections = self.object.code_indices().iter().zip(self.object.code_sections());
         sections.any(|(index, s)| s.name != TEXT && (s.functions.len() > 1 || self.refs.has_calls_to(*index)))
@@ -329,7 +333,8 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         }
     }
 
-    /// Finds the function that begins at an instruction, or the last of several (libbpf: `find_prog_by_sec_insn`).
+    /// Finds the function that begins at an instruction, or the last of several (libbpf:
+    /// `find_prog_by_sec_insn`).
     fn function_at(&self, insn: (SectionIndex, i64)) -> Option<ProgramIndex> {
         functions_starting_at(self.object.programs(), insn).last().map(|(function, _)| function)
     }
@@ -382,7 +387,8 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         Ok(())
     }
 
-    /// Appends the functions that an appended function calls, depth first, and sets the distances of the calls.
+    /// Appends the functions that an appended function calls, depth first, and sets the distances of the
+    /// calls.
     fn append_callees(&mut self, function: ProgramIndex) -> Result<(), LinkError> {
         let mut stack = vec![(function, 0u32)];
         while let Some((function, next)) = stack.pop() {

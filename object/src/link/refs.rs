@@ -24,8 +24,8 @@ pub enum RefTarget {
     },
     /// An extern.
     Extern(ExternIndex),
-    /// A function that is called or whose address is loaded: the symbol's section, and its offset in bytes, to which the
-    /// instruction's immediate is added.
+    /// A function that is called or whose address is loaded: the symbol's section, and its offset in bytes,
+    /// to which the instruction's immediate is added.
     Function {
         /// The section.
         section: SectionIndex,

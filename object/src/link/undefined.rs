@@ -2,7 +2,8 @@
 
 use core_relo::Text;
 
-/// An undefined symbol that is no extern of the kernel: the object's BTF describes it neither in `.ksyms` nor in `.kconfig`.
+/// An undefined symbol that is no extern of the kernel: the object's BTF describes it neither in `.ksyms` nor
+/// in `.kconfig`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Undefined {

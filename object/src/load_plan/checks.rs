@@ -9,10 +9,10 @@ use crate::{
 };
 
 impl ProgramLinker<'_, '_> {
-    /// Returns the error that every plan of the object with the default settings has, if it has one. The other errors of plans depend on the
-    /// kernel, or are those of [`SentBtf::new`](super::SentBtf::new), [`initial_elements`](Self::initial_elements),
-    /// [`struct_ops_tables`](Self::struct_ops_tables), of [`link`](Self::link) and [`check_jump_tables`](Self::check_jump_tables), which belong
-    /// to one program.
+    /// Returns the error that every plan of the object with the default settings has, if it has one. The
+    /// other errors of plans depend on the kernel, or are those of [`SentBtf::new`](super::SentBtf::new),
+    /// [`initial_elements`](Self::initial_elements), [`struct_ops_tables`](Self::struct_ops_tables), of
+    /// [`link`](Self::link) and [`check_jump_tables`](Self::check_jump_tables), which belong to one program.
     pub fn check_plan(&self) -> Result<(), LoadPlanError> {
         externs::contents_size(&self.externs)?;
         maps::check_maps(&self.maps)?;

@@ -49,8 +49,8 @@ pub enum LoadPlanError {
         /// Whether the object is big-endian.
         is_big: bool,
     },
-    /// The kernel's types are needed but not available. A kernel without types is an error of the program or map that needs them, if the
-    /// need is not that of the whole object.
+    /// The kernel's types are needed but not available. A kernel without types is an error of the program or
+    /// map that needs them, if the need is not that of the whole object.
     #[error("the kernel's types are needed for {what}: {cause}")]
     Types {
         /// The part of the plan that needs the types.
@@ -132,7 +132,8 @@ pub enum LoadPlanError {
 core_relo::debug_as_message!(LoadPlanError);
 
 impl LoadPlanError {
-    /// Creates the error of a program that needs the kernel's types. The error names the program if the kernel has no types.
+    /// Creates the error of a program that needs the kernel's types. The error names the program if the
+    /// kernel has no types.
     pub(super) fn types_of_program(program: &[u8], need: &'static str, cause: KernelBtfError) -> Self {
         if !cause.is_absence() {
             return Self::Types { what: need, cause };
@@ -141,7 +142,8 @@ impl LoadPlanError {
         Self::Program { program: text(program), what: what.into() }
     }
 
-    /// Creates the error of a map that needs the kernel's types. The error names the map if the kernel has no types.
+    /// Creates the error of a map that needs the kernel's types. The error names the map if the kernel has no
+    /// types.
     pub(super) fn types_of_map(map: &[u8], need: &'static str, cause: KernelBtfError) -> Self {
         if !cause.is_absence() {
             return Self::Types { what: need, cause };
@@ -150,7 +152,8 @@ impl LoadPlanError {
         Self::Map { map: text(map), what: what.into() }
     }
 
-    /// Returns whether the load could be planned if more were known about the kernel: every refusal names a missing fact.
+    /// Returns whether the load could be planned if more were known about the kernel: every refusal names a
+    /// missing fact.
     pub fn lacks_only_facts(&self) -> bool {
         match self {
             Self::Externs(refused) => refused.iter().all(|refusal| refusal.missing.is_some()),

@@ -10,7 +10,8 @@ use crate::{
 use core_relo::btf::Kind;
 use std::sync::OnceLock;
 
-/// The variables of an object and their initial values. The settings of a load hold the values that differ from the object's.
+/// The variables of an object and their initial values. The settings of a load hold the values that differ
+/// from the object's.
 #[derive(Clone, Debug)]
 pub struct InitialValues<'o, 'd> {
     object: &'o Object<'d>,
@@ -24,8 +25,8 @@ impl<'o, 'd> InitialValues<'o, 'd> {
         Self { object, variables: OnceLock::new() }
     }
 
-    /// Returns the variables of data sections and the arena in the symbol table's order, then configuration values, then struct_ops
-    /// maps.
+    /// Returns the variables of data sections and the arena in the symbol table's order, then configuration
+    /// values, then struct_ops maps.
     pub fn globals(&self) -> &[Global] {
         self.index().globals()
     }
@@ -85,7 +86,8 @@ impl<'o, 'd> InitialValues<'o, 'd> {
             return Err(fail(format!("too large: {size} bytes, expected at most {}", limits::DATA_BYTES)));
         }
         let data = map.data.get_or_insert_with(|| section.to_vec());
-        // Data of the section's own size comes from earlier calls, and is resized. Data of another size comes from the caller.
+        // Data of the section's own size comes from earlier calls, and is resized. Data of another size comes
+        // from the caller.
         if data.len() == section.len() || u64::try_from(data.len()) == Ok(section_size) {
             // Both bounds of `size`, a `u32` and the limit, fit a `usize`.
             data.resize(usize::try_from(size).invariant("the size of a section fits in memory")?, 0);

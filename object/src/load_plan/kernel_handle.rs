@@ -5,8 +5,8 @@ use core::any::Any;
 
 /// A map or a program of the running kernel that the caller has opened.
 ///
-/// A plan passes the handle on to the system that executes it, and never looks inside. `core-relo-loader` expects an
-/// `Arc<std::os::fd::OwnedFd>`, and fails with `EBADF` for a handle of another type.
+/// A plan passes the handle on to the system that executes it, and never looks inside. `core-relo-loader`
+/// expects an `Arc<std::os::fd::OwnedFd>`, and fails with `EBADF` for a handle of another type.
 #[derive(Clone, Debug)]
 pub struct KernelHandle(Arc<dyn Any + Send + Sync>);
 

@@ -9,7 +9,8 @@ pub enum LateBinding {
     /// Nothing: the plan is complete.
     #[default]
     Nothing,
-    /// The names of externs and attach targets. CO-RE relocations and the configuration are those of one kernel.
+    /// The names of externs and attach targets. CO-RE relocations and the configuration are those of one
+    /// kernel.
     Names,
     /// The names, and the CO-RE relocations: the plan is for every kernel.
     NamesAndRelocations,

@@ -11,9 +11,11 @@ use hashbrown::{HashMap, HashSet, hash_map::Entry};
 pub(super) struct LoadFunctions<'l, 'o, 'd> {
     linker: &'l ProgramLinker<'o, 'd>,
     held: &'l HeldPrograms,
-    /// Whether functions outside of `.text` may be called. All others are subprograms, which belong to every load.
+    /// Whether functions outside of `.text` may be called. All others are subprograms, which belong to every
+    /// load.
     may_call_programs: bool,
-    /// The functions to which a function leads: its callees, and the programs in the program arrays to which it refers.
+    /// The functions to which a function leads: its callees, and the programs in the program arrays to which
+    /// it refers.
     links: HashMap<ProgramIndex, Vec<ProgramIndex>>,
     steps: LoadSteps,
 }
@@ -37,8 +39,8 @@ impl<'l, 'o, 'd> LoadFunctions<'l, 'o, 'd> {
         Self { linker, held, may_call_programs, links: HashMap::new(), steps: LoadSteps(steps) }
     }
 
-    /// Returns the functions of a load of one program: the program, the functions that it calls, and the programs in its program arrays
-    /// with their functions. Returns `None` if the steps are used up.
+    /// Returns the functions of a load of one program: the program, the functions that it calls, and the
+    /// programs in its program arrays with their functions. Returns `None` if the steps are used up.
     pub(super) fn find(&mut self, program: ProgramIndex) -> Result<Option<Vec<ProgramIndex>>, InternalError> {
         let (mut found, mut pending, mut reached) =
             (Vec::new(), vec![program], HashSet::<_>::from([program]));

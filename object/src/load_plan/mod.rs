@@ -1,7 +1,8 @@
-//! The plan of a load: all requests to the kernel, as data. The loader executes a plan, and a dry run prints it.
+//! The plan of a load: all requests to the kernel, as data. The loader executes a plan, and a dry run prints
+//! it.
 //!
-//! A plan is computed from an object, the caller's [`Settings`] and a [`TargetKernel`], which describes the kernel. Planning has no side
-//! effects. Decisions that libbpf makes during a load are part of the plan.
+//! A plan is computed from an object, the caller's [`Settings`] and a [`TargetKernel`], which describes the
+//! kernel. Planning has no side effects. Decisions that libbpf makes during a load are part of the plan.
 
 mod btf;
 mod checks;

@@ -10,7 +10,8 @@ use crate::elf::text;
 /// The bytes of a name that the kernel gets (`BPF_OBJ_NAME_LEN` without the final NUL byte).
 const OBJECT_NAME_BYTES: usize = 15;
 
-/// Replaces the names of maps and programs that the kernel would refuse (kernel: `bpf_obj_name_cpy`). libbpf does so for data maps only.
+/// Replaces the names of maps and programs that the kernel would refuse (kernel: `bpf_obj_name_cpy`). libbpf
+/// does so for data maps only.
 pub(super) fn repair_object_names(maps: &mut [MapPlan], programs: &mut [ProgramPlan], repairs: &mut Repairs) {
     for map in maps {
         repair_object_name("map", &mut map.kernel_name, repairs);

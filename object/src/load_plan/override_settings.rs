@@ -29,7 +29,8 @@ impl ProgramSettings {
 }
 
 impl MapSettings {
-    /// Sets what `other` sets. Other settings stay as they are; members and elements that `other` lacks keep their programs.
+    /// Sets what `other` sets. Other settings stay as they are; members and elements that `other` lacks keep
+    /// their programs.
     pub fn override_with(&mut self, other: &Self) {
         let Self {
             autocreate,

@@ -26,8 +26,8 @@ use core_relo::{
 
 /// The plan of a load: all bpf(2) requests that load an object, as data.
 ///
-/// An index ([`MapIndex`], [`ModuleIndex`], [`ExternIndex`]) is valid only in the plan that contains it. `Display` prints the plan as a
-/// dry run.
+/// An index ([`MapIndex`], [`ModuleIndex`], [`ExternIndex`]) is valid only in the plan that contains it.
+/// `Display` prints the plan as a dry run.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     pub(super) name: String,
@@ -85,8 +85,8 @@ impl LoadPlan {
         &self.programs
     }
 
-    /// Returns the plan of a program by the index of its function in [`Object::programs`]. Returns `None` if the plan does not load the
-    /// program.
+    /// Returns the plan of a program by the index of its function in [`Object::programs`]. Returns `None` if
+    /// the plan does not load the program.
     pub fn program(&self, function: ProgramIndex) -> Option<&ProgramPlan> {
         let position = self.programs.binary_search_by_key(&function, ProgramPlan::function);
         self.programs.get(position.ok()?)
@@ -107,8 +107,9 @@ impl LoadPlan {
         self.modules.get(index.0).invariant("a module index of a plan refers to a module of the plan")
     }
 
-    /// Returns the modules whose BTF descriptors form the `fd_array` of `BPF_PROG_LOAD`. Calls of the modules' kfuncs refer to them by
-    /// index, from 1 on. Index 0 stands for the kernel's own BTF, which is not in the slice.
+    /// Returns the modules whose BTF descriptors form the `fd_array` of `BPF_PROG_LOAD`. Calls of the
+    /// modules' kfuncs refer to them by index, from 1 on. Index 0 stands for the kernel's own BTF, which is
+    /// not in the slice.
     pub fn fd_array(&self) -> &[ModuleIndex] {
         &self.fd_array
     }
@@ -126,27 +127,28 @@ impl LoadPlan {
         &self.license
     }
 
-    /// Returns the `kern_version` of `BPF_PROG_LOAD`, encoded like `KERNEL_VERSION(major, minor, patch)`. Kernels before 5.0 compare it
-    /// with their own version for kprobe programs.
+    /// Returns the `kern_version` of `BPF_PROG_LOAD`, encoded like `KERNEL_VERSION(major, minor, patch)`.
+    /// Kernels before 5.0 compare it with their own version for kprobe programs.
     pub const fn kernel_version(&self) -> u32 {
         self.kernel_version
     }
 
-    /// Returns the object's BTF, adapted to this kernel (libbpf: `bpf_object__sanitize_and_load_btf`). Returns `None` if the object has no
-    /// BTF, or the kernel does not load BTF.
+    /// Returns the object's BTF, adapted to this kernel (libbpf: `bpf_object__sanitize_and_load_btf`).
+    /// Returns `None` if the object has no BTF, or the kernel does not load BTF.
     pub fn btf(&self) -> Option<&[u8]> {
         self.btf.as_deref()
     }
 
-    /// Returns the first violation of the kernel's rules in [`btf`](Self::btf), by the rules of the release of
-    /// [`kernel_version`](Self::kernel_version). A load asks for it if the kernel refuses the BTF.
+    /// Returns the first violation of the kernel's rules in [`btf`](Self::btf), by the rules of the release
+    /// of [`kernel_version`](Self::kernel_version). A load asks for it if the kernel refuses the BTF.
     pub fn btf_violation(&self) -> Option<BtfViolation> {
         let [_, major, minor, _] = Endian::Big.u32_bytes(self.kernel_version());
         let violations = kernel_violations(self.btf()?, &KernelBtfRules::of_release(major, minor));
         violations.first().cloned()
     }
 
-    /// Returns the parts of the load that the plan changes because the kernel would refuse them. The list ends after 1,024 repairs.
+    /// Returns the parts of the load that the plan changes because the kernel would refuse them. The list
+    /// ends after 1,024 repairs.
     pub fn repairs(&self) -> &[Repair] {
         &self.repairs.listed
     }
@@ -166,20 +168,20 @@ impl LoadPlan {
         self.btf_is_mandatory
     }
 
-    /// Returns whether the load raises `RLIMIT_MEMLOCK`, because this kernel charges maps and programs to that limit (kernels before
-    /// 5.11; libbpf: `bump_rlimit_memlock`).
+    /// Returns whether the load raises `RLIMIT_MEMLOCK`, because this kernel charges maps and programs to
+    /// that limit (kernels before 5.11; libbpf: `bump_rlimit_memlock`).
     pub const fn raises_memlock_limit(&self) -> bool {
         self.raises_memlock_limit
     }
 
-    /// Returns the error, if the features of the running kernel could not be probed. The plan then assumes that the kernel has every
-    /// feature, and a load most likely fails.
+    /// Returns the error, if the features of the running kernel could not be probed. The plan then assumes
+    /// that the kernel has every feature, and a load most likely fails.
     pub const fn probe_error(&self) -> Option<Errno> {
         self.probe_error
     }
 
-    /// Returns whether the load binds the read-only data maps to every program (`BPF_PROG_BIND_MAP`), including programs without a
-    /// reference to them.
+    /// Returns whether the load binds the read-only data maps to every program (`BPF_PROG_BIND_MAP`),
+    /// including programs without a reference to them.
     pub const fn binds_rodata(&self) -> bool {
         self.binds_rodata
     }
@@ -189,7 +191,8 @@ impl LoadPlan {
         self.late_binding
     }
 
-    /// Returns the global variables and the struct_ops maps. [`Global::kind`] decides which can be read and set after the load.
+    /// Returns the global variables and the struct_ops maps. [`Global::kind`] decides which can be read and
+    /// set after the load.
     pub fn globals(&self) -> &[Global] {
         &self.globals
     }
@@ -204,7 +207,8 @@ impl LoadPlan {
         &self.token
     }
 
-    /// Returns the plan for attaching USDT probes. Returns `None` if the object lacks the [maps](super::USDT_MAPS) for USDT.
+    /// Returns the plan for attaching USDT probes. Returns `None` if the object lacks the
+    /// [maps](super::USDT_MAPS) for USDT.
     pub const fn usdt(&self) -> Option<UsdtPlan> {
         self.usdt
     }
@@ -219,7 +223,8 @@ impl LoadPlan {
 
     /// Explains why a CO-RE relocation is poisoned, by its [record](PoisonedReloc::record).
     ///
-    /// `object`, `settings` and `kernel` have to be those of the plan. Returns `None` if the plan has no such record.
+    /// `object`, `settings` and `kernel` have to be those of the plan. Returns `None` if the plan has no such
+    /// record.
     pub fn explain(
         &self,
         object: &Object<'_>,
@@ -236,19 +241,20 @@ impl LoadPlan {
         self.selected.contains(&function)
     }
 
-    /// Returns the names of the externs. The call that replaces a missing kfunc has the number [`POISON_KFUNC`](super::POISON_KFUNC) plus
-    /// the extern's index.
+    /// Returns the names of the externs. The call that replaces a missing kfunc has the number
+    /// [`POISON_KFUNC`](super::POISON_KFUNC) plus the extern's index.
     pub fn externs(&self) -> &[String] {
         &self.externs
     }
 
-    /// Returns the weak kfunc externs whose declaration in the object is incompatible with the kernel's function. Their calls
-    /// are poisoned, like those of missing kfuncs.
+    /// Returns the weak kfunc externs whose declaration in the object is incompatible with the kernel's
+    /// function. Their calls are poisoned, like those of missing kfuncs.
     pub fn incompatible_kfuncs(&self) -> &[IncompatibleKfunc] {
         &self.incompatible_kfuncs
     }
 
-    /// Returns the kernel's function that does the job of a missing or incompatible kfunc extern, if the kernel has one.
+    /// Returns the kernel's function that does the job of a missing or incompatible kfunc extern, if the
+    /// kernel has one.
     pub fn kfunc_replacement(&self, kfunc: ExternIndex) -> Option<&KfuncReplacement> {
         self.kfunc_replacements.iter().find(|(index, _)| *index == kfunc).map(|(_, replacement)| replacement)
     }

@@ -1,4 +1,5 @@
-//! The relocations of an object in the loads of its programs: the default load, and each other program by itself.
+//! The relocations of an object in the loads of its programs: the default load, and each other program by
+//! itself.
 
 use super::{load_functions::LoadFunctions, relocate::FunctionIndex};
 use crate::{
@@ -14,15 +15,19 @@ use hashbrown::{HashMap, HashSet};
 /// The default load, which is the first of a plan's loads.
 const DEFAULT_LOAD: usize = 0;
 
-/// The plan of an object's relocations, by load. Relocations of a program eliminate candidates only for the programs of the same load.
+/// The plan of an object's relocations, by load. Relocations of a program eliminate candidates only for the
+/// programs of the same load.
 ///
-/// The plan's own decisions are those of the default load, and for the relocations of another program those of a load of the program.
+/// The plan's own decisions are those of the default load, and for the relocations of another program those
+/// of a load of the program.
 #[derive(Clone, Debug)]
 pub struct PlanByLoad<'c, 'p> {
     plan: PlanRef<'c, 'p>,
-    /// The load of each program outside of the default load that has a load of its own. Empty if all loads have the same decisions.
+    /// The load of each program outside of the default load that has a load of its own. Empty if all loads
+    /// have the same decisions.
     loads: HashMap<ProgramIndex, usize>,
-    /// The programs outside of the default load whose relocations are not decided, see [`is_undecided`](Self::is_undecided).
+    /// The programs outside of the default load whose relocations are not decided, see
+    /// [`is_undecided`](Self::is_undecided).
     undecided: HashSet<ProgramIndex>,
 }
 
@@ -32,8 +37,8 @@ impl<'c, 'p> PlanByLoad<'c, 'p> {
         Self { plan: plan.into(), loads: HashMap::new(), undecided: HashSet::new() }
     }
 
-    /// Splits a plan of all relocations. `selected` is true for each function that the default load selects as a program. `held` are the
-    /// programs that program arrays hold.
+    /// Splits a plan of all relocations. `selected` is true for each function that the default load selects
+    /// as a program. `held` are the programs that program arrays hold.
     pub fn new(
         plan: Cow<'c, Plan<'p>>,
         linker: &ProgramLinker<'_, '_>,
@@ -96,14 +101,15 @@ impl<'c, 'p> PlanByLoad<'c, 'p> {
         }
     }
 
-    /// Returns whether the relocations of a program in a load of the program alone are not decided, because the loads of all programs have
-    /// more relocations and calls than [`limits::LOAD_STEPS`].
+    /// Returns whether the relocations of a program in a load of the program alone are not decided, because
+    /// the loads of all programs have more relocations and calls than [`limits::LOAD_STEPS`].
     pub fn is_undecided(&self, program: ProgramIndex) -> bool {
         self.undecided.contains(&program)
     }
 
-    /// Returns a record of a program, and the decision about it in the load of the program. Returns `None` if the object has no such record,
-    /// or if the decision depends on a load that [is undecided](Self::is_undecided).
+    /// Returns a record of a program, and the decision about it in the load of the program. Returns `None` if
+    /// the object has no such record, or if the decision depends on a load that [is
+    /// undecided](Self::is_undecided).
     pub fn get(&self, program: ProgramIndex, record: usize) -> Option<PlannedReloc<'_>> {
         if self.is_undecided(program) && self.plan().is_selection_dependent(record) {
             return None;
@@ -113,7 +119,8 @@ impl<'c, 'p> PlanByLoad<'c, 'p> {
     }
 }
 
-/// A borrowed or owned plan. Unlike [`Cow`], it is covariant, so that plans of different lifetimes fit together.
+/// A borrowed or owned plan. Unlike [`Cow`], it is covariant, so that plans of different lifetimes fit
+/// together.
 #[derive(Clone, Debug)]
 enum PlanRef<'c, 'p> {
     Borrowed(&'c Plan<'p>),
@@ -141,7 +148,8 @@ struct DependentRecords {
     by_program: HashMap<ProgramIndex, Vec<usize>>,
     /// The records of subprograms, which belong to every load.
     of_subprograms: Vec<usize>,
-    /// All records with their function. A record outside of all functions belongs to the default load, so that its error is reported.
+    /// All records with their function. A record outside of all functions belongs to the default load, so
+    /// that its error is reported.
     all: Vec<(usize, Option<ProgramIndex>)>,
 }
 
@@ -170,7 +178,8 @@ impl DependentRecords {
         own.map(|(record, _)| *record).collect()
     }
 
-    /// Returns the records of a load of one program, in order. Returns `None` if the steps of the search are used up.
+    /// Returns the records of a load of one program, in order. Returns `None` if the steps of the search are
+    /// used up.
     fn of_program(
         &self,
         program: ProgramIndex,

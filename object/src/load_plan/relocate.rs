@@ -62,8 +62,8 @@ impl PoisonedReloc {
 /// The functions whose relocations belong to the programs being loaded.
 pub(super) type SelectedFunctions = HashSet<ProgramIndex>;
 
-/// Returns the relocated code sections and the poisoned relocations. `find_caller` returns the name of a program that reaches one of
-/// the functions that it gets.
+/// Returns the relocated code sections and the poisoned relocations. `find_caller` returns the name of a
+/// program that reaches one of the functions that it gets.
 pub(super) fn relocate_code<'o>(
     object: &'o Object<'_>,
     selected: &SelectedFunctions,
@@ -164,7 +164,8 @@ pub(super) fn explain_record(
     explained.ok()??
 }
 
-/// Plans the CO-RE relocations and calls `use_plan`. Returns `None` if no function that is loaded has a relocation.
+/// Plans the CO-RE relocations and calls `use_plan`. Returns `None` if no function that is loaded has a
+/// relocation.
 fn with_plan<T>(
     object: &Object<'_>,
     functions: &FunctionIndex,

@@ -4,7 +4,8 @@ use core::{fmt, str::FromStr};
 use core_relo::Text;
 use thiserror::Error;
 
-/// The address that a caller chooses for a kernel symbol without a type, for a name that several symbols have.
+/// The address that a caller chooses for a kernel symbol without a type, for a name that several symbols
+/// have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SymbolAddress {
@@ -100,7 +101,8 @@ impl fmt::Display for Listed<'_> {
 }
 
 impl SymbolAddress {
-    /// Returns the address. `addresses_of` returns the different addresses of a kernel's symbols of a name, 0 for hidden ones.
+    /// Returns the address. `addresses_of` returns the different addresses of a kernel's symbols of a name, 0
+    /// for hidden ones.
     pub fn resolve(
         &self,
         name: &[u8],
@@ -139,7 +141,8 @@ pub struct SymbolAddressSyntax;
 
 core_relo::debug_as_message!(SymbolAddressSyntax);
 
-/// Parses an address in hexadecimal with `0x`, or `symbol`, `symbol+offset` with a decimal or hexadecimal offset.
+/// Parses an address in hexadecimal with `0x`, or `symbol`, `symbol+offset` with a decimal or hexadecimal
+/// offset.
 impl FromStr for SymbolAddress {
     type Err = SymbolAddressSyntax;
 
@@ -170,8 +173,8 @@ fn parse_number(text: &str) -> Result<u64, SymbolAddressSyntax> {
     }
 }
 
-/// Returns whether a line of `/proc/kallsyms` shows the address 0. The first symbols of a kernel may have this address; if all have it, the
-/// kernel hides the addresses (kernel: `kallsyms_show_value`).
+/// Returns whether a line of `/proc/kallsyms` shows the address 0. The first symbols of a kernel may have
+/// this address; if all have it, the kernel hides the addresses (kernel: `kallsyms_show_value`).
 pub fn shows_no_address(line: &[u8]) -> bool {
     line.iter().find(|byte| **byte != b'0') == Some(&b' ')
 }

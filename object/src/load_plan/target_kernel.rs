@@ -9,8 +9,8 @@ use alloc::sync::Arc;
 use core::fmt;
 use std::io::{self, BufRead};
 
-/// An attach type whose programs the running machine refuses, although the process has the capabilities: a policy, such as lockdown or
-/// another LSM.
+/// An attach type whose programs the running machine refuses, although the process has the capabilities: a
+/// policy, such as lockdown or another LSM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "systems build it")]
 pub struct RefusedAttachType {
@@ -31,7 +31,8 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
     /// Reads the BTF of a loaded program. Returns `None` if the program was loaded without BTF.
     fn read_program_btf(&self, program: &KernelHandle) -> Result<Option<Vec<u8>>, Errno>;
 
-    /// Returns the attach types of functions and LSM hooks whose programs the machine refuses by a policy. By default, none is known.
+    /// Returns the attach types of functions and LSM hooks whose programs the machine refuses by a policy. By
+    /// default, none is known.
     fn refused_attach_types(&self) -> Vec<RefusedAttachType> {
         Vec::new()
     }
@@ -47,8 +48,8 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
     }
 }
 
-/// The kernel and the machine that a load is planned for: BTF, features, configuration, symbols. Expensive data is read only if a
-/// plan needs it.
+/// The kernel and the machine that a load is planned for: BTF, features, configuration, symbols. Expensive
+/// data is read only if a plan needs it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TargetKernel {
@@ -64,11 +65,11 @@ pub struct TargetKernel {
     pub page_size: u32,
     /// `LINUX_KERNEL_VERSION`: `(major << 16) + (minor << 8) + patch`.
     pub kernel_version: u32,
-    /// The text of the kernel's configuration. `None` reads the configuration from `system` if a plan needs it. Of a kernel that does
-    /// not run, an empty text stands for an unknown configuration.
+    /// The text of the kernel's configuration. `None` reads the configuration from `system` if a plan needs
+    /// it. Of a kernel that does not run, an empty text stands for an unknown configuration.
     pub kconfig: Option<Arc<str>>,
-    /// The text of `/proc/kallsyms`. `None` reads the symbols from `system` if a plan needs them. Of a kernel that does not run, an
-    /// empty text stands for unknown symbols.
+    /// The text of `/proc/kallsyms`. `None` reads the symbols from `system` if a plan needs them. Of a kernel
+    /// that does not run, an empty text stands for unknown symbols.
     pub kallsyms: Option<Arc<str>>,
     /// The running system, from which missing data is read. `None` if this is not the running kernel.
     pub system: Option<Arc<dyn ReadSystem>>,
@@ -93,18 +94,20 @@ impl TargetKernel {
         }
     }
 
-    /// Creates an unknown kernel with every feature, for a loader program (`loader_program`) that any kernel can execute: names and
-    /// CO-RE relocations are left to that kernel.
+    /// Creates an unknown kernel with every feature, for a loader program (`loader_program`) that any kernel
+    /// can execute: names and CO-RE relocations are left to that kernel.
     pub fn unknown() -> Self {
         Self { late_binding: LateBinding::NamesAndRelocations, ..Self::offline(Arc::new(KernelBtf::none())) }
     }
 
-    /// Returns whether the configuration is known. Of a kernel that does not run, an empty text stands for an unknown configuration.
+    /// Returns whether the configuration is known. Of a kernel that does not run, an empty text stands for an
+    /// unknown configuration.
     pub(super) fn knows_kconfig(&self) -> bool {
         self.features.is_live() || self.kconfig.as_deref() != Some("")
     }
 
-    /// Returns whether the symbols are known. Of a kernel that does not run, an empty text stands for unknown symbols.
+    /// Returns whether the symbols are known. Of a kernel that does not run, an empty text stands for unknown
+    /// symbols.
     pub(super) fn knows_symbols(&self) -> bool {
         self.features.is_live() || self.kallsyms.as_deref() != Some("")
     }
@@ -130,8 +133,8 @@ impl TargetKernel {
         }
     }
 
-    /// Opens the kernel's symbols: `kallsyms`, or those of the running system. The reader is buffered, since the file has hundreds of
-    /// thousands of lines.
+    /// Opens the kernel's symbols: `kallsyms`, or those of the running system. The reader is buffered, since
+    /// the file has hundreds of thousands of lines.
     pub fn open_kallsyms(&self) -> io::Result<Box<dyn BufRead + '_>> {
         match &self.kallsyms {
             Some(symbols) => Ok(Box::new(symbols.as_bytes())),

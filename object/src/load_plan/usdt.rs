@@ -1,4 +1,5 @@
-//! The kernel features that USDT depends on. The programs and the code that attaches the probes have to agree on them.
+//! The kernel features that USDT depends on. The programs and the code that attaches the probes have to agree
+//! on them.
 
 use super::target_kernel::TargetKernel;
 use crate::{
@@ -14,7 +15,8 @@ pub const USDT_MAPS: [&str; 2] = ["__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UsdtPlan {
-    /// Whether programs find a probe's specification by its BPF cookie. Otherwise they find the specification by address.
+    /// Whether programs find a probe's specification by its BPF cookie. Otherwise they find the specification
+    /// by address.
     pub cookies: bool,
     /// Whether all locations of a probe share one `uprobe_multi` link.
     pub uprobe_multi: bool,
@@ -28,8 +30,9 @@ impl UsdtPlan {
 
     /// Creates the plan for an object. Returns `None` if the object lacks one of [`USDT_MAPS`].
     ///
-    /// The value of the object's extern `LINUX_HAS_BPF_COOKIE` decides about cookies. Probing the kernel a second time could give
-    /// another answer, and the programs would look for specifications in the wrong place.
+    /// The value of the object's extern `LINUX_HAS_BPF_COOKIE` decides about cookies. Probing the kernel a
+    /// second time could give another answer, and the programs would look for specifications in the wrong
+    /// place.
     pub(super) fn for_object(
         linker: &ProgramLinker<'_, '_>,
         kconfig: &[u8],

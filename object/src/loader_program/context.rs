@@ -8,8 +8,8 @@
 //! | 24 + 16 n | map n: descriptor, `max_entries` (0 for the planned number), `initial_value` (8 bytes, 0 for the planned value) | out, in, in |
 //! | … + 4 n | program n: descriptor | out |
 //!
-//! A program that checks its data takes `max_entries` only of maps with an entry for each CPU, and no `initial_value`: its signature covers
-//! all else.
+//! A program that checks its data takes `max_entries` only of maps with an entry for each CPU, and no
+//! `initial_value`: its signature covers all else.
 
 /// The offset of `flags`.
 pub(super) const FLAGS: i16 = 4;

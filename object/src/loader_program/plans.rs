@@ -16,7 +16,8 @@ impl MapPlan {
 }
 
 impl ProgramPlan {
-    /// Creates the plan of a program that a loader program has loaded. `index` is its index in the loader file.
+    /// Creates the plan of a program that a loader program has loaded. `index` is its index in the loader
+    /// file.
     pub fn for_loader_program(index: usize, program: &LoaderProgram) -> Self {
         let LoaderProgram { name, section, program_type, attach_type, autoattach } = program;
         let mut plan = Self::for_loaded_program(ProgramIndex(index), name, section, *program_type);

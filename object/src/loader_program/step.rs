@@ -59,7 +59,8 @@ steps! {
 
 /// A step of a loader program.
 ///
-/// The program writes the step to its data before each request, so that a process finds the last step there after a failure.
+/// The program writes the step to its data before each request, so that a process finds the last step there
+/// after a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoaderStep {

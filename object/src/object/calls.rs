@@ -19,8 +19,8 @@ pub(crate) const fn is_subprogram_call(insn: Insn) -> bool {
     insn.is_function_call() && insn.dst == 0 && insn.off == 0
 }
 
-/// Returns the section and index of the instruction that an instruction calls, or whose address it loads; `None` for other
-/// instructions (libbpf: `bpf_object__reloc_code`, which supports `.text` only).
+/// Returns the section and index of the instruction that an instruction calls, or whose address it loads;
+/// `None` for other instructions (libbpf: `bpf_object__reloc_code`, which supports `.text` only).
 ///
 /// Calls within a section need no relocation, and so have no symbol.
 pub(crate) fn call_target(
@@ -29,7 +29,8 @@ pub(crate) fn call_target(
     symbol: Option<SymbolAddress>,
 ) -> Option<(SectionIndex, i64)> {
     let imm = i64::from(insn.imm);
-    // A damaged symbol may have any value. Where a sum saturates, no function begins, and linking refuses the call.
+    // A damaged symbol may have any value. Where a sum saturates, no function begins, and linking refuses the
+    // call.
     let signed = |offset: u64| i64::try_from(offset).unwrap_or(i64::MAX);
     let add = i64::saturating_add;
     match symbol {
@@ -65,8 +66,9 @@ pub(crate) fn function_containing<'p, 'd>(
 
 /// Finds the functions outside of `.text` that are subprograms.
 ///
-/// These functions cannot be programs, since they are static or their section's name implies no program type. Another function
-/// calls them, loads their address, or names them as its exception callback. libbpf refuses objects with such references.
+/// These functions cannot be programs, since they are static or their section's name implies no program type.
+/// Another function calls them, loads their address, or names them as its exception callback. libbpf refuses
+/// objects with such references.
 pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
     let programs = object.programs();
     let mut typed_sections = HashMap::new();
@@ -106,7 +108,8 @@ pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
     subprograms.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
 }
 
-/// Returns the symbols of code relocations by section and instruction; `None` for a symbol outside of the object.
+/// Returns the symbols of code relocations by section and instruction; `None` for a symbol outside of the
+/// object.
 fn relocation_symbols(object: &Object<'_>) -> HashMap<(SectionIndex, u32), Option<SymbolAddress>> {
     let code_relocs = object.relocs.iter().filter(|r| object.code_indices.binary_search(&r.target()).is_ok());
     let relocs = code_relocs.flat_map(|r| r.iter(&object.elf, &object.symbols)).filter_map(Result::ok);

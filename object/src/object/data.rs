@@ -29,7 +29,8 @@ pub enum DataKind {
 }
 
 impl DataKind {
-    /// Returns whether loaders skip the ELF relocations of a section of this kind (libbpf: `bpf_object__collect_relos`).
+    /// Returns whether loaders skip the ELF relocations of a section of this kind (libbpf:
+    /// `bpf_object__collect_relos`).
     pub(crate) const fn has_skipped_relocs(self) -> bool {
         matches!(self, Self::Data | Self::Rodata | Self::Bss | Self::Arena)
     }

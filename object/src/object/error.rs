@@ -40,7 +40,8 @@ pub enum ObjectError {
         /// The problem.
         what: &'static str,
     },
-    /// A symbol's name lies outside the string table, or is longer than [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
+    /// A symbol's name lies outside the string table, or is longer than
+    /// [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
     #[error("symbol {symbol}: the name at {offset:#x} is too long, or outside the string table")]
     SymbolName {
         /// The symbol's index.

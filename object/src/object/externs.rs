@@ -40,7 +40,8 @@ pub struct Extern<'d> {
     pub type_id: Option<TypeId>,
 }
 
-/// Collects the undefined symbols in order, with their kinds and types from the BTF (libbpf: `bpf_object__collect_externs`).
+/// Collects the undefined symbols in order, with their kinds and types from the BTF (libbpf:
+/// `bpf_object__collect_externs`).
 pub(crate) fn collect<'d>(
     symbols: &Symbols<'d>,
     btf: Option<&Btf<'_>>,

@@ -42,7 +42,8 @@ macro_rules! kernel_enum {
                 Self::ALL.iter().copied().filter(|ty| !ty.name().ends_with("_UNSPEC"))
             }
 
-            /// Returns the type with a name of the kernel's, in any case, with or without the prefix that all types have.
+            /// Returns the type with a name of the kernel's, in any case, with or without the prefix that all
+            /// types have.
             pub fn from_name(name: &str) -> Option<Self> {
                 let upper = name.to_ascii_uppercase();
                 let short = upper.strip_prefix($prefix).unwrap_or(&upper);
@@ -230,7 +231,8 @@ kernel_enum! {
 }
 
 impl AttachType {
-    /// Returns whether programs of this type trace functions that are chosen when the program is attached: `fentry.multi` and its like.
+    /// Returns whether programs of this type trace functions that are chosen when the program is attached:
+    /// `fentry.multi` and its like.
     pub const fn traces_many_functions(self) -> bool {
         matches!(self, Self::TraceFentryMulti | Self::TraceFexitMulti | Self::TraceFsessionMulti)
     }

@@ -42,7 +42,8 @@ impl KernelFeature {
             .chain(Feature::ALL.iter().copied().map(Self::Feature))
     }
 
-    /// Returns the name: `xdp`, `ringbuf`, `bpf_loop`, `btf_enum64`. A type of programs and a type of links may have the same name.
+    /// Returns the name: `xdp`, `ringbuf`, `bpf_loop`, `btf_enum64`. A type of programs and a type of links
+    /// may have the same name.
     pub fn name(self) -> String {
         match self {
             Self::ProgramType(ty) => ty.short_name(),

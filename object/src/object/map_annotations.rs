@@ -1,7 +1,8 @@
 //! Types of keys and values of legacy maps.
 //!
-//! Before definitions with BTF types, `BPF_ANNOTATE_KV_PAIR` told the types of a map: a struct `____btf_map_NAME` whose first members are
-//! the key and the value (libbpf before 1.0: `btf__get_map_kv_tids`).
+//! Before definitions with BTF types, `BPF_ANNOTATE_KV_PAIR` told the types of a map: a struct
+//! `____btf_map_NAME` whose first members are the key and the value (libbpf before 1.0:
+//! `btf__get_map_kv_tids`).
 
 use core_relo::{
     TypeId,
@@ -35,8 +36,8 @@ impl<'b> MapAnnotations<'b> {
         Self(annotations)
     }
 
-    /// Returns the types of the keys and values of a map. As in libbpf, an annotation whose types have other sizes than the definition
-    /// is ignored.
+    /// Returns the types of the keys and values of a map. As in libbpf, an annotation whose types have other
+    /// sizes than the definition is ignored.
     pub(super) fn types(&self, map: &[u8], key_size: u32, value_size: u32) -> Option<KeyAndValue> {
         let annotation = self.0.get(map)?;
         let member_of_size = |index, size| {

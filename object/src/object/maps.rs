@@ -1,5 +1,5 @@
-//! Map definitions: variables in section `.maps`, described by their BTF types, and legacy definitions in sections `maps` and
-//! `maps/…`.
+//! Map definitions: variables in section `.maps`, described by their BTF types, and legacy definitions in
+//! sections `maps` and `maps/…`.
 
 use super::{
     error::ObjectError,
@@ -35,9 +35,11 @@ pub struct Map<'d> {
     pub section_index: SectionIndex,
     /// The offset of the definition in the section, in bytes.
     pub offset: u64,
-    /// The size of the symbol in bytes. It is 0 for some legacy definitions, which then reach to the next one.
+    /// The size of the symbol in bytes. It is 0 for some legacy definitions, which then reach to the next
+    /// one.
     pub size: u64,
-    /// Whether the definition is in a section `maps` or `maps/…`. libbpf refuses the former and ignores the latter since 1.0.
+    /// Whether the definition is in a section `maps` or `maps/…`. libbpf refuses the former and ignores the
+    /// latter since 1.0.
     pub is_legacy: bool,
     /// The definition. An invalid definition is an error only when a load of the map is planned.
     pub def: Result<MapDef, MapError>,
@@ -63,11 +65,11 @@ pub struct MapDef {
     pub map_flags: u32,
     /// Whether the map is pinned by its name (`LIBBPF_PIN_BY_NAME`).
     pub pin_by_name: bool,
-    /// A value of `pinning` other than 0 (none) and 1 (by name), whose meaning only the object's user space knows. Such a map is not
-    /// pinned.
+    /// A value of `pinning` other than 0 (none) and 1 (by name), whose meaning only the object's user space
+    /// knows. Such a map is not pinned.
     pub other_pinning: Option<u32>,
-    /// The sixth word of a legacy definition, if it is not 0. Its meaning depends on the program's loader: an id for iproute2 and aya, the
-    /// index of an inner map or a NUMA node for others.
+    /// The sixth word of a legacy definition, if it is not 0. Its meaning depends on the program's loader: an
+    /// id for iproute2 and aya, the index of an inner map or a NUMA node for others.
     pub legacy_id: Option<u32>,
     /// The NUMA node of the map's memory.
     pub numa_node: Option<u32>,
@@ -164,7 +166,8 @@ pub enum MapError {
     /// The definition has no map type.
     #[error("it has no map type: add `__uint(type, BPF_MAP_TYPE_…)` to its definition")]
     NoType,
-    /// The variable is static. Compilers refer to static variables by their section, which does not identify the map.
+    /// The variable is static. Compilers refer to static variables by their section, which does not identify
+    /// the map.
     #[error("it is static: remove `static`")]
     Static,
     /// A legacy definition is shorter than five words, or reaches past the section.
@@ -237,8 +240,9 @@ pub(crate) fn collect<'d>(
     Ok(maps)
 }
 
-/// Defines the legacy maps whose symbols have no size. Such a definition reaches to the next one, or to the end of the section (libbpf
-/// before 1.0: `bpf_object__init_user_maps`). `define` receives the section, the offset, the size up to the next map, and the name.
+/// Defines the legacy maps whose symbols have no size. Such a definition reaches to the next one, or to the
+/// end of the section (libbpf before 1.0: `bpf_object__init_user_maps`). `define` receives the section, the
+/// offset, the size up to the next map, and the name.
 fn define_unsized<'d>(
     maps: &mut [Map<'d>],
     define: impl Fn(SectionIndex, u64, Option<u64>, &'d [u8]) -> Option<Result<MapDef, MapError>>,
@@ -290,7 +294,8 @@ fn is_legacy(s: &Section<'_>) -> bool {
     (s.name == b"maps" || s.name.starts_with(b"maps/")) && !s.is_null() && !s.is_code()
 }
 
-/// Parses a legacy definition: the five words of `struct bpf_map_def`. In aya's variant an id and the pinning follow.
+/// Parses a legacy definition: the five words of `struct bpf_map_def`. In aya's variant an id and the pinning
+/// follow.
 fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) -> Result<MapDef, MapError> {
     let end = offset.checked_add(size).and_then(|end| usize::try_from(end).ok());
     let bytes = usize::try_from(offset).ok().zip(end).and_then(|(from, to)| s.data.get(from..to));
@@ -431,7 +436,8 @@ fn pointed_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u32, MapError> {
     array.array().map(|a| a.nelems).ok_or_else(|| kind_error(m, array, "a pointer to an array"))
 }
 
-/// Returns the number of `__ulong(field, number)`, the value of an enum's only enumerator, or of `__uint(field, number)`.
+/// Returns the number of `__ulong(field, number)`, the value of an enum's only enumerator, or of
+/// `__uint(field, number)`.
 fn long_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u64, MapError> {
     let ty = field_type(btf, m, m.ty)?;
     if !ty.kind().is_enum() {

@@ -1,7 +1,8 @@
 //! BPF objects: ELF files that clang or GCC compiled for BPF.
 //!
-//! [`Object::parse`] reads the sections once and checks every reference. The result depends on the bytes only, not on the host. An
-//! unknown section name or an invalid map definition is not an error here, but when a load is planned.
+//! [`Object::parse`] reads the sections once and checks every reference. The result depends on the bytes
+//! only, not on the host. An unknown section name or an invalid map definition is not an error here, but when
+//! a load is planned.
 
 pub(crate) mod calls;
 mod data;
@@ -150,8 +151,8 @@ impl<'d> Object<'d> {
 
     /// Returns the ELF relocations of all sections.
     ///
-    /// [`parse`](Self::parse) has checked the relocations of allocated sections. Relocations of other sections (DWARF, BTF) are
-    /// checked by the iterator.
+    /// [`parse`](Self::parse) has checked the relocations of allocated sections. Relocations of other
+    /// sections (DWARF, BTF) are checked by the iterator.
     pub fn elf_relocs(&self) -> impl Iterator<Item = Result<Reloc<'d>, ObjectError>> {
         self.relocs.iter().flat_map(|r| r.iter(&self.elf, &self.symbols))
     }
@@ -185,8 +186,8 @@ impl<'d> Object<'d> {
         Relocs::collect(btf, ext, &self.code).map_err(ObjectError::Relocs)
     }
 
-    /// Returns the object's CO-RE relocations; empty if the object has no BTF. libbpf loads such an object, too, unless its maps or
-    /// externs need types.
+    /// Returns the object's CO-RE relocations; empty if the object has no BTF. libbpf loads such an object,
+    /// too, unless its maps or externs need types.
     pub fn relocs_or_none(&self) -> Result<Relocs<'_>, ObjectError> {
         if self.btf.is_some() {
             return self.relocs();

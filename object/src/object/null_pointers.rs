@@ -18,7 +18,8 @@ pub struct NullPointer {
     pub offset: u64,
     /// The variable. `None` if no symbol contains the pointer.
     pub variable: Option<Text>,
-    /// The symbol whose address the pointer should have. For a part of a section without a symbol, the section.
+    /// The symbol whose address the pointer should have. For a part of a section without a symbol, the
+    /// section.
     pub symbol: Text,
     /// The value that the pointer has instead: the addend of its relocation, mostly 0.
     pub value: u64,
@@ -49,7 +50,8 @@ pub struct NullPointers {
 }
 
 impl Object<'_> {
-    /// Returns the pointers in data sections that no loader sets. libbpf skips these relocations, so that a damaged one is no error.
+    /// Returns the pointers in data sections that no loader sets. libbpf skips these relocations, so that a
+    /// damaged one is no error.
     pub fn null_pointers(&self) -> NullPointers {
         let mut found = NullPointers::default();
         let sections = self.data_sections().iter().filter(|section| section.kind.has_skipped_relocs());
@@ -82,7 +84,8 @@ impl Object<'_> {
         }
     }
 
-    /// Returns the function or variable at an offset from the symbol of a section, by which compilers refer to static symbols.
+    /// Returns the function or variable at an offset from the symbol of a section, by which compilers refer
+    /// to static symbols.
     fn static_symbol(&self, section: &Symbol<'_>, offset: u64) -> Option<Symbol<'_>> {
         let target = section.value.checked_add(offset)?;
         let contains = |symbol: &Symbol<'_>| {

@@ -13,10 +13,10 @@ use object::elf;
 impl<'d> Object<'d> {
     /// Parses an object.
     ///
-    /// Refuses the objects that libbpf refuses to open, with two differences. It also refuses a damaged `.BTF.ext` (libbpf warns and
-    /// loads unrelocated code), a `.BTF.ext` without `.BTF`, a second `.BTF`, compressed sections, and symbols of sections that do
-    /// not exist. It accepts a section `maps`, invalid map definitions, and externs that the BTF does not describe: these are errors
-    /// when a load is planned.
+    /// Refuses the objects that libbpf refuses to open, with two differences. It also refuses a damaged
+    /// `.BTF.ext` (libbpf warns and loads unrelocated code), a `.BTF.ext` without `.BTF`, a second `.BTF`,
+    /// compressed sections, and symbols of sections that do not exist. It accepts a section `maps`, invalid
+    /// map definitions, and externs that the BTF does not describe: these are errors when a load is planned.
     pub fn parse(bytes: &'d [u8]) -> Result<Self, ObjectError> {
         let elf = Elf::parse(bytes)?;
         match (elf.class, elf.machine, elf.file_type) {
@@ -63,7 +63,8 @@ impl<'d> Object<'d> {
     }
 }
 
-/// Refuses overlapping sections of code, data and relocations, which would take time and memory for each section.
+/// Refuses overlapping sections of code, data and relocations, which would take time and memory for each
+/// section.
 fn check_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
     let mut remaining = len;
     let is_reloc = |s: &Section<'_>| s.sh_type == elf::SHT_REL.0 || s.sh_type == elf::SHT_RELA.0;
@@ -108,7 +109,8 @@ fn parse_btf<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<ExtSection<'d
             if btf.endian() != elf.endian {
                 return Err(ObjectError::BtfEndian);
             }
-            // A BPF object's pointers have 8 bytes, whatever the size of `long` (libbpf: `bpf_object__init_btf`).
+            // A BPF object's pointers have 8 bytes, whatever the size of `long` (libbpf:
+            // `bpf_object__init_btf`).
             btf.set_pointer_size(ByteSize(8));
             Some(btf)
         }

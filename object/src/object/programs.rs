@@ -31,8 +31,8 @@ pub struct Program<'d> {
     pub is_hidden: bool,
     /// Whether the function is a subprogram, which is linked into the programs that call it.
     ///
-    /// All functions in `.text` are subprograms. In other sections, a function is a subprogram if another function refers to it, and
-    /// it is static or its section's name implies no program type.
+    /// All functions in `.text` are subprograms. In other sections, a function is a subprogram if another
+    /// function refers to it, and it is static or its section's name implies no program type.
     pub is_subprogram: bool,
 }
 
@@ -92,8 +92,8 @@ pub(crate) struct Code<'d> {
 impl<'d> Code<'d> {
     /// Collects the functions, sorted by section and offset (libbpf: `bpf_object__add_programs`).
     ///
-    /// libbpf refuses an object with a static function outside of `.text`. Here such a function is a subprogram if another function
-    /// refers to it (`calls`), otherwise a program.
+    /// libbpf refuses an object with a static function outside of `.text`. Here such a function is a
+    /// subprogram if another function refers to it (`calls`), otherwise a program.
     pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Self, ObjectError> {
         let mut sections = Vec::new();
         let mut indices = Vec::new();

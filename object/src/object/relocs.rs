@@ -118,7 +118,8 @@ pub struct Reloc<'d> {
 }
 
 impl Reloc<'_> {
-    /// Returns the addend of a relocation of data that is in the bytes of its section. Returns `None` outside of them.
+    /// Returns the addend of a relocation of data that is in the bytes of its section. Returns `None` outside
+    /// of them.
     pub(crate) fn addend_in(&self, data: &[u8], endian: Endian) -> Option<i64> {
         let start = usize::try_from(self.offset).ok()?;
         match self.kind.extent(false) {

@@ -31,8 +31,9 @@ pub enum CoreRecords {
 }
 
 impl Object<'_> {
-    /// Returns a copy of the file with new contents of code sections, and with or without the CO-RE records. All other bytes stay the
-    /// same. A section that shares bytes with another part of the file cannot be changed.
+    /// Returns a copy of the file with new contents of code sections, and with or without the CO-RE records.
+    /// All other bytes stay the same. A section that shares bytes with another part of the file cannot be
+    /// changed.
     ///
     /// Section names are not unique: the second use of a name refers to the second section of that name.
     pub fn rewrite<'n>(
@@ -76,8 +77,8 @@ impl Object<'_> {
     }
 }
 
-/// Returns the place in the file of the length of the CO-RE records, by the header of `.BTF.ext`. Returns `None` for a header without it
-/// (before LLVM 10), which has no CO-RE records.
+/// Returns the place in the file of the length of the CO-RE records, by the header of `.BTF.ext`. Returns
+/// `None` for a header without it (before LLVM 10), which has no CO-RE records.
 fn core_records_length(ext: &Section<'_>, endian: Endian) -> Result<Option<Range<usize>>, InternalError> {
     /// The places of `hdr_len` and `core_relo_len` in the header.
     const HEADER_LENGTH: usize = 4;

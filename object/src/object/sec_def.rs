@@ -1,7 +1,8 @@
-//! The table of section names and their program types: libbpf's `section_defs`, as of the development after libbpf 1.7.
+//! The table of section names and their program types: libbpf's `section_defs`, as of the development after
+//! libbpf 1.7.
 //!
-//! libbpf 1.7 lacks `tracepoint.s`, `tp.s`, `raw_tracepoint.s`, `raw_tp.s`, `tp_btf.s`, and `fentry.multi`, `fexit.multi`,
-//! `fsession.multi`, with and without `.s`.
+//! libbpf 1.7 lacks `tracepoint.s`, `tp.s`, `raw_tracepoint.s`, `raw_tp.s`, `tp_btf.s`, and `fentry.multi`,
+//! `fexit.multi`, `fsession.multi`, with and without `.s`.
 
 use super::kernel_enums::{AttachType as A, MultiKind, ProgramType as P};
 
@@ -28,12 +29,14 @@ const XDP_FRAGS: u8 = 16;
 const USDT: u8 = 32;
 
 impl SecFlags {
-    /// Returns whether the expected attach type is left out for kernels that do not support it (`SEC_EXP_ATTACH_OPT`).
+    /// Returns whether the expected attach type is left out for kernels that do not support it
+    /// (`SEC_EXP_ATTACH_OPT`).
     pub const fn attach_type_is_optional(self) -> bool {
         self.has(OPTIONAL)
     }
 
-    /// Returns whether `BPF_PROG_ATTACH` can attach the program (`SEC_ATTACHABLE`, which libbpf uses for its name tables only).
+    /// Returns whether `BPF_PROG_ATTACH` can attach the program (`SEC_ATTACHABLE`, which libbpf uses for its
+    /// name tables only).
     pub const fn is_attachable(self) -> bool {
         self.has(ATTACHABLE)
     }
@@ -53,7 +56,8 @@ impl SecFlags {
         self.has(XDP_FRAGS)
     }
 
-    /// Returns whether the program is a USDT probe, which is attached as `uprobe.multi` if the kernel supports that.
+    /// Returns whether the program is a USDT probe, which is attached as `uprobe.multi` if the kernel
+    /// supports that.
     pub const fn is_usdt(self) -> bool {
         self.has(USDT)
     }
@@ -171,7 +175,8 @@ const fn with_target(name: &'static str, program_type: P, attach_type: Option<A>
 }
 
 impl A {
-    /// Returns the type of the programs with this attach type. Programs of several types attach to perf events: PERF_EVENT stands for them.
+    /// Returns the type of the programs with this attach type. Programs of several types attach to perf
+    /// events: PERF_EVENT stands for them.
     pub fn program_type(self) -> Option<P> {
         match self {
             Self::PerfEvent => Some(P::PerfEvent),

@@ -33,7 +33,8 @@ pub enum SectionTarget<'a> {
     Nothing,
     /// `kprobe/module:function+offset`, `kretprobe/function`.
     Kprobe {
-        /// The module; `vmlinux` for the kernel itself. `None` for a function of the kernel, or of any module.
+        /// The module; `vmlinux` for the kernel itself. `None` for a function of the kernel, or of any
+        /// module.
         module: Option<&'a str>,
         /// The function, or an address in hexadecimal.
         function: &'a str,
@@ -65,7 +66,8 @@ pub enum SectionTarget<'a> {
     Uprobe {
         /// The path or name of the binary.
         binary: &'a str,
-        /// The place: `function`, `function+offset`, or an offset from the start of the file ([`split_offset`], [`parse_file_offset`]).
+        /// The place: `function`, `function+offset`, or an offset from the start of the file
+        /// ([`split_offset`], [`parse_file_offset`]).
         place: &'a str,
         /// Whether the probe is on the function's return.
         retprobe: bool,
@@ -100,23 +102,25 @@ pub enum SectionTarget<'a> {
         /// The name.
         name: &'a str,
     },
-    /// The target that the program was loaded for: `fentry`, `fexit`, `fmod_ret`, `fsession`, `tp_btf`, `freplace`, `lsm`.
+    /// The target that the program was loaded for: `fentry`, `fexit`, `fmod_ret`, `fsession`, `tp_btf`,
+    /// `freplace`, `lsm`.
     AsLoaded,
     /// `iter/…`.
     Iter,
 }
 
 impl<'a> SectionTarget<'a> {
-    /// Parses a section's name (libbpf: the `attach_*` functions of `section_defs`). Returns `None` for sections that libbpf does not
-    /// attach by name.
+    /// Parses a section's name (libbpf: the `attach_*` functions of `section_defs`). Returns `None` for
+    /// sections that libbpf does not attach by name.
     ///
-    /// The whole name is understood, or the error has the whole name. libbpf ignores the end of a name that it does not understand, and
-    /// attaches the program to another place.
+    /// The whole name is understood, or the error has the whole name. libbpf ignores the end of a name that
+    /// it does not understand, and attaches the program to another place.
     ///
     /// ```
     /// use core_relo_object::object::SectionTarget;
     /// let target = SectionTarget::parse("kprobe/vfs_read+0x4").unwrap();
-    /// let expected = SectionTarget::Kprobe { module: None, function: "vfs_read", offset: 4, retprobe: false };
+    /// let (module, function) = (None, "vfs_read");
+    /// let expected = SectionTarget::Kprobe { module, function, offset: 4, retprobe: false };
     /// assert_eq!(target, Some(expected));
     /// assert!(SectionTarget::parse("kprobe/vfs_read something").is_err());
     /// assert_eq!(SectionTarget::parse("kprobe").unwrap(), Some(SectionTarget::Nothing));
@@ -256,7 +260,8 @@ const fn is_identifier(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Returns whether names of kernel functions have a character. Compilers add suffixes such as `.isra.0`, and names of Rust have `$`.
+/// Returns whether names of kernel functions have a character. Compilers add suffixes such as `.isra.0`, and
+/// names of Rust have `$`.
 const fn is_symbol(c: char) -> bool {
     is_identifier(c) || matches!(c, '.' | '$')
 }
@@ -319,7 +324,8 @@ mod tests {
         SectionTarget::parse(section).unwrap().unwrap()
     }
 
-    /// libbpf attaches most of the wrong names to the function before the first character that it does not understand.
+    /// libbpf attaches most of the wrong names to the function before the first character that it does not
+    /// understand.
     #[test]
     fn kprobes() {
         let probe =

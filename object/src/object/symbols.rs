@@ -26,7 +26,8 @@ pub enum SymbolLocation {
 }
 
 impl SymbolLocation {
-    /// The location of an uninitialised variable that the linker has yet to place (`SHN_COMMON`). Loaders do not place it.
+    /// The location of an uninitialised variable that the linker has yet to place (`SHN_COMMON`). Loaders do
+    /// not place it.
     pub const COMMON: Self = Self::Reserved(elf::SHN_COMMON.0);
 }
 
@@ -83,7 +84,8 @@ pub struct Symbol<'d> {
 }
 
 impl Symbol<'_> {
-    /// Returns whether the symbol is an extern: undefined, untyped, and global or weak (libbpf: `sym_is_extern`).
+    /// Returns whether the symbol is an extern: undefined, untyped, and global or weak (libbpf:
+    /// `sym_is_extern`).
     pub fn is_extern(&self) -> bool {
         self.location == SymbolLocation::Undefined
             && self.kind == SymbolKind::NoType

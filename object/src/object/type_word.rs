@@ -30,9 +30,10 @@ core_relo::debug_as_message!(TypeWordError);
 
 /// Returns the section name in place of a program's that gives the program the type of a word.
 ///
-/// The word is a section name with or without a target (`xdp`, `cgroup/connect4`, `kprobe/vfs_read`), or the kernel's name of a program
-/// type (`sched_cls`, `BPF_PROG_TYPE_SCHED_CLS`). If the word has no target, that of the program's section stays. A label behind a name that
-/// takes no target, as in `classifier/ingress`, is none.
+/// The word is a section name with or without a target (`xdp`, `cgroup/connect4`, `kprobe/vfs_read`), or the
+/// kernel's name of a program type (`sched_cls`, `BPF_PROG_TYPE_SCHED_CLS`). If the word has no target, that
+/// of the program's section stays. A label behind a name that takes no target, as in `classifier/ingress`, is
+/// none.
 ///
 /// ```no_run
 /// use core_relo_object::object::{Object, section_for_type};
@@ -59,8 +60,8 @@ pub fn section_for_type(word: &str, program: &Program<'_>) -> Result<String, Typ
     }
 }
 
-/// Returns the row of the table for the kernel's name of a program type: the row without an attach type, or with one that the kernel does
-/// not demand.
+/// Returns the row of the table for the kernel's name of a program type: the row without an attach type, or
+/// with one that the kernel does not demand.
 fn find_by_kernel_name(word: &str) -> Result<&'static SecDef, TypeWordError> {
     let program_type = ProgramType::from_name(word).ok_or(TypeWordError::Unknown)?;
     let rows = || SEC_DEFS.iter().filter(move |def| def.program_type == program_type);
@@ -92,7 +93,8 @@ const PREFIX_LOADERS: &str = "cilium/ebpf and libbpf before 1.0";
 /// Those for a name of aya's with a `/` and a label behind it. aya takes the part before the label.
 const LABEL_LOADERS: &str = "aya, cilium/ebpf and libbpf before 1.0";
 
-/// The names of libbpf that take no target, and that aya knows, without those in `cgroup/` (aya-obj: `ProgramSection::from_str`).
+/// The names of libbpf that take no target, and that aya knows, without those in `cgroup/` (aya-obj:
+/// `ProgramSection::from_str`).
 const AYA_NAMES: [&str; 17] = [
     "cgroup_skb/egress",
     "cgroup_skb/ingress",
@@ -113,7 +115,8 @@ const AYA_NAMES: [&str; 17] = [
     "xdp/devmap",
 ];
 
-/// Names that do not begin as one of libbpf's, with libbpf's name and the loaders that know them. The first match counts.
+/// Names that do not begin as one of libbpf's, with libbpf's name and the loaders that know them. The first
+/// match counts.
 const FOREIGN: [(&str, &str, &str); 7] = [
     ("xdp_devmap", "xdp/devmap", "libbpf before 1.0"),
     ("xdp_cpumap", "xdp/cpumap", "libbpf before 1.0"),
@@ -124,7 +127,8 @@ const FOREIGN: [(&str, &str, &str); 7] = [
     ("egress", "tc", "iproute2"),
 ];
 
-/// Returns the meaning of a section name for other loaders. Returns `None` for a name that libbpf knows, or that nobody does.
+/// Returns the meaning of a section name for other loaders. Returns `None` for a name that libbpf knows, or
+/// that nobody does.
 ///
 /// ```
 /// use core_relo_object::object::find_foreign_section;

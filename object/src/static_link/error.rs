@@ -96,7 +96,8 @@ pub enum StaticLinkError {
         /// The number of variables.
         count: usize,
     },
-    /// The alignments of all sections add up to more than [`limits::LINK_PADDING`](crate::limits::LINK_PADDING).
+    /// The alignments of all sections add up to more than
+    /// [`limits::LINK_PADDING`](crate::limits::LINK_PADDING).
     #[error(
         "section `{section}`: alignment {align}, expected at most {} for all sections together",
         limits::LINK_PADDING
@@ -119,7 +120,8 @@ pub enum StaticLinkError {
         /// The size of this section's records.
         found: u32,
     },
-    /// The section names of a file overlap, and separate copies would exceed [`limits::LINK_NAMES`](crate::limits::LINK_NAMES).
+    /// The section names of a file overlap, and separate copies would exceed
+    /// [`limits::LINK_NAMES`](crate::limits::LINK_NAMES).
     #[error(
         "{file}: overlapping section names have more than {} times the bytes of the file",
         limits::LINK_NAMES
@@ -128,7 +130,8 @@ pub enum StaticLinkError {
         /// The file.
         file: Text,
     },
-    /// The names in the files overlap, and separate copies would exceed [`limits::LINK_NAMES`](crate::limits::LINK_NAMES).
+    /// The names in the files overlap, and separate copies would exceed
+    /// [`limits::LINK_NAMES`](crate::limits::LINK_NAMES).
     #[error(
         "overlapping names have {len} bytes, expected at most {} times the bytes of the files",
         limits::LINK_NAMES
@@ -214,8 +217,8 @@ pub enum SectionError {
     /// The contents of `license` or `version` differ from an earlier file.
     #[error("the contents differ from earlier files, expected the same in all files")]
     Contents,
-    /// The section of the linked object would exceed [`limits::LINK_SECTION`](crate::limits::LINK_SECTION), or the padding
-    /// [`limits::LINK_PADDING`](crate::limits::LINK_PADDING).
+    /// The section of the linked object would exceed [`limits::LINK_SECTION`](crate::limits::LINK_SECTION),
+    /// or the padding [`limits::LINK_PADDING`](crate::limits::LINK_PADDING).
     #[error("the section becomes too large in the linked object")]
     TooLarge,
     /// A relocation section is damaged.
@@ -364,7 +367,8 @@ pub enum RelocationError {
         /// The section's size in bytes.
         size: u64,
     },
-    /// A map definition or struct_ops table refers to a section symbol, or a word of data does so like a call.
+    /// A map definition or struct_ops table refers to a section symbol, or a word of data does so like a
+    /// call.
     #[error(
         "the word refers to a static map, function or variable, which loaders cannot find by name: remove `static` from the target"
     )]

@@ -27,7 +27,8 @@ enum RecordWord {
 /// The invariant of a word that every record has.
 const WORD_IN_RECORD: &str = "a record of .BTF.ext has the words of its part";
 
-/// Returns the types and names in a record, by byte offset. The first word of a record is the instruction's offset.
+/// Returns the types and names in a record, by byte offset. The first word of a record is the instruction's
+/// offset.
 const fn record_words(part: ExtPart) -> &'static [(usize, RecordWord)] {
     match part {
         ExtPart::FuncInfo => &[(4, RecordWord::Type)],
@@ -100,8 +101,8 @@ impl OutputObject<'_> {
         Ok(())
     }
 
-    /// Returns the `.BTF.ext` of the linked object, with the types and strings of the deduplicated BTF; `None` without records
-    /// (libbpf: `finalize_btf_ext`).
+    /// Returns the `.BTF.ext` of the linked object, with the types and strings of the deduplicated BTF;
+    /// `None` without records (libbpf: `finalize_btf_ext`).
     pub(super) fn finish_ext(
         &self,
         merged: &Btf<'_>,

@@ -50,7 +50,8 @@ pub(super) struct Input<'d> {
 #[derive(Debug)]
 pub(super) struct InputSection<'d> {
     pub(super) name: Box<[u8]>,
-    /// The ELF section; `None` for `.kconfig` and `.ksyms`, which only the BTF has (libbpf: an ephemeral section).
+    /// The ELF section; `None` for `.kconfig` and `.ksyms`, which only the BTF has (libbpf: an ephemeral
+    /// section).
     pub(super) elf: Option<Section<'d>>,
     /// Whether the section is left out of the linked object.
     pub(super) is_ignored: bool,
@@ -125,8 +126,8 @@ impl<'d> Input<'d> {
         self.sections.get(index.into()).ok().filter(|section| section.elf.is_some())
     }
 
-    /// Returns the offset of a DATASEC's entry in its section. For a global variable, this is the value of the symbol: compilers
-    /// leave the offset in the BTF 0.
+    /// Returns the offset of a DATASEC's entry in its section. For a global variable, this is the value of
+    /// the symbol: compilers leave the offset in the BTF 0.
     pub(super) fn variable_offset(&self, datasec: TypeId, entry: usize, btf_offset: u32) -> u32 {
         match self.variable_offsets.get(&(datasec, entry)) {
             Some(symbol_value) => *symbol_value,
@@ -219,7 +220,8 @@ impl<'d> Input<'d> {
         Ok(())
     }
 
-    /// Assigns each DATASEC to its section, and finds the offsets of global variables (libbpf: `linker_fixup_btf`).
+    /// Assigns each DATASEC to its section, and finds the offsets of global variables (libbpf:
+    /// `linker_fixup_btf`).
     ///
     /// A DATASEC without an ELF section gets a section that exists in the BTF only.
     fn add_datasecs(&mut self) -> Result<(), StaticLinkError> {

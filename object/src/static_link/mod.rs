@@ -1,11 +1,12 @@
-//! Static linking: joins several BPF objects into one object, like `bpftool gen object` (libbpf: `struct bpf_linker`).
+//! Static linking: joins several BPF objects into one object, like `bpftool gen object` (libbpf:
+//! `struct bpf_linker`).
 //!
-//! The linker concatenates sections of the same name and resolves symbols. A strong definition takes precedence over weak
-//! definitions. A definition must have a type that is compatible with the declaration of the extern. The linker adjusts relocations,
-//! merges and deduplicates the BTF, and rewrites `.BTF.ext`.
+//! The linker concatenates sections of the same name and resolves symbols. A strong definition takes
+//! precedence over weak definitions. A definition must have a type that is compatible with the declaration of
+//! the extern. The linker adjusts relocations, merges and deduplicates the BTF, and rewrites `.BTF.ext`.
 //!
-//! All inputs must have the same byte order, which is also the byte order of the output. The output equals the output of libbpf byte for
-//! byte, except for the differences in docs/libbpf-differences.md.
+//! All inputs must have the same byte order, which is also the byte order of the output. The output equals
+//! the output of libbpf byte for byte, except for the differences in docs/libbpf-differences.md.
 //!
 //! ```
 //! use core_relo_object::static_link::{StaticLinkError, Linker};

@@ -21,7 +21,8 @@ const LOAD_64: u32 = 1;
 const ABS_64: u32 = 2;
 /// `R_BPF_64_ABS32`
 const ABS_32: u32 = 3;
-/// `R_BPF_64_NODYLD32`: as `R_BPF_64_ABS32`. Compilers write it for words with the offset of a variable or of an instruction.
+/// `R_BPF_64_NODYLD32`: as `R_BPF_64_ABS32`. Compilers write it for words with the offset of a variable or of
+/// an instruction.
 const NODYLD_32: u32 = 4;
 /// `R_BPF_64_32`
 const CALL_32: u32 = 10;
@@ -199,13 +200,15 @@ struct Shift {
     distance: u32,
 }
 
-/// Adjusts the field at the start of `bytes`: an instruction, or a word of data, to which the distance is added.
+/// Adjusts the field at the start of `bytes`: an instruction, or a word of data, to which the distance is
+/// added.
 ///
 /// libbpf adjusts instructions only, and refuses words of data.
 fn shift_field(bytes: &mut [u8], shift: Shift, e: Endian) -> Result<(), RelocationError> {
     let Shift { kind, is_code, distance } = shift;
     match kind {
-        // The addend of data is signed: a pointer may lie before the start of its section's part, as `array - 1`.
+        // The addend of data is signed: a pointer may lie before the start of its section's part, as
+        // `array - 1`.
         LOAD_64 | ABS_64 if !is_code => {
             let field = bytes.first_chunk_mut().ok_or(RelocationError::Overflow)?;
             let addend = e.u64(field, 0).map(u64::cast_signed);

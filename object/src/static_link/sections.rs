@@ -156,8 +156,8 @@ impl OutputSections {
         Ok(Placement { section: index, offset })
     }
 
-    /// Returns whether there is an output section with the name and the contents of the input section. Refuses an output section of
-    /// that name with other contents.
+    /// Returns whether there is an output section with the name and the contents of the input section.
+    /// Refuses an output section of that name with other contents.
     pub(super) fn has_identical(
         &self,
         input: &Input<'_>,

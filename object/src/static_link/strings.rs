@@ -54,8 +54,8 @@ impl Strings {
     }
 }
 
-/// Returns whether names have more bytes than [`limits::LINK_NAMES`] times the bytes of the input, and more than
-/// [`limits::NAME_BYTES`].
+/// Returns whether names have more bytes than [`limits::LINK_NAMES`] times the bytes of the input, and more
+/// than [`limits::NAME_BYTES`].
 pub(super) fn exceeds_name_limit(name_bytes: usize, input_bytes: u64) -> Result<bool, InternalError> {
     Ok(name_bytes > limits::NAME_BYTES && byte_count(name_bytes.div_ceil(limits::LINK_NAMES))? > input_bytes)
 }

@@ -62,7 +62,8 @@ impl<'b> SymbolTypes<'b> {
     }
 }
 
-/// Returns whether a type is a VAR or FUNC that other files may define or refer to (libbpf: `btf_is_non_static`).
+/// Returns whether a type is a VAR or FUNC that other files may define or refer to (libbpf:
+/// `btf_is_non_static`).
 pub(super) fn is_non_static(ty: Type<'_>) -> bool {
     matches!(ty.kind(), Kind::Var | Kind::Func) && ty.linkage() != Some(0)
 }

@@ -1,4 +1,5 @@
-//! Symbol resolution: a strong definition takes precedence over weak definitions, and any definition over externs.
+//! Symbol resolution: a strong definition takes precedence over weak definitions, and any definition over
+//! externs.
 
 use super::{
     compare::{FileMap, FileType, compare_maps, compare_types, map_definition},
@@ -26,8 +27,8 @@ const JUMP_TABLES: &[u8] = b".jumptables";
 const GLOBAL_LINKAGE: u8 = 1;
 
 impl<'d> OutputObject<'d> {
-    /// Adds the symbols of an input (libbpf: `linker_append_elf_syms`). Returns the output symbol of each input symbol: the null symbol
-    /// for symbols of sections that are not linked.
+    /// Adds the symbols of an input (libbpf: `linker_append_elf_syms`). Returns the output symbol of each
+    /// input symbol: the null symbol for symbols of sections that are not linked.
     pub(super) fn add_symbols(
         &mut self,
         input: &Input<'d>,
@@ -40,7 +41,8 @@ impl<'d> OutputObject<'d> {
         Ok(symbol_map)
     }
 
-    /// Adds a symbol, or resolves it against the symbol of the same name in an earlier file (libbpf: `linker_append_elf_sym`).
+    /// Adds a symbol, or resolves it against the symbol of the same name in an earlier file (libbpf:
+    /// `linker_append_elf_sym`).
     fn add_symbol(
         &mut self,
         input: &Input<'d>,
@@ -85,7 +87,8 @@ impl<'d> OutputObject<'d> {
     ) -> Result<OutputSymbolIndex, StaticLinkError> {
         let index = self.symbols.next_index()?;
         let section = match symbol.location {
-            // An extern stays undefined, even if the BTF names its section. libbpf gives the symbol that section.
+            // An extern stays undefined, even if the BTF names its section. libbpf gives the symbol that
+            // section.
             SymbolLocation::Undefined => elf::SHN_UNDEF.0,
             SymbolLocation::Reserved(number) => number,
             SymbolLocation::Section(_) => {
@@ -207,7 +210,8 @@ impl<'d> OutputObject<'d> {
         compare().map_err(|cause| input.symbol_error(symbol.name, SymbolError::Maps { other, cause }))
     }
 
-    /// Completes the merged type of a declaration with the linkage and the parameter names of the definition (libbpf: `complete_extern_btf_info`).
+    /// Completes the merged type of a declaration with the linkage and the parameter names of the definition
+    /// (libbpf: `complete_extern_btf_info`).
     fn complete_type(
         &mut self,
         input: &Input<'_>,

@@ -53,7 +53,8 @@ impl OutputObject<'_> {
         Ok(type_map)
     }
 
-    /// Chooses the types to copy, and the merged type of each type. A global symbol that an earlier file has keeps its type.
+    /// Chooses the types to copy, and the merged type of each type. A global symbol that an earlier file has
+    /// keeps its type.
     fn choose_types<'b>(&mut self, btf: &'b Btf<'b>) -> Result<(TypeMap, Vec<Type<'b>>), InternalError> {
         let mut type_map = TypeMap::new(btf.end_id())?;
         let mut new_types = Vec::new();
@@ -61,7 +62,8 @@ impl OutputObject<'_> {
         for ty in btf.types().filter(|ty| ty.kind() != Kind::Datasec) {
             let mut merged = next;
             if is_non_static(ty) {
-                // A variable without a symbol is in a section that an earlier file has, too, such as `license`.
+                // A variable without a symbol is in a section that an earlier file has, too, such as
+                // `license`.
                 let Some(index) = self.globals.find(ty.name().as_bytes()) else { continue };
                 let global = self.globals.get_mut(index)?;
                 let known = global.ty.map(|ty| ty.merged);
@@ -164,8 +166,8 @@ impl OutputObject<'_> {
             let is_defined_here = is_from_input && !global.is_extern;
             match global.variable {
                 Some((section, position)) if section == placement.section => {
-                    // A definition states the offset and size. libbpf keeps the declaration's offset and takes the size of the
-                    // type, which lacks the `values` of a map.
+                    // A definition states the offset and size. libbpf keeps the declaration's offset and
+                    // takes the size of the type, which lacks the `values` of a map.
                     if is_defined_here {
                         let known = self.variable(section, position)?;
                         (known.offset, known.size) = (variable.offset, variable.size);

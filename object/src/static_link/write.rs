@@ -1,7 +1,7 @@
 //! Writes the linked object.
 //!
-//! The writer of the `object` crate sorts strings and separates section names from symbol names. This writer has the layout of
-//! libbpf, so that the outputs of both linkers can be compared byte by byte.
+//! The writer of the `object` crate sorts strings and separates section names from symbol names. This writer
+//! has the layout of libbpf, so that the outputs of both linkers can be compared byte by byte.
 
 use super::{
     error::StaticLinkError, index::OutputSectionIndex, output_object::OutputObject,
@@ -111,7 +111,8 @@ fn check_alignment(sections: &[FileSection<'_>]) -> Result<(), StaticLinkError> 
     Ok(())
 }
 
-/// Returns the bytes of a file: the header, the sections in order, and the section headers, as libelf lays them out.
+/// Returns the bytes of a file: the header, the sections in order, and the section headers, as libelf lays
+/// them out.
 fn encode_file(e: Endian, sections: &[FileSection<'_>]) -> Result<Vec<u8>, InternalError> {
     const TOO_LARGE: &str = "the linked object fits in memory";
     let mut end = usize::from(HEADER_BYTES);

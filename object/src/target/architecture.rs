@@ -53,14 +53,15 @@ const MACHINES: [Machine; 19] = [
     machine("pt_regs.nip", 4, "ppc"),
 ];
 
-/// Returns the architecture of a kernel, as `uname -m` prints it, from the layout of its saved registers and the size of its pointers. Returns
-/// `None` for an unknown layout, and for reduced BTF without `struct pt_regs`.
+/// Returns the architecture of a kernel, as `uname -m` prints it, from the layout of its saved registers and
+/// the size of its pointers. Returns `None` for an unknown layout, and for reduced BTF without
+/// `struct pt_regs`.
 pub fn find_architecture(btf: &Btf<'_>) -> Option<&'static str> {
     find_architecture_with(btf, btf.pointer_size())
 }
 
-/// Returns the architecture as [`find_architecture`], of types whose own pointers are not those of the kernel: BPF objects have pointers of 8
-/// bytes.
+/// Returns the architecture as [`find_architecture`], of types whose own pointers are not those of the
+/// kernel: BPF objects have pointers of 8 bytes.
 pub fn find_architecture_with(btf: &Btf<'_>, pointer_size: ByteSize) -> Option<&'static str> {
     let found = MACHINES.iter().find(|machine| field_path(btf, machine.register).is_ok())?;
     let of_register = || MACHINES.iter().filter(|machine| machine.register == found.register);

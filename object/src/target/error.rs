@@ -53,7 +53,8 @@ pub enum TargetError {
         /// The path.
         path: PathBuf,
     },
-    /// A file of proc, tracefs or a similar file system. The kernel generates its contents on read, possibly without end.
+    /// A file of proc, tracefs or a similar file system. The kernel generates its contents on read, possibly
+    /// without end.
     #[error("{path}: a file without a length, which the kernel generates on read", path = Escaped(path.display()))]
     PseudoFile {
         /// The path.

@@ -43,7 +43,8 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Returns the pointer size of an ELF file's class. It takes precedence over the size that the BTF implies.
+    /// Returns the pointer size of an ELF file's class. It takes precedence over the size that the BTF
+    /// implies.
     pub const fn pointer_size(self) -> Option<ByteSize> {
         match self {
             Self::Raw => None,
@@ -103,7 +104,8 @@ pub fn locate(bytes: &[u8]) -> Result<BtfLocation, ExtractError> {
 /// A candidate begins with the BTF magic in either byte order, and parses from its header to its last type.
 #[expect(clippy::arithmetic_side_effects, reason = "`at`, `next` and a candidate lie within the bytes")]
 pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
-    // A budget at the end of all numbers is no limit, which is right for an image that fills the address space.
+    // A budget at the end of all numbers is no limit, which is right for an image that fills the address
+    // space.
     let mut budget = bytes.len().saturating_mul(limits::IMAGE_PASSES);
     let mut best: Option<&[u8]> = None;
     let mut at = 0usize;
@@ -131,7 +133,8 @@ pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
     best
 }
 
-/// Returns the extent of the BTF that begins here, if its header is valid and its types and strings are not empty.
+/// Returns the extent of the BTF that begins here, if its header is valid and its types and strings are not
+/// empty.
 fn plausible_btf(bytes: &[u8]) -> Option<&[u8]> {
     let e = [Endian::Little, Endian::Big].into_iter().find(|e| e.u16(bytes, 0) == Some(0xeb9f))?;
     let (Some(1), Some(0)) = (bytes.get(2), bytes.get(3)) else { return None };

@@ -14,13 +14,14 @@ use core_relo::{
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The number of linear searches after which an index is built. Building costs about as much as these searches.
+/// The number of linear searches after which an index is built. Building costs about as much as these
+/// searches.
 const SEARCHES_BEFORE_INDEX: u32 = 8;
 
 /// The BTF of a kernel and of its modules, read on demand.
 ///
-/// Values [of the same cache](Self::from_cache) share the BTF. Each value lists the modules again, since modules are loaded and
-/// unloaded. A failed read is repeated at the next call.
+/// Values [of the same cache](Self::from_cache) share the BTF. Each value lists the modules again, since
+/// modules are loaded and unloaded. A failed read is repeated at the next call.
 #[derive(Debug)]
 pub struct KernelBtf {
     cache: Arc<KernelBtfCache>,
@@ -92,7 +93,8 @@ impl KernelBtf {
 
     /// Returns a kernel of parsed BTF, for plans without a running kernel.
     ///
-    /// The BTF must be validated (by [`Btf::parse`], not [`Btf::parse_unvalidated`]), unless only relocations are planned.
+    /// The BTF must be validated (by [`Btf::parse`], not [`Btf::parse_unvalidated`]), unless only relocations
+    /// are planned.
     pub fn from_btf(
         vmlinux: Arc<Btf<'static>>,
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
@@ -142,8 +144,8 @@ impl KernelBtf {
         }
     }
 
-    /// Returns the modules in the order in which they were loaded (libbpf: `load_module_btfs`). Each module reads its BTF on
-    /// demand.
+    /// Returns the modules in the order in which they were loaded (libbpf: `load_module_btfs`). Each module
+    /// reads its BTF on demand.
     pub fn modules(&self) -> Result<&[Arc<ModuleBtf>], Errno> {
         self.modules_from(|vmlinux, known| match &self.cache.source {
             Some(source) => list_modules(source, vmlinux, known),
@@ -230,7 +232,8 @@ impl KernelBtf {
         Ok(target.with_modules(modules))
     }
 
-    /// Returns the target of an object that was planned on the kernel alone, with the modules that may define its missing types.
+    /// Returns the target of an object that was planned on the kernel alone, with the modules that may define
+    /// its missing types.
     pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, KernelBtfError> {
         self.target_with_names(plan.names_for_modules())
     }

@@ -9,8 +9,8 @@ use core_relo::{
 };
 use std::sync::OnceLock;
 
-/// The BTF of a kernel module. The BTF is read on the first lookup that the kernel's own BTF cannot answer, and parsed if it may contain
-/// the name.
+/// The BTF of a kernel module. The BTF is read on the first lookup that the kernel's own BTF cannot answer,
+/// and parsed if it may contain the name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ModuleBtf {
@@ -45,8 +45,8 @@ impl ModuleBtf {
 
     /// Returns the module's BTF, read and parsed at the first call.
     ///
-    /// Returns `None` if the module was unloaded before the read, or its BTF is damaged. Returns the kernel's error number if the read
-    /// fails.
+    /// Returns `None` if the module was unloaded before the read, or its BTF is damaged. Returns the kernel's
+    /// error number if the read fails.
     pub fn btf(&self) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
         if let Some(cached) = self.btf.get() {
             return Ok(cached.as_ref());
@@ -62,7 +62,8 @@ impl ModuleBtf {
         Ok(self.btf.get_or_init(|| bytes.and_then(parse).map(Arc::new)).as_ref())
     }
 
-    /// Returns the module's BTF if it may contain a name of the filter. Returns BTF that is already parsed in any case.
+    /// Returns the module's BTF if it may contain a name of the filter. Returns BTF that is already parsed in
+    /// any case.
     pub(super) fn filtered_btf(
         &self,
         module_filter: &mut ModuleFilter<'_, '_>,

@@ -2,7 +2,8 @@
 
 use core_relo::btf::Btf;
 
-/// The number of types from which on BTF is checked for sorted order. A linear search of less BTF costs no more than the check.
+/// The number of types from which on BTF is checked for sorted order. A linear search of less BTF costs no
+/// more than the check.
 pub const MIN_TYPES_TO_CHECK_ORDER: u32 = 8192;
 
 /// Enables binary search by name in BTF of the running kernel, if the kernel's build sorted it.

@@ -71,7 +71,8 @@ fn the_largest_btf_of_an_image_is_found_in_either_order() {
 #[test]
 #[cfg_attr(miri, ignore = "takes too long")]
 fn an_image_of_nothing_but_headers_takes_bounded_time() {
-    // Each header claims the rest of the image. Without the limit the rest would be parsed a hundred thousand times.
+    // Each header claims the rest of the image. Without the limit the rest would be parsed a hundred thousand
+    // times.
     let mut image = Vec::new();
     let total = 4u32 << 20;
     while image.len() < 4 << 20 {

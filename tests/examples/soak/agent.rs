@@ -47,7 +47,8 @@ impl Agent {
         Ok(Self { sender, attached, links, source, pins: [sender_pins, attached_pins] })
     }
 
-    /// Reads events while a thread sends as many as it can. Checks that each event was read or counted as lost.
+    /// Reads events while a thread sends as many as it can. Checks that each event was read or counted as
+    /// lost.
     pub fn read_for(&mut self, duration: Duration) -> Result<Counts, Box<dyn Error>> {
         let counts = events::read_for(&self.sender, self.source, duration)?;
         if self.attached.global::<u64>("hits")? == 0 {

@@ -102,7 +102,8 @@ impl<'cb> Reader<'cb> {
     }
 }
 
-/// Reads events while a thread sends as many as it can. Returns an error if an event was neither read nor counted as lost.
+/// Reads events while a thread sends as many as it can. Returns an error if an event was neither read nor
+/// counted as lost.
 pub fn read_for(sender: &Loaded, source: Source, duration: Duration) -> Result<Counts, Box<dyn Error>> {
     let received = Received::default();
     let mut reader = Reader::open(sender, source, &received)?;

@@ -7,7 +7,8 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
 };
 
-/// The beginnings of messages about errors in the kernel: of its checks of locks, memory, reference counts and so on.
+/// The beginnings of messages about errors in the kernel: of its checks of locks, memory, reference counts
+/// and so on.
 const MARKS: [&str; 9] =
     ["BUG", "WARNING", "INFO:", "Oops", "general protection", "Call Trace", "UBSAN", "refcount_t", "FIX "];
 

@@ -68,7 +68,8 @@ impl Drop for MemoryCgroup {
 pub struct KernelMemory {
     /// The memory charged to the cgroup of this process: BPF objects, page tables, stacks.
     cgroup_bytes: Option<u64>,
-    /// The unreclaimable slabs, per-CPU memory and vmalloc of the whole system: also programs' instructions and BTF.
+    /// The unreclaimable slabs, per-CPU memory and vmalloc of the whole system: also programs' instructions
+    /// and BTF.
     system_bytes: u64,
 }
 
@@ -85,7 +86,8 @@ impl KernelMemory {
         Ok(Self { cgroup_bytes: cgroup.map(MemoryCgroup::kernel_bytes).transpose()?, system_bytes })
     }
 
-    /// Returns what has grown since an earlier state. The memory of the whole system counts only if nothing else runs.
+    /// Returns what has grown since an earlier state. The memory of the whole system counts only if nothing
+    /// else runs.
     pub fn compare(&self, earlier: &Self, is_alone: bool) -> Result<(), String> {
         let cgroup_grew = self
             .cgroup_bytes

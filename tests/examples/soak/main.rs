@@ -1,7 +1,9 @@
-//! An agent that loads, attaches, pins and reads events at full rate, and starts anew each second, to find what grows.
+//! An agent that loads, attaches, pins and reads events at full rate, and starts anew each second, to find
+//! what grows.
 //!
-//! `soak [--seconds N] [--alone]`, as root. `cargo xtask soak` builds and runs it with a bpffs of its own, or as the first process of a
-//! virtual machine. With `--alone`, the memory of the whole system must not grow either, and the kernel's log must not have errors.
+//! `soak [--seconds N] [--alone]`, as root. `cargo xtask soak` builds and runs it with a bpffs of its own, or
+//! as the first process of a virtual machine. With `--alone`, the memory of the whole system must not grow
+//! either, and the kernel's log must not have errors.
 
 mod agent;
 mod events;
@@ -28,7 +30,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The periods before the first comparison: the allocator and the caches of the loader and the kernel reach their size.
+/// The periods before the first comparison: the allocator and the caches of the loader and the kernel reach
+/// their size.
 const WARM_UP: u32 = 9;
 /// The time between two lines of progress.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);

@@ -2,8 +2,8 @@
 
 use std::{error::Error, fmt, fs};
 
-/// The growth of memory that is no leak: the allocator's own changes. A leak of one page each second exceeds it in less than
-/// ten minutes.
+/// The growth of memory that is no leak: the allocator's own changes. A leak of one page each second exceeds
+/// it in less than ten minutes.
 const MEMORY_GROWTH: u64 = 2 << 20;
 
 /// What the process uses at one time.

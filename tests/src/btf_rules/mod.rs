@@ -1,4 +1,5 @@
-//! BTFs that the kernel accepts or refuses: a case for each of its rules, random ones, and those of objects with changed words.
+//! BTFs that the kernel accepts or refuses: a case for each of its rules, random ones, and those of objects
+//! with changed words.
 
 mod composites;
 mod functions;

@@ -33,7 +33,8 @@ pub struct MutatedObject {
     pub bytes: Vec<u8>,
 }
 
-/// The offset of the field with the length of the type section in the BTF's header, and the bytes of the header.
+/// The offset of the field with the length of the type section in the BTF's header, and the bytes of the
+/// header.
 const TYPE_LEN: usize = 12;
 const HEADER_BYTES: usize = 24;
 /// The bytes of a word.

@@ -27,8 +27,8 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension { name: "initial values of a map", max_count: 100_000, commands: OBJECT, build: values },
 ];
 
-/// Code sections with a program and a CO-RE relocation each. The relocations of equally named sections all belong to the first
-/// section, so only the first section has one.
+/// Code sections with a program and a CO-RE relocation each. The relocations of equally named sections all
+/// belong to the first section, so only the first section has one.
 fn sections(n: usize, is_distinct: bool) -> Files {
     let mut m = ObjectBuilder::default();
     let (root, access) = task(&mut m);

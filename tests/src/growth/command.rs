@@ -17,11 +17,13 @@ pub enum Command {
     Diff,
 }
 
-/// The commands for an object with many elements other than types and CO-RE relocations. `patch` stands for all commands that
-/// only relocate, because it does the most work. `check` also links and analyzes the programs.
+/// The commands for an object with many elements other than types and CO-RE relocations. `patch` stands for
+/// all commands that only relocate, because it does the most work. `check` also links and analyzes the
+/// programs.
 pub(super) const OBJECT: &[Command] =
     &[Command::Check, Command::Patch, Command::Inspect, Command::DryRun, Command::Link];
-/// The same without linking: the linker refuses the object, as libbpf's does, or stops at too many equal types.
+/// The same without linking: the linker refuses the object, as libbpf's does, or stops at too many equal
+/// types.
 pub(super) const UNLINKED: &[Command] = &[Command::Check, Command::Patch, Command::Inspect, Command::DryRun];
 /// The command that follows the paths of programs.
 pub(super) const CHECK: &[Command] = &[Command::Check];
@@ -53,7 +55,8 @@ impl Command {
         matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun | Self::Diff)
     }
 
-    /// Returns whether the exit status may be 2 without an error message: a generated kernel can leave a question open.
+    /// Returns whether the exit status may be 2 without an error message: a generated kernel can leave a
+    /// question open.
     pub const fn may_be_unknown(self) -> bool {
         matches!(self, Self::Check | Self::Explain | Self::DryRun)
     }

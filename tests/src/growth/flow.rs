@@ -1,4 +1,5 @@
-//! Programs whose control flow is hard to follow. Each ends with a helper whose presence nothing tells, so that `check` follows all paths.
+//! Programs whose control flow is hard to follow. Each ends with a helper whose presence nothing tells, so
+//! that `check` follows all paths.
 
 use super::{
     command::CHECK,

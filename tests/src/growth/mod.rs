@@ -1,6 +1,8 @@
-//! Inputs of any size and the commands that read them, for `cli/tests/growth.rs` and `cargo xtask bench --growth`.
+//! Inputs of any size and the commands that read them, for `cli/tests/growth.rs` and
+//! `cargo xtask bench --growth`.
 //!
-//! A [`Dimension`] is a kind of element whose number can grow, for example programs. A count is enough to generate its input.
+//! A [`Dimension`] is a kind of element whose number can grow, for example programs. A count is enough to
+//! generate its input.
 
 mod calls;
 mod code;

@@ -15,7 +15,8 @@ pub fn cases() -> Vec<InfoCase> {
     [functions(), function_sizes(), results(), lines(), line_sizes(), both()].into_iter().flatten().collect()
 }
 
-/// The instructions of a program that calls a function at instruction 5. Instruction 1 is the second half of a 64-bit load.
+/// The instructions of a program that calls a function at instruction 5. Instruction 1 is the second half of
+/// a 64-bit load.
 fn with_function(function: &[Insn]) -> Vec<Insn> {
     let call = Insn { code: 0x85, dst: 0, src: 1, off: 0, imm: 2 };
     let load = Insn { code: LD_IMM64, dst: 2, src: 0, off: 0, imm: 7 };

@@ -1,4 +1,5 @@
-//! Programs whose `func_info` and `line_info` the kernel accepts or refuses: a case for each of its rules, and random ones.
+//! Programs whose `func_info` and `line_info` the kernel accepts or refuses: a case for each of its rules,
+//! and random ones.
 
 mod cases;
 mod random;
@@ -26,7 +27,8 @@ pub struct InfoCase {
     pub functions: Vec<u32>,
     pub func_info: Records,
     pub line_info: Records,
-    /// The words of Linux 6.18's log, or `None` if the records violate no rule. The words are empty if the kernel logs nothing.
+    /// The words of Linux 6.18's log, or `None` if the records violate no rule. The words are empty if the
+    /// kernel logs nothing.
     pub message: Option<&'static str>,
 }
 

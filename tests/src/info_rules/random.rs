@@ -74,7 +74,8 @@ impl RandomInfo {
         }
     }
 
-    /// Adds instructions to a function. Only called functions have loads of packet data and tail calls, in dead code.
+    /// Adds instructions to a function. Only called functions have loads of packet data and tail calls, in
+    /// dead code.
     fn add_body(&mut self, insns: &mut Vec<Insn>, is_called: bool) {
         for _ in 0..self.random.usize(..3) {
             match self.random.u8(..4) {

@@ -89,7 +89,8 @@ impl Btf {
     }
 
     fn words_after(&self, id: u32, count: usize) -> Option<Vec<u32>> {
-        // SAFETY: `raw` is valid; libbpf has validated that `count` words follow the type, aligned to 4 bytes.
+        // SAFETY: `raw` is valid; libbpf has validated that `count` words follow the type, aligned to 4
+        // bytes.
         unsafe {
             let t = sys::btf__type_by_id(self.raw, id);
             (!t.is_null()).then(|| std::slice::from_raw_parts(t.add(1).cast::<u32>(), count).to_vec())
@@ -146,10 +147,12 @@ impl Btf {
         succeeded
     }
 
-    /// Calls `bpf_core_add_cands` for a local type. Returns the ids of candidates in this BTF from `start` on.
+    /// Calls `bpf_core_add_cands` for a local type. Returns the ids of candidates in this BTF from `start`
+    /// on.
     pub fn candidates(&self, local: &Self, id: u32, start: u32) -> Vec<u32> {
         let mut list = CandList { cands: ptr::null_mut(), len: 0 };
-        // SAFETY: `id` was looked up in `local`; libbpf allocates `list.cands` with malloc, and this function frees it.
+        // SAFETY: `id` was looked up in `local`; libbpf allocates `list.cands` with malloc, and this function
+        // frees it.
         unsafe {
             let t = sys::btf__type_by_id(local.raw, id);
             let len = bpf_core_essential_name_len(sys::btf__name_by_offset(local.raw, (*t).name_off));
@@ -173,7 +176,8 @@ pub fn calc_relo(
     let before = cands.len();
     let mut list = CandList { cands: cands.as_mut_ptr(), len: before as c_int };
     let mut result = Resolution::default();
-    // SAFETY: all BTFs outlive the call; libbpf expects three zeroed specs as scratch space and only shortens the list.
+    // SAFETY: all BTFs outlive the call; libbpf expects three zeroed specs as scratch space and only shortens
+    // the list.
     let error = unsafe {
         let mut specs: Box<[Spec; 3]> = Box::new(std::mem::zeroed());
         bpf_core_calc_relo_insn(
@@ -186,7 +190,8 @@ pub fn calc_relo(
             &mut result,
         )
     };
-    // The list stays as libbpf leaves it. After an error, libbpf may have moved matches to the front without cutting off the rest.
+    // The list stays as libbpf leaves it. After an error, libbpf may have moved matches to the front without
+    // cutting off the rest.
     let kept = cands.iter().take(list.len as usize);
     let find = |cand: &Cand| candidates.iter().find(|(btf, _)| ptr::eq(btf.raw, cand.btf));
     *candidates = kept.filter_map(|cand| Some((Rc::clone(&find(cand)?.0), cand.id))).collect();
@@ -211,8 +216,8 @@ pub struct Prepared {
     pub code: Vec<u8>,
 }
 
-/// Calls `bpf_object__prepare` on the running kernel with another target BTF, for all programs including those of `?` sections.
-/// Needs root, because libbpf creates the maps.
+/// Calls `bpf_object__prepare` on the running kernel with another target BTF, for all programs including
+/// those of `?` sections. Needs root, because libbpf creates the maps.
 pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
     let options = sys::bpf_object_open_opts {
         sz: size_of::<sys::bpf_object_open_opts>() as _,
@@ -316,7 +321,8 @@ fn programs(object: *mut sys::bpf_object) -> Vec<*mut sys::bpf_program> {
 }
 
 thread_local! {
-    /// The log messages of libbpf in this thread. libbpf calls the print callback in the thread of the caller.
+    /// The log messages of libbpf in this thread. libbpf calls the print callback in the thread of the
+    /// caller.
     static LOG: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -366,7 +372,8 @@ pub struct ValuePrinter<'b> {
 }
 
 impl ValuePrinter<'_> {
-    /// Prints a value without names but with zeroes, with spaces between its parts. Returns `None` if libbpf fails.
+    /// Prints a value without names but with zeroes, with spaces between its parts. Returns `None` if libbpf
+    /// fails.
     pub fn print(&self, id: u32, value: &[u8]) -> Option<String> {
         let style = ValueStyle { compact: true, skip_names: true, emit_zeroes: true };
         self.print_parts(id, value, style).map(|parts| parts.replace(PART_END, " ")).ok()
@@ -408,7 +415,8 @@ pub struct ValueStyle {
     pub emit_zeroes: bool,
 }
 
-/// The mark after each part that libbpf prints. libbpf prints no comma after a signed enum value without a name.
+/// The mark after each part that libbpf prints. libbpf prints no comma after a signed enum value without a
+/// name.
 const PART_END: char = '\u{1}';
 
 impl Drop for ValuePrinter<'_> {
@@ -431,8 +439,8 @@ impl Btf {
 
 unsafe extern "C" fn append(context: *mut c_void, format: *const c_char, args: VaList) {
     let mut text = [0u8; 512];
-    // SAFETY: the size is that of the buffer; libbpf passes a matching format and arguments, and the context of
-    // `Btf::value_printer`.
+    // SAFETY: the size is that of the buffer; libbpf passes a matching format and arguments, and the context
+    // of `Btf::value_printer`.
     unsafe {
         vsnprintf(text.as_mut_ptr().cast(), text.len(), format, args);
         let text = CStr::from_ptr(text.as_ptr().cast()).to_string_lossy();

@@ -1,7 +1,7 @@
 //! Declarations of libbpf's four relocation functions and their structs.
 //!
-//! The public header of libbpf does not declare them: bpftool uses the first two, the kernel the other two. The static archive
-//! contains them.
+//! The public header of libbpf does not declare them: bpftool uses the first two, the kernel the other two.
+//! The static archive contains them.
 
 use libbpf_sys as sys;
 use std::ffi::{c_char, c_int, c_void};

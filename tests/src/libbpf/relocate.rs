@@ -1,4 +1,5 @@
-//! Relocation of all records in libbpf's order: the part of `bpf_object__relocate_core` around the called functions.
+//! Relocation of all records in libbpf's order: the part of `bpf_object__relocate_core` around the called
+//! functions.
 
 use super::{
     ffi::{self, Btf},
@@ -159,9 +160,9 @@ fn has_negative_index(btf: &Btf, access: u32) -> bool {
 
 /// Converts the values of FIELD_LSHIFT_U64 from little-endian to big-endian.
 ///
-/// libbpf computes this kind for the byte order of its host: `64 - (bits before the field + width)` on a little-endian host. The
-/// value for a big-endian object is `64 - 8 * size + bits before the field`. FIELD_BYTE_SIZE and FIELD_RSHIFT_U64 of the same
-/// field give the size and the width.
+/// libbpf computes this kind for the byte order of its host: `64 - (bits before the field + width)` on a
+/// little-endian host. The value for a big-endian object is `64 - 8 * size + bits before the field`.
+/// FIELD_BYTE_SIZE and FIELD_RSHIFT_U64 of the same field give the size and the width.
 fn big_endian_shift(
     object: &LibbpfObject,
     relo: &Relo,

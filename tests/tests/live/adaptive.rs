@@ -1,4 +1,5 @@
-//! Adaptive loads: variants that the kernel refuses or cannot attach, constants of the kernel's types, and what a failure leaves.
+//! Adaptive loads: variants that the kernel refuses or cannot attach, constants of the kernel's types, and
+//! what a failure leaves.
 
 use super::{
     harness::{Need, Veth, hits, in_vm, kernel_version, live, object, run},
@@ -100,7 +101,8 @@ fn the_load_makes_the_choice_of_the_verdicts() {
     let chosen = choose();
     let AdaptiveLoad { value, report, .. } = adapt("").unwrap_or_else(|e| panic!("{e}: {:?}", e.report()));
     for (chosen, loaded) in chosen.groups.iter().zip(&report.groups) {
-        // The load finds out what no verdict knows, such as a policy: it goes on from the choice, and says why.
+        // The load finds out what no verdict knows, such as a policy: it goes on from the choice, and says
+        // why.
         let first = chosen.chosen.unwrap_or(chosen.alternatives.len());
         let last = loaded.chosen.unwrap_or(loaded.alternatives.len());
         assert!(first <= last, "{}: {report}", chosen.name);
@@ -205,15 +207,17 @@ fn the_first_variant_that_this_kernel_attaches_is_used() {
     assert_eq!(report.outcome, Outcome::Attached);
     expect_working(&loaded, &report);
     let open = &report.groups.iter().find(|group| group.name == "open").unwrap();
-    // The features of the kernel tell in advance that it has no kprobes. If they do not tell that it lacks the target of a program, an
-    // attempt finds out: for a variant of the group, and without trampolines for the optional program.
+    // The features of the kernel tell in advance that it has no kprobes. If they do not tell that it lacks
+    // the target of a program, an attempt finds out: for a variant of the group, and without trampolines for
+    // the optional program.
     let of_optional = usize::from(Need::Tracing.is_met().is_err() && in_vm());
     assert!((1..=open.chosen.unwrap() + 1 + of_optional).contains(&report.attempts), "{report}");
     if in_vm() {
         // Distribution kernels trace functions, if the architecture has trampolines.
         assert_eq!(open.chosen, first_if(&Need::Tracing), "{report}");
     } else if cfg!(target_arch = "x86_64") {
-        // Each variant before the chosen one was refused by the kernel, at the load or when its policy was probed.
+        // Each variant before the chosen one was refused by the kernel, at the load or when its policy was
+        // probed.
         for alternative in &open.alternatives[..open.chosen.unwrap()] {
             let rejection = &alternative.rejections[0];
             let is_policy = rejection.reasons.iter().any(|text| text.starts_with("a policy of this machine"));

@@ -1,5 +1,6 @@
-//! The kernel's rules for BTF, compared with the running kernel: the cases of the table, random types, and the repaired types of objects
-//! with changed words. `CORE_RELO_SEED` selects the random types and changes, `CORE_RELO_ROUNDS` their number in thousands.
+//! The kernel's rules for BTF, compared with the running kernel: the cases of the table, random types, and
+//! the repaired types of objects with changed words. `CORE_RELO_SEED` selects the random types and changes,
+//! `CORE_RELO_ROUNDS` their number in thousands.
 
 use super::harness::{kernel_version, live};
 use core_relo::{
@@ -120,7 +121,8 @@ fn the_kernel_agrees_on_random_types() {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 
-/// What the validator finds in the repaired BTF decides whether a verdict says that the object loads with BTF.
+/// What the validator finds in the repaired BTF decides whether a verdict says that the object loads with
+/// BTF.
 #[test]
 fn the_kernel_agrees_on_repaired_types_of_changed_objects() {
     let Some(_live) = live("btf_rules::the_kernel_agrees_on_repaired_types_of_changed_objects", &[]) else {

@@ -43,7 +43,8 @@ fn skb_programs_count_and_drop_packets() {
     inside().unwrap();
     // 5 bytes after 28 bytes of IP and UDP headers.
     assert_eq!((hits(&loaded), read("in"), read("out")), (2, 33, 33));
-    // A socket belongs to the cgroup in which it was created. The programs do not see sockets of other cgroups.
+    // A socket belongs to the cgroup in which it was created. The programs do not see sockets of other
+    // cgroups.
     netns.inside(send_datagram).unwrap();
     assert_eq!(hits(&loaded), 2);
     loaded.set_global("deny", &1u32).unwrap();

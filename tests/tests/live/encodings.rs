@@ -1,5 +1,5 @@
-//! Instructions with changed fields: the verdict beside the load of the running kernel. `CORE_RELO_SEED` selects the programs,
-//! `CORE_RELO_ROUNDS` their number.
+//! Instructions with changed fields: the verdict beside the load of the running kernel. `CORE_RELO_SEED`
+//! selects the programs, `CORE_RELO_ROUNDS` their number.
 
 use super::{
     generated::{judge_all, number},
@@ -33,7 +33,8 @@ const RULES: [&str; 14] = [
 const CALL: u8 = 0x85;
 const INDIRECT_JUMP: u8 = 0x0d;
 
-/// Returns a valid instruction with the opcode, as far as there is one: on numbers in r0, r2 and r3, and on the stack.
+/// Returns a valid instruction with the opcode, as far as there is one: on numbers in r0, r2 and r3, and on
+/// the stack.
 fn valid(code: u8) -> Insn {
     let insn = Insn { code, ..Insn::default() };
     match insn.class() {
@@ -57,7 +58,8 @@ fn valid(code: u8) -> Insn {
     }
 }
 
-/// Changes a field. The source register of 64-bit loads and calls stays, because it may stand for a descriptor or a kfunc.
+/// Changes a field. The source register of 64-bit loads and calls stays, because it may stand for a
+/// descriptor or a kfunc.
 fn change(insn: &mut Insn, rng: &mut Rng) {
     let has_source = !matches!(insn.code, LD_IMM64 | CALL);
     match rng.u8(0..4) {
@@ -72,7 +74,8 @@ fn change(insn: &mut Insn, rng: &mut Rng) {
     }
 }
 
-/// Generates a program with one changed instruction: on its only path, in dead code, or behind a random number.
+/// Generates a program with one changed instruction: on its only path, in dead code, or behind a random
+/// number.
 fn generate(rng: &mut Rng) -> Vec<u8> {
     let mut code = rng.u8(..);
     while code == INDIRECT_JUMP {

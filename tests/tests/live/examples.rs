@@ -29,7 +29,8 @@ fn lines(run: Run, words: &[&str]) -> Vec<Vec<String>> {
     text.lines().skip(1).map(|line| line.split_ascii_whitespace().map(str::to_owned).collect()).collect()
 }
 
-/// Runs `exec_monitor` while this process starts children. Returns the lines and the process ids of the children.
+/// Runs `exec_monitor` while this process starts children. Returns the lines and the process ids of the
+/// children.
 fn monitor_children(words: &[&str]) -> (Vec<Vec<String>>, Vec<String>) {
     let own = env::current_exe().unwrap();
     let (name, is_done) = (own.file_name().unwrap().to_str().unwrap(), AtomicBool::new(false));

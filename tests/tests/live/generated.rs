@@ -1,5 +1,5 @@
-//! Generated programs: the verdict beside the load of the running kernel. `CORE_RELO_SEED` selects the programs, `CORE_RELO_ROUNDS` their
-//! number.
+//! Generated programs: the verdict beside the load of the running kernel. `CORE_RELO_SEED` selects the
+//! programs, `CORE_RELO_ROUNDS` their number.
 
 use super::harness::{Need, live};
 use core_relo::{Plan, Target, insn::Insn};
@@ -32,7 +32,8 @@ const SECTIONS: [(&str, i16); 11] = [
 const MISSING_HELPER: i32 = 9999;
 const RANDOM: i32 = 7;
 
-/// The parts of verifier logs about what verdicts judge: helpers, arguments, accesses to the context, returned values.
+/// The parts of verifier logs about what verdicts judge: helpers, arguments, accesses to the context,
+/// returned values.
 const JUDGED: [&str; 8] = [
     "dereference of modified ctx ptr",
     "invalid bpf_context access",
@@ -190,7 +191,8 @@ impl Generator<'_> {
     }
 }
 
-/// Generates an object with one program, whose subprograms are static or global, with or without records of functions.
+/// Generates an object with one program, whose subprograms are static or global, with or without records of
+/// functions.
 fn generate(rng: &mut Rng) -> Vec<u8> {
     let (section, context_end) = *rng.choice(&SECTIONS).unwrap();
     let (function_count, has_records) = (rng.usize(1..4), rng.bool());

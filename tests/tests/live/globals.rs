@@ -1,4 +1,5 @@
-//! Global variables of every section: set before the load, visible to the programs, read and set after the load.
+//! Global variables of every section: set before the load, visible to the programs, read and set after the
+//! load.
 
 use super::harness::{Need, hits, kernel_version, live, load, load_with, object, run, run_with};
 use core_relo_loader::{

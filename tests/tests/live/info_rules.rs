@@ -1,5 +1,6 @@
-//! The kernel's rules for `func_info` and `line_info`, compared with the running kernel: the cases of the table, and random programs.
-//! `CORE_RELO_SEED` selects the random programs, `CORE_RELO_ROUNDS` their number in thousands.
+//! The kernel's rules for `func_info` and `line_info`, compared with the running kernel: the cases of the
+//! table, and random programs. `CORE_RELO_SEED` selects the random programs, `CORE_RELO_ROUNDS` their number
+//! in thousands.
 
 use super::harness::{in_vm, kernel_version, live};
 use core_relo::{
@@ -73,7 +74,8 @@ fn difference(kernel: &Result<(), String>, first: Option<&InfoViolation>) -> Opt
     match (kernel, first) {
         (Ok(()), None) => None,
         (Ok(()), Some(violation)) => Some(format!("the kernel accepts: {violation}")),
-        // The verifier may refuse the program for another reason. A refusal without any words is one of the records.
+        // The verifier may refuse the program for another reason. A refusal without any words is one of the
+        // records.
         (Err(log), None) => {
             (is_about_records(log) || log.ends_with(": ")).then(|| format!("only the kernel refuses: {log}"))
         }

@@ -1,4 +1,5 @@
-//! Loader programs: the kernel holds the same maps and programs as after a load without loader program, and nothing after a failure.
+//! Loader programs: the kernel holds the same maps and programs as after a load without loader program, and
+//! nothing after a failure.
 
 use super::harness::{Census, Need, live, names, object, with_invalid_insn};
 use core_relo::{Endian, insn::Insn};
@@ -122,7 +123,8 @@ fn describe_program(program: &core_relo_loader::load::LoadedProgram, maps: &Hash
     )
 }
 
-/// Returns whether the upper half of an address is that of memory which the verifier refers to, such as the program itself.
+/// Returns whether the upper half of an address is that of memory which the verifier refers to, such as the
+/// program itself.
 fn is_heap_address(high: &[u8]) -> bool {
     let high = u32::from_ne_bytes(high.try_into().unwrap());
     let linear =
@@ -295,7 +297,8 @@ fn with_instructions(file: &LoaderFile, insns: &[Insn]) -> LoaderFile {
     LoaderFile::read(&forged).unwrap()
 }
 
-/// Returns a loader program that closes descriptors 0 to 63, stores a number as its first descriptor, and returns a result.
+/// Returns a loader program that closes descriptors 0 to 63, stores a number as its first descriptor, and
+/// returns a result.
 fn closes_descriptors(file: &LoaderFile, returned: i32, result: i32) -> LoaderFile {
     let insn = |code, dst, src, off, imm| Insn { code, dst, src, off, imm };
     let mut insns = vec![insn(0xbf, 6, 1, 0, 0)];

@@ -130,7 +130,8 @@ fn segment_routing_frame() -> Vec<u8> {
     let source = [&[0xfd, 0x00][..], &[0; 13], &[0x77]].concat();
     let ethernet = [&[0xff; 6][..], &[2, 0, 0, 0, 0, 1], &[0x86, 0xdd]].concat();
     let ipv6 = [&[0x60, 0, 0, 0, 0, 40, ROUTING, 64][..], &source, &segment(1)].concat();
-    // Next header, length after the first 8 bytes in units of 8, type, segments left, last entry, flags and tag.
+    // Next header, length after the first 8 bytes in units of 8, type, segments left, last entry, flags and
+    // tag.
     let routing = [&[NOTHING_MORE, 4, 4, 1, 1, 0, 0, 0][..], &segment(2), &segment(1)].concat();
     [ethernet, ipv6, routing].concat()
 }

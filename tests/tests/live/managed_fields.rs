@@ -1,5 +1,5 @@
-//! Fields of map values that the kernel manages, such as locks, in any place of a value: the verdict beside the load of the running kernel.
-//! `CORE_RELO_SEED` selects the values, `CORE_RELO_ROUNDS` their number.
+//! Fields of map values that the kernel manages, such as locks, in any place of a value: the verdict beside
+//! the load of the running kernel. `CORE_RELO_SEED` selects the values, `CORE_RELO_ROUNDS` their number.
 
 use super::{
     generated::{judge_all, number},

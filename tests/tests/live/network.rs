@@ -1,4 +1,5 @@
-//! Programs on interfaces and network namespaces. Each test creates its namespaces, most of them two with a veth pair.
+//! Programs on interfaces and network namespaces. Each test creates its namespaces, most of them two with a
+//! veth pair.
 
 use super::harness::{Need, Netns, Route, Veth, hits, live, load, load_with};
 use core_relo_loader::{
@@ -21,7 +22,8 @@ use std::{
 const XDP_TX: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sends datagrams from the near end to the far end. Returns true if one arrives. An interface may lose packets during an attach.
+/// Sends datagrams from the near end to the far end. Returns true if one arrives. An interface may lose
+/// packets during an attach.
 pub(super) fn arrives(veth: &Veth) -> bool {
     let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
     far.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -286,7 +288,8 @@ fn sockmap_programs_redirect_between_sockets() {
         }
         let mut received = [0; 5];
         if object == "sockmap_skb" {
-            // The program redirects data for `first_far` to the send side of `second_far`, so `second` receives it.
+            // The program redirects data for `first_far` to the send side of `second_far`, so `second`
+            // receives it.
             sockets.set(&0, &first_far).unwrap();
             sockets.set(&1, &second_far).unwrap();
             loaded.set_global("to", &1u32).unwrap();

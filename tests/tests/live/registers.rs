@@ -1,4 +1,5 @@
-//! Arguments and results that programs read from the registers of this architecture, with the macros of `bpf_tracing.h`.
+//! Arguments and results that programs read from the registers of this architecture, with the macros of
+//! `bpf_tracing.h`.
 
 use super::harness::{Need, is_configured, live, load_with};
 use core_relo_loader::{attach::UprobeOptions, load::Loaded};

@@ -1,4 +1,5 @@
-//! Signatures of programs (Linux 6.18). `tests/signing/README.md` describes the keys, certificates and signatures.
+//! Signatures of programs (Linux 6.18). `tests/signing/README.md` describes the keys, certificates and
+//! signatures.
 
 use super::harness::{Census, Need, live};
 use core_relo::Endian;
@@ -60,7 +61,8 @@ pub fn join_session_keyring() -> io::Result<()> {
 pub fn add_certificate(der: &[u8]) -> io::Result<i64> {
     let description = ptr::null::<libc::c_char>();
     let session = Keyring::Session.id();
-    // SAFETY: the type ends with NUL, the kernel makes up a description, and the payload has the given length.
+    // SAFETY: the type ends with NUL, the kernel makes up a description, and the payload has the given
+    // length.
     let serial = unsafe {
         libc::syscall(
             libc::SYS_add_key,
@@ -215,7 +217,8 @@ fn a_signed_loader_program_loads_only_the_object_that_was_signed() {
     assert_eq!(refusal(&file), SignatureRefusal::NoKey { keyring });
     add_certificate(RSA.certificate).unwrap();
     assert_eq!(refusal(&with_changed_bit(file.instructions())), SignatureRefusal::Mismatch);
-    // Linux 7.3 verifies the data as well. For older kernels the signature fits the instructions, which refuse the data.
+    // Linux 7.3 verifies the data as well. For older kernels the signature fits the instructions, which
+    // refuse the data.
     match execute_signed_loader_program(&with_changed_bit(file.data()), keyring).unwrap_err() {
         LoadError::Signature { refusal, .. } => {
             assert_eq!((refusal, Need::Kernel(7, 3).is_met()), (SignatureRefusal::Mismatch, Ok(())));

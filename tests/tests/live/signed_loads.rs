@@ -1,4 +1,5 @@
-//! Signed loads by the command: `gen loader --signable`, `prog sign`, `load --keyring`. `tests/signing/README.md` describes the keys.
+//! Signed loads by the command: `gen loader --signable`, `prog sign`, `load --keyring`.
+//! `tests/signing/README.md` describes the keys.
 
 use super::{
     harness::{Bpffs, Census, CommandRun, Need, live, object, run_command},
@@ -56,7 +57,8 @@ impl Place {
         format!("load {file} --keyring session --pin {}/signed", self.bpffs.path().display())
     }
 
-    /// Loads a file that the kernel refuses. The reason is one line, and the kernel holds nothing of the object.
+    /// Loads a file that the kernel refuses. The reason is one line, and the kernel holds nothing of the
+    /// object.
     fn refuse(&self, file: &str, reason: &str) {
         let CommandRun { out, err, exit } = self.run(&self.load_line(file));
         println!("{out}");
@@ -115,7 +117,8 @@ fn the_command_loads_what_a_key_signed_and_refuses_all_else_in_one_line() {
     place.refuse("insns.loader", mismatch);
     place.refuse("malformed.loader", "the signature is malformed");
     place.refuse("unsigned.loader", "the loader program has no signature");
-    // Linux 7.3 verifies the data as well. For older kernels the signature fits the instructions, which refuse the data.
+    // Linux 7.3 verifies the data as well. For older kernels the signature fits the instructions, which
+    // refuse the data.
     let verifies_data = Need::Kernel(7, 3).is_met().is_ok();
     place.refuse("data.loader", if verifies_data { mismatch } else { "has a wrong hash" });
 

@@ -193,7 +193,8 @@ fn a_key_or_value_of_another_layout_is_refused() {
     );
 }
 
-/// An agent as users write it: the skeleton and the links in a struct without lifetime, used by several threads.
+/// An agent as users write it: the skeleton and the links in a struct without lifetime, used by several
+/// threads.
 struct Agent {
     skeleton: Skeleton,
 }

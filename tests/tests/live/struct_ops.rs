@@ -178,7 +178,8 @@ fn settings_of_a_skeleton_leave_a_table_out_or_unregistered() {
     assert!(error.contains("map `still`") && error.contains("it was not created"), "{error}");
 }
 
-/// The table of a skeleton overwrote the members that `Loader::set_global` set, and the settings of the map those of the loader.
+/// The table of a skeleton overwrote the members that `Loader::set_global` set, and the settings of the map
+/// those of the loader.
 #[test]
 fn settings_of_the_loader_hold_unless_the_skeleton_has_others() {
     let mut open = Congestion::open().unwrap();

@@ -15,9 +15,11 @@ fn every_need_is_met_in_the_virtual_machine() {
     if !in_vm() {
         return;
     }
-    // The virtual machine meets all needs that its kernel is built for. An error here would skip other tests silently.
+    // The virtual machine meets all needs that its kernel is built for. An error here would skip other tests
+    // silently.
     let has_btf = is_configured("CONFIG_DEBUG_INFO_BTF");
-    // The kernel attaches programs to functions only with a JIT compiler, and on most architectures only through direct calls.
+    // The kernel attaches programs to functions only with a JIT compiler, and on most architectures only
+    // through direct calls.
     let has_tracing = has_btf
         && is_configured("CONFIG_BPF_JIT")
         && is_configured("CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS");

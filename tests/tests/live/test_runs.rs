@@ -1,4 +1,5 @@
-//! Programs that `BPF_PROG_TEST_RUN` runs. Their globals show the results of externs, maps, functions and relocations.
+//! Programs that `BPF_PROG_TEST_RUN` runs. Their globals show the results of externs, maps, functions and
+//! relocations.
 
 use super::harness::{Need, hits, kernel_version, live, load, load_with, run, run_with};
 use core_relo_loader::{

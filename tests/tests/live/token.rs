@@ -1,5 +1,5 @@
-//! BPF tokens: a bpffs that delegates to a user namespace whose root has no privileges outside. The test runs itself again as a child
-//! in that namespace, connected by the child's standard input.
+//! BPF tokens: a bpffs that delegates to a user namespace whose root has no privileges outside. The test runs
+//! itself again as a child in that namespace, connected by the child's standard input.
 
 use super::harness::{Need, hits, live, object};
 use core_relo_adaptive::{AdaptiveLoad, AdaptiveLoader, StartupReport, variants::VariantTable};
@@ -77,7 +77,8 @@ const PARTIAL: [Delegation<'_>; 4] = [
     &[("delegate_cmds", "map_create:prog_load"), MAPS, PROGRAMS, ATTACH_TYPES],
 ];
 
-/// Runs a test again as a child in a user namespace. Mounts a bpffs for each delegation when the child asks for it.
+/// Runs a test again as a child in a user namespace. Mounts a bpffs for each delegation when the child asks
+/// for it.
 fn run_in_namespace(test: &'static str, more_needs: &[Need], delegations: &[Delegation<'_>]) {
     let needs = [&[Need::Btf, Need::Enumerator("BPF_TOKEN_CREATE")], more_needs].concat();
     let Some(_live) = live(test, &needs) else { return };
@@ -211,7 +212,8 @@ fn run_inside() {
     expect_capabilities_with_a_token();
 }
 
-/// Checks that an adaptive load counts the capabilities of a user namespace only with a token. Runs in the child.
+/// Checks that an adaptive load counts the capabilities of a user namespace only with a token. Runs in the
+/// child.
 fn expect_capabilities_with_a_token() {
     let bytes = object("raw_tp");
     let object = Object::parse(&bytes).unwrap();

@@ -57,8 +57,8 @@ fn fmod_ret_replaces_the_return_value() {
     let Some(_live) = live("tracing_variants::fmod_ret_replaces_the_return_value", &needs) else { return };
     let loaded = load("fmod_ret");
     let link = loaded.attach("modify").unwrap();
-    // A test run calls bpf_modify_return_test and counts its side effects in the upper half of the result. The function does not
-    // run if the program returns a value other than 0.
+    // A test run calls bpf_modify_return_test and counts its side effects in the upper half of the result.
+    // The function does not run if the program returns a value other than 0.
     let side_effects = |loaded: &Loaded| {
         let mut run = TestRun::default();
         inventory::test_run(loaded.program("modify").unwrap(), &mut run).unwrap().retval >> 16

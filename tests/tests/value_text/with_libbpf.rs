@@ -87,7 +87,8 @@ fn values_are_printed_as_libbpf_prints_them() {
     assert_eq!(count, 0, "differences, such as\n{first}");
 }
 
-/// The example of libbpf's documentation of `btf_dump__dump_type_data` (`struct sk_buff` there), and of its selftests (`tmp_t`).
+/// The example of libbpf's documentation of `btf_dump__dump_type_data` (`struct sk_buff` there), and of its
+/// selftests (`tmp_t`).
 #[test]
 fn the_example_of_the_documentation() {
     let mut b = Builder::new(core_relo::Endian::native());
@@ -127,8 +128,8 @@ fn the_example_of_the_documentation() {
     );
 }
 
-/// Returns the place where two texts differ. The comparison ends where core-relo leaves out the parameters of a function after the
-/// eighth.
+/// Returns the place where two texts differ. The comparison ends where core-relo leaves out the parameters of
+/// a function after the eighth.
 fn difference(ours: &str, theirs: &str, btf: &Btf<'_>, id: TypeId, style: ValueStyle) -> Option<String> {
     let end = ours.find(", ...)").unwrap_or(usize::MAX);
     let [ours, theirs] = [ours, theirs].map(|text| text.get(..end).unwrap_or(text));
@@ -156,8 +157,8 @@ fn styles() -> impl Iterator<Item = ValueStyle> {
     })
 }
 
-/// Returns libbpf's text with the null pointer as libbpf prints it at an unaligned address, without a space after `enum`, and without the
-/// numbers of equal names: libbpf calls the second type of a name `u8___2`.
+/// Returns libbpf's text with the null pointer as libbpf prints it at an unaligned address, without a space
+/// after `enum`, and without the numbers of equal names: libbpf calls the second type of a name `u8___2`.
 fn normal(text: &str) -> String {
     let text = text.replace("(nil)", "0x0").replace("(enum )", "(enum)");
     let mut parts = text.split("___");

@@ -1,4 +1,5 @@
-//! A line of C source, and expressions in it. Nothing here is a parser: what is not recognized stays unchanged.
+//! A line of C source, and expressions in it. Nothing here is a parser: what is not recognized stays
+//! unchanged.
 
 use core::ops::Range;
 
@@ -6,7 +7,8 @@ use core::ops::Range;
 const KEYWORDS: [&str; 12] =
     ["return", "goto", "break", "continue", "if", "else", "for", "while", "do", "case", "default", "switch"];
 
-/// The macros of libbpf that ask for a property of a member, which is poisoned where the kernel lacks the member.
+/// The macros of libbpf that ask for a property of a member, which is poisoned where the kernel lacks the
+/// member.
 const FIELD_INFO: [&str; 2] = ["bpf_core_field_offset", "bpf_core_field_size"];
 
 /// The macro of libbpf that tells whether the kernel has a type.
@@ -121,13 +123,14 @@ impl<'s> CLine<'s> {
         })
     }
 
-    /// Finds a read of a path of members by pointer. Of several, a read with the indices of the path comes first.
+    /// Finds a read of a path of members by pointer. Of several, a read with the indices of the path comes
+    /// first.
     pub(super) fn find_member_read(&self, path: &str) -> Option<MemberAccess<'s>> {
         self.prefer_path(self.member_reads(path), path)
     }
 
-    /// Finds the reads of a path of members by pointer, such as `rss_stat[0].count`: not its address, not an assignment, not a part of a
-    /// longer access, and not guarded.
+    /// Finds the reads of a path of members by pointer, such as `rss_stat[0].count`: not its address, not an
+    /// assignment, not a part of a longer access, and not guarded.
     pub(super) fn member_reads(&self, path: &str) -> impl Iterator<Item = MemberAccess<'s>> {
         self.member_accesses(path).filter(move |access| {
             let Some((before, after)) = self.around(&access.range) else { return false };
@@ -197,7 +200,8 @@ impl<'s> CLine<'s> {
         })
     }
 
-    /// Returns whether a part is guarded as fixes guard it: `bpf_core_field_exists(struct task_struct, comm) ? task->comm : 0`.
+    /// Returns whether a part is guarded as fixes guard it:
+    /// `bpf_core_field_exists(struct task_struct, comm) ? task->comm : 0`.
     pub(super) fn is_guarded(&self, part: &Range<usize>, path: &str) -> bool {
         let Some((before, _)) = self.around(part) else { return false };
         let condition = before.strip_suffix('?').and_then(|before| before.trim_end().strip_suffix(')'));
@@ -212,7 +216,8 @@ impl<'s> CLine<'s> {
         self.0.contains(condition)
     }
 
-    /// Returns the text before and after a part, without the white space around the part; `None` if the range is no part of the line.
+    /// Returns the text before and after a part, without the white space around the part; `None` if the range
+    /// is no part of the line.
     fn around(&self, range: &Range<usize>) -> Option<(&'s str, &'s str)> {
         Some((self.0.get(..range.start)?.trim_end(), self.0.get(range.end..)?.trim_start()))
     }
@@ -229,8 +234,8 @@ impl<'s> CLine<'s> {
         (is_outside_parentheses && statement.as_statement().is_some()).then_some(start..end)
     }
 
-    /// Returns the line with a text before a call that continues on the next line, if the call is all that follows an assignment or a
-    /// `return`.
+    /// Returns the line with a text before a call that continues on the next line, if the call is all that
+    /// follows an assignment or a `return`.
     pub(super) fn before_begun_call(&self, name: &str, inserted: &str) -> Option<String> {
         let start = self.identifiers(name).last()?;
         let (before, call) = self.0.split_at_checked(start)?;
@@ -242,7 +247,8 @@ impl<'s> CLine<'s> {
         (is_begun && (is_assigned || value_of == "return")).then(|| format!("{before}{inserted}{call}"))
     }
 
-    /// Returns the line as a statement, if the line is a complete statement that an `if` can guard: no declaration and no jump.
+    /// Returns the line as a statement, if the line is a complete statement that an `if` can guard: no
+    /// declaration and no jump.
     pub(super) fn as_statement(&self) -> Option<&'s str> {
         let body = self.0.strip_suffix(';')?.trim_end();
         if body.contains(';') || !is_balanced(body) {
@@ -259,8 +265,8 @@ impl<'s> CLine<'s> {
         is_statement.then_some(self.0)
     }
 
-    /// Returns a statement that sets the memory to 0 which the line, one call, fills. Without it, memory that the call would fill stays
-    /// as it is, which may be without a value.
+    /// Returns a statement that sets the memory to 0 which the line, one call, fills. Without it, memory that
+    /// the call would fill stays as it is, which may be without a value.
     pub(super) fn as_zeroing(&self) -> Option<String> {
         let is_whole = |call: &Call<'_>| {
             let around = self.around(&call.range);
@@ -300,8 +306,8 @@ impl<'s> CLine<'s> {
     }
 }
 
-/// Returns the length of a path of members at the start of a text. The indices of the text may be any expressions, and white space may
-/// surround its parts.
+/// Returns the length of a path of members at the start of a text. The indices of the text may be any
+/// expressions, and white space may surround its parts.
 pub(super) fn path_end(text: &str, path: &str) -> Option<usize> {
     let (mut rest, mut path) = (text, path);
     while let Some(c) = path.chars().next() {
@@ -402,7 +408,8 @@ fn is_balanced(text: &str) -> bool {
     depth == 0
 }
 
-/// Returns the start of the postfix expression that ends a text: names, calls, indices and parentheses, joined by `->` and `.`.
+/// Returns the start of the postfix expression that ends a text: names, calls, indices and parentheses,
+/// joined by `->` and `.`.
 fn postfix_start(text: &str) -> Option<usize> {
     let mut rest = text;
     loop {
@@ -503,7 +510,8 @@ mod tests {
         assert_eq!(path_end("state", "stat"), None);
     }
 
-    /// A guard of `p->a[2]` would guard the other element, which stays a read of a member that the kernel lacks.
+    /// A guard of `p->a[2]` would guard the other element, which stays a read of a member that the kernel
+    /// lacks.
     #[test]
     fn of_several_elements_the_one_of_the_path_is_found() {
         let read = |path| {

@@ -77,8 +77,8 @@ pub(super) fn fixes(
     other.into_iter().chain(guards).collect()
 }
 
-/// Returns the advice for a kfunc whose declaration has the kernel's text, but names a struct that the object only declares. libbpf takes
-/// a forward declaration for another type than the struct.
+/// Returns the advice for a kfunc whose declaration has the kernel's text, but names a struct that the object
+/// only declares. libbpf takes a forward declaration for another type than the struct.
 fn forward_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Option<Fix> {
     let ExternBinding::Function(proto) = entry.binding else { return None };
     let name = Name::new(entry.name).essential();
@@ -94,8 +94,8 @@ fn forward_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Opti
     )))
 }
 
-/// Returns the fix that declares a kfunc as the kernel has it, if the kernel has the function with another prototype. A guard alone skips
-/// the call on such kernels.
+/// Returns the fix that declares a kfunc as the kernel has it, if the kernel has the function with another
+/// prototype. A guard alone skips the call on such kernels.
 fn prototype_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Option<Fix> {
     let ExternBinding::Function(_) = entry.binding else { return None };
     let own = core::str::from_utf8(entry.name).ok()?;
@@ -114,8 +114,9 @@ fn prototype_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Op
     Some(fix.with_declaration(format!("{declared}\n{own_declaration}")))
 }
 
-/// Returns the advice for a function whose BTF in the kernel has an argument that the verifier passes, although programs declare the
-/// function without it. Linux since 7.0 removes such arguments from its BTF; with an older pahole, its build does not.
+/// Returns the advice for a function whose BTF in the kernel has an argument that the verifier passes,
+/// although programs declare the function without it. Linux since 7.0 removes such arguments from its BTF;
+/// with an older pahole, its build does not.
 fn implicit_argument_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_>) -> Option<Fix> {
     let ExternBinding::Function(declared) = entry.binding else { return None };
     let name = Name::new(entry.name).essential();
@@ -134,7 +135,8 @@ fn implicit_argument_fix(btf: &Btf<'_>, kernel: &Btf<'_>, entry: &ExternEntry<'_
     })
 }
 
-/// Returns the fix that calls the kernel's function of another name, if the kernel has one that does the job of a missing kfunc.
+/// Returns the fix that calls the kernel's function of another name, if the kernel has one that does the job
+/// of a missing kfunc.
 fn replacement_fix(
     btf: &Btf<'_>,
     kernel: &Btf<'_>,

@@ -2,7 +2,8 @@
 
 use crate::source_line::SourceLine;
 
-/// A change that changes the verdict. The code is complete: it can replace what [`FixPlace`] names without further editing.
+/// A change that changes the verdict. The code is complete: it can replace what [`FixPlace`] names without
+/// further editing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -17,8 +18,8 @@ pub struct Fix {
     pub applies_to: FixPlace,
     /// C that goes to file scope, after the declarations that the program has already.
     pub declaration: Option<String>,
-    /// The source line that the code replaces, for [`FixPlace::Line`]. It may come after the instruction of the reason, because compilers
-    /// move instructions.
+    /// The source line that the code replaces, for [`FixPlace::Line`]. It may come after the instruction of
+    /// the reason, because compilers move instructions.
     pub source: Option<SourceLine>,
 }
 

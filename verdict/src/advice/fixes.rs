@@ -17,8 +17,8 @@ use core_relo::{
 };
 
 impl Advisor<'_, '_> {
-    /// Returns the fixes of a reason of a program, the best first. They are alternatives. A fix without code says why none can help. The code
-    /// of a source line guards all that the kernel lacks of the line.
+    /// Returns the fixes of a reason of a program, the best first. They are alternatives. A fix without code
+    /// says why none can help. The code of a source line guards all that the kernel lacks of the line.
     pub fn fixes(&mut self, program: &ProgramNeeds, verdict: &ProgramVerdict, reason: &Reason) -> Vec<Fix> {
         let mut fixes = self.reason_fixes(program, reason);
         self.guard_same_line(program, verdict, reason, &mut fixes);
@@ -132,8 +132,8 @@ impl Advisor<'_, '_> {
         }
     }
 
-    /// Returns whether the kernel lacks the type of an access, and the type is that of a map's keys or values, or the access is one to the
-    /// program's own memory.
+    /// Returns whether the kernel lacks the type of an access, and the type is that of a map's keys or
+    /// values, or the access is one to the program's own memory.
     fn is_own_type(&self, program: &ProgramNeeds, reason: &Reason, planned: &PlannedReloc<'_>) -> bool {
         let Some(spec) = planned.local_spec().filter(|spec| spec.kind.is_field()) else { return false };
         let is_missing =

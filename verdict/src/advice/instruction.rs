@@ -10,7 +10,8 @@ use core_relo::insn::Insn;
 /// `BPF_ADD | BPF_FETCH`: the operation of an atomic add that returns the old value.
 const FETCH_ADD: i32 = 0x01;
 
-/// Returns the fixes of an instruction that the kernel does not know. `insn` is the first such instruction of the program.
+/// Returns the fixes of an instruction that the kernel does not know. `insn` is the first such instruction of
+/// the program.
 pub(super) fn fixes(feature: InsnFeature, insn: Option<Insn>, section: Option<&str>, name: &str) -> Vec<Fix> {
     let older_set = "compile for an older instruction set";
     let mut fixes = match feature {

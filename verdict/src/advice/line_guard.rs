@@ -39,8 +39,8 @@ impl LineGuard {
     }
 }
 
-/// Returns the code of a guard with a guard of another element of the same line. `guard` guards the element in a line. Returns `None` if
-/// nothing is left to guard.
+/// Returns the code of a guard with a guard of another element of the same line. `guard` guards the element
+/// in a line. Returns `None` if nothing is left to guard.
 pub(super) fn add_guard(
     code: &str,
     condition: &str,

@@ -49,7 +49,8 @@ pub(super) fn need_fixes(advisor: &Advisor<'_, '_>, map: usize, need: NeedId) ->
     fixes
 }
 
-/// Returns the fixes of a member of a struct_ops map that the kernel's struct does not have: the member is cleared.
+/// Returns the fixes of a member of a struct_ops map that the kernel's struct does not have: the member is
+/// cleared.
 ///
 /// Returns `None` for a member that C and Rust cannot name.
 pub(super) fn member_fixes(advisor: &Advisor<'_, '_>, map: usize, member: u32) -> Option<Vec<Fix>> {

@@ -10,7 +10,10 @@
 //! | `instruction` | instructions of newer kernels |
 //! | `evidence` | unknown verdicts: the options that give the missing evidence |
 //!
-//! `fixes` chooses the file for a reason. `c_line` rewrites a source line, `line_guard` guards elements in it, and `same_line` adds the guards of the line's other elements. `own_memory` tells accesses to the program's own memory from those to the kernel's. The advice has code only if the code compiles and changes the verdict.
+//! `fixes` chooses the file for a reason. `c_line` rewrites a source line, `line_guard` guards elements in
+//! it, and `same_line` adds the guards of the line's other elements. `own_memory` tells accesses to the
+//! program's own memory from those to the kernel's. The advice has code only if the code compiles and changes
+//! the verdict.
 
 mod advisor;
 mod c_line;

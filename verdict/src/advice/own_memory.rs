@@ -8,8 +8,8 @@ const FRAME_POINTER: u8 = 10;
 
 /// Returns whether an instruction accesses the program's own memory, or computes an address in it.
 ///
-/// The search goes back over the instructions before the access, to the nearest that set its address, whatever paths lead there. So the
-/// answer is a guess.
+/// The search goes back over the instructions before the access, to the nearest that set its address,
+/// whatever paths lead there. So the answer is a guess.
 pub(super) fn is_own_memory(code: &LinkedProgram, at: u32) -> bool {
     base_register(&code.insns, at).is_some_and(|base| comes_from_own_memory(code, at, base))
 }
@@ -38,7 +38,8 @@ fn base_register(insns: &[Insn], at: u32) -> Option<u8> {
     }
 }
 
-/// Returns whether the nearest instructions that set a register before an instruction give the register an address in own memory.
+/// Returns whether the nearest instructions that set a register before an instruction give the register an
+/// address in own memory.
 fn comes_from_own_memory(code: &LinkedProgram, at: u32, mut register: u8) -> bool {
     if register == FRAME_POINTER {
         return true;

@@ -7,8 +7,8 @@ use crate::{
 };
 use core_relo_object::object::{ProgramType, SecDef, find_foreign_section};
 
-/// Returns the fixes of a program that the kernel cannot load: the program is left out of the default load. `missing` is the noun of what
-/// the kernel lacks, such as "attach type".
+/// Returns the fixes of a program that the kernel cannot load: the program is left out of the default load.
+/// `missing` is the noun of what the kernel lacks, such as "attach type".
 pub(super) fn missing_fixes(missing: &str, section: Option<&str>, program: &str) -> Vec<Fix> {
     let mut fixes = Vec::new();
     if let Some(section) = section.filter(|section| !section.starts_with('?')) {
@@ -25,7 +25,8 @@ pub(super) fn missing_fixes(missing: &str, section: Option<&str>, program: &str)
     fixes
 }
 
-/// Returns the fixes of a program that uses a kernel variable of which the kernel has the type, and not the address.
+/// Returns the fixes of a program that uses a kernel variable of which the kernel has the type, and not the
+/// address.
 pub(super) fn address_fixes(section: Option<&str>, program: &str) -> Vec<Fix> {
     let mut fixes = vec![Fix::without_code(
         "the kernel looks up addresses of variables in its symbols, which have variables with CONFIG_KALLSYMS_ALL only; `__weak` does \
@@ -35,7 +36,8 @@ pub(super) fn address_fixes(section: Option<&str>, program: &str) -> Vec<Fix> {
     fixes
 }
 
-/// Returns the fixes of a program whose attach target does not exist. `similar` are other targets of the kind.
+/// Returns the fixes of a program whose attach target does not exist. `similar` are other targets of the
+/// kind.
 pub(super) fn target_fixes(
     section: Option<&str>,
     program: &str,
@@ -54,7 +56,8 @@ pub(super) fn target_fixes(
     fixes
 }
 
-/// Returns the fixes of a program whose type or attach target user space must set. `section` is the name of its section.
+/// Returns the fixes of a program whose type or attach target user space must set. `section` is the name of
+/// its section.
 pub(super) fn input_fixes(program: &ProgramNeeds, section: &[u8], reason: &Reason) -> Vec<Fix> {
     let name = &program.name;
     // The judge gives each reason of this kind its fix as a text.

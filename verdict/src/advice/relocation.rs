@@ -22,7 +22,8 @@ const READ_MACROS: [&str; 3] = ["BPF_CORE_READ", "BPF_CORE_READ_BITFIELD_PROBED"
 pub(super) struct Access {
     /// The root type: `struct task_struct`.
     root: String,
-    /// The path from the root to a member: `rss_stat[0].count`. The enumerator, for an access to an enum. Empty for a type.
+    /// The path from the root to a member: `rss_stat[0].count`. The enumerator, for an access to an enum.
+    /// Empty for a type.
     pub(super) path: String,
     /// The last name of the path: `count`.
     last: String,

@@ -1,5 +1,5 @@
-//! The other missing elements of a source line, which the fix of one of them guards, too. Otherwise the changed program would be refused
-//! for the next element.
+//! The other missing elements of a source line, which the fix of one of them guards, too. Otherwise the
+//! changed program would be refused for the next element.
 
 use super::{
     Advisor, externs,

@@ -99,8 +99,8 @@ struct Comparison<'b, 'f> {
 }
 
 impl<'b> Comparison<'b, '_> {
-    /// Compares the declarations of a kind and name. A kernel may have several, whose order has no meaning: those that only one BTF has
-    /// are compared in the order of their ids.
+    /// Compares the declarations of a kind and name. A kernel may have several, whose order has no meaning:
+    /// those that only one BTF has are compared in the order of their ids.
     fn compare_group(&mut self, olds: Vec<Item<'b>>, news: Vec<Item<'b>>) {
         let olds = self.shapes.distinct(&mut self.old, olds);
         let news = self.shapes.distinct(&mut self.new, news);

@@ -1,4 +1,5 @@
-//! The members of a struct or union as programs access them: members of anonymous structs belong to the outer struct.
+//! The members of a struct or union as programs access them: members of anonymous structs belong to the outer
+//! struct.
 
 use super::shape::{BtfShapes, Shape, Shapes, is_anonymous};
 use crate::limits;
@@ -45,7 +46,8 @@ struct Nested<'b> {
     depth: usize,
 }
 
-/// Returns the members of a struct or union, sorted by name and offset. Members of anonymous structs and unions are included.
+/// Returns the members of a struct or union, sorted by name and offset. Members of anonymous structs and
+/// unions are included.
 pub(super) fn fields<'b>(
     shapes: &mut Shapes<'b>,
     types: &mut BtfShapes<'b>,

@@ -1,7 +1,7 @@
 //! The differences between the BTFs of two kernels, by meaning.
 //!
-//! Types are compared by name and kind, because the ids of two BTFs have nothing in common. Anonymous types are compared by their
-//! content. The work is linear in the size of both BTFs, apart from sorting names.
+//! Types are compared by name and kind, because the ids of two BTFs have nothing in common. Anonymous types
+//! are compared by their content. The work is linear in the size of both BTFs, apart from sorting names.
 
 mod changes;
 mod compare;

@@ -118,7 +118,8 @@ impl<'b> Shapes<'b> {
         self.done(types, id)
     }
 
-    /// Returns the shape of a declaration: the members of a struct, the values of an enum, the target of a typedef, a prototype.
+    /// Returns the shape of a declaration: the members of a struct, the values of an enum, the target of a
+    /// typedef, a prototype.
     pub(super) fn declaration(&mut self, types: &mut BtfShapes<'b>, ty: Type<'b>) -> Shape {
         match ty.kind() {
             Kind::Struct | Kind::Union => {
@@ -259,7 +260,8 @@ impl<'b> Shapes<'b> {
     }
 }
 
-/// Returns the number of a new entry. A BTF has fewer than 2³² types and names, because its length is a `u32`.
+/// Returns the number of a new entry. A BTF has fewer than 2³² types and names, because its length is a
+/// `u32`.
 fn next_number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -26,7 +26,8 @@ struct Elements {
 }
 
 impl ObjectUses {
-    /// Adds what an object uses: CO-RE accesses, attach targets, helpers, kfuncs, variables, and contexts of tracepoints.
+    /// Adds what an object uses: CO-RE accesses, attach targets, helpers, kfuncs, variables, and contexts of
+    /// tracepoints.
     pub fn add_object(
         &mut self,
         needs: &ObjectNeeds<'_, '_>,
@@ -61,7 +62,8 @@ impl ObjectUses {
         }
     }
 
-    /// Returns whether objects use a member or enumerator. `element` is a path: a use of a member counts for its members, too.
+    /// Returns whether objects use a member or enumerator. `element` is a path: a use of a member counts for
+    /// its members, too.
     pub(super) fn has_element(&self, ty: &[u8], element: &[u8]) -> bool {
         let Some(used) = self.types.get(Name::new(ty).essential().as_bytes()) else { return false };
         if used.has_all || used.names.contains(element) {
@@ -147,7 +149,8 @@ impl ObjectUses {
     }
 }
 
-/// Returns the name of the struct, union or enum under modifiers and typedefs. An anonymous one has the name of its typedef, or none.
+/// Returns the name of the struct, union or enum under modifiers and typedefs. An anonymous one has the name
+/// of its typedef, or none.
 fn type_name<'b>(btf: &'b Btf<'b>, id: TypeId) -> Option<Name<'b>> {
     let stripped = btf.strip(id).ok()?;
     if !stripped.name().is_empty() {

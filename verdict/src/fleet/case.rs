@@ -78,8 +78,8 @@ impl<'f, D: Sync> FleetJudge<'f, D> {
 }
 
 impl<'f, D: Sync, W: Workers> FleetJudge<'f, D, W> {
-    /// Prepares the objects of a fleet for many kernels. `given` are facts that take precedence over those of each kernel. The workers plan
-    /// several objects of one kernel.
+    /// Prepares the objects of a fleet for many kernels. `given` are facts that take precedence over those of
+    /// each kernel. The workers plan several objects of one kernel.
     pub fn with_workers(fleet: &'f Fleet<'f, D>, given: KernelInputs, workers: W) -> Self {
         let by_order = ObjectsByOrder::new(fleet);
         Self { fleet, by_order, given, workers }
@@ -136,7 +136,8 @@ impl<'f, D: Sync, W: Workers> FleetJudge<'f, D, W> {
 
     /// Plans the objects on a kernel, and passes the plans and the kernel's answers to `use_case`.
     ///
-    /// `relocated_against` is the kernel whose types the objects are relocated against, if not those of the kernel itself.
+    /// `relocated_against` is the kernel whose types the objects are relocated against, if not those of the
+    /// kernel itself.
     pub fn with_kernel<K: JudgedKernel, R>(
         &self,
         kernel: &K,

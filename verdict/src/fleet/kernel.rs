@@ -9,13 +9,14 @@ use core_relo::{
 
 /// A kernel that objects are judged on: its types, and facts besides them.
 ///
-/// [`OfflineKernel`] has both in memory. `core_relo_kernels::Kernel` reads them from files, or from the running system as far as objects need
-/// them.
+/// [`OfflineKernel`] has both in memory. `core_relo_kernels::Kernel` reads them from files, or from the
+/// running system as far as objects need them.
 pub trait JudgedKernel: Sized {
     /// Returns the types of the kernel and of its modules.
     fn target(&self) -> &Target<'static>;
 
-    /// Returns the facts besides the types: `given`, and what else is known. Facts that are not `wanted` need not be read.
+    /// Returns the facts besides the types: `given`, and what else is known. Facts that are not `wanted` need
+    /// not be read.
     fn inputs(&self, given: &KernelInputs, wanted: WantedFacts) -> KernelInputs;
 
     /// Returns whether this is the running kernel.
@@ -28,12 +29,14 @@ pub trait JudgedKernel: Sized {
         false
     }
 
-    /// Returns the kernel with the modules that may have types of these names. Returns `None` if there are no such modules.
+    /// Returns the kernel with the modules that may have types of these names. Returns `None` if there are no
+    /// such modules.
     fn with_modules_for(&self, _names: &mut dyn Iterator<Item = Name<'_>>) -> Option<Self> {
         None
     }
 
-    /// Returns contradictions between `given` and other evidence, and facts that cannot be read. `facts` are those with `given`.
+    /// Returns contradictions between `given` and other evidence, and facts that cannot be read. `facts` are
+    /// those with `given`.
     fn warnings(&self, given: &KernelInputs, facts: &KernelFacts<'_>) -> Vec<String> {
         if given.version.is_some() { facts.contradictions() } else { Vec::new() }
     }

@@ -11,8 +11,8 @@ use core_relo_object::{
 };
 use std::io::Read as _;
 
-/// The kernel that a load is planned for. Of the running kernel, the modules, the configuration and the symbols are read if objects need
-/// them.
+/// The kernel that a load is planned for. Of the running kernel, the modules, the configuration and the
+/// symbols are read if objects need them.
 #[derive(Clone, Debug)]
 pub struct LoadKernel<'k> {
     kernel: &'k TargetKernel,
@@ -27,7 +27,8 @@ impl<'k> LoadKernel<'k> {
         Self::with_types(kernel, &kernel.btf)
     }
 
-    /// Reads the types that objects are relocated against. Returns `None` if they are those of the kernel itself.
+    /// Reads the types that objects are relocated against. Returns `None` if they are those of the kernel
+    /// itself.
     pub fn relocated_against(kernel: &'k TargetKernel) -> Result<Option<Self>, KernelBtfError> {
         kernel.relocation_btf.as_ref().map(|btf| Self::with_types(kernel, btf)).transpose()
     }

@@ -1,7 +1,7 @@
 //! The verdicts on many objects and many kernels, from files or on the running system.
 //!
-//! [`check`] judges one object on one kernel. A [`Fleet`] prepares the objects once: their requirements, the names to find in each kernel and
-//! the search for the candidates of relocations.
+//! [`check`] judges one object on one kernel. A [`Fleet`] prepares the objects once: their requirements, the
+//! names to find in each kernel and the search for the candidates of relocations.
 //!
 //! ```no_run
 //! use core_relo_verdict::fleet::{Fleet, FleetJudge, OfflineKernel};

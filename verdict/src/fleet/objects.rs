@@ -79,7 +79,8 @@ impl<'o, D> Fleet<'o, D> {
         }
     }
 
-    /// Makes the judge take the programs of an object that are loaded for those of one load: they are judged as loaded together.
+    /// Makes the judge take the programs of an object that are loaded for those of one load: they are judged
+    /// as loaded together.
     pub fn judge_as_load(&mut self) {
         self.objects
             .iter_mut()

@@ -2,7 +2,8 @@
 
 /// Threads that share work. This crate starts none by itself.
 pub trait Workers: Sync {
-    /// Maps chunks of the items, as many chunks as there may be threads. The results have the order of the items.
+    /// Maps chunks of the items, as many chunks as there may be threads. The results have the order of the
+    /// items.
     fn map_chunks<'i, I: Sync, R: Send>(
         &self,
         items: &'i [I],

@@ -30,11 +30,13 @@ pub struct KernelAnswers<'n, 'k> {
 }
 
 impl<'n, 'k> KernelAnswers<'n, 'k> {
-    /// Answers every requirement of a table. `facts` must come from the [names](NeedTable::names) of this table.
+    /// Answers every requirement of a table. `facts` must come from the [names](NeedTable::names) of this
+    /// table.
     pub fn new(table: &'n NeedTable, facts: KernelFacts<'k>) -> Self {
         let answers = table.iter().map(|need| answer(need, &facts)).collect();
         let is_absent = |answer| matches!(answer, Answer::Absent(_));
-        // The loader sends no `func_info`, or BTF without global functions (libbpf: `bpf_object_load_prog`, `bpf_object__sanitize_btf`).
+        // The loader sends no `func_info`, or BTF without global functions (libbpf: `bpf_object_load_prog`,
+        // `bpf_object__sanitize_btf`).
         let are_functions_static =
             is_absent(facts.feature(Feature::BtfFunc)) || is_absent(facts.feature(Feature::BtfGlobalFunc));
         // If nothing tells, the kernel may verify them.
@@ -109,7 +111,8 @@ impl<'n, 'k> KernelAnswers<'n, 'k> {
         }
     }
 
-    /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the like.
+    /// Returns whether libbpf supplies a configuration value on every kernel: `LINUX_KERNEL_VERSION` and the
+    /// like.
     pub(super) fn is_from_libbpf(&self, id: NeedId) -> bool {
         let Some(Need::Kconfig(name)) = self.need(id) else { return false };
         matches!(&**name, "LINUX_KERNEL_VERSION" | "LINUX_HAS_BPF_COOKIE" | "LINUX_HAS_SYSCALL_WRAPPER")
@@ -334,7 +337,8 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
             let (exists, program_type, attach_type) = (&facts.kfunc(name), *program_type, *attach_type);
             answer_kfunc_call(facts, KfuncCall { name, exists, program_type, attach_type })
         }
-        // libbpf resolves the extern to any function. The kernel refuses the call of a function that is no kfunc.
+        // libbpf resolves the extern to any function. The kernel refuses the call of a function that is no
+        // kfunc.
         Need::Kfunc(name) | Need::Variable(name) => facts.declaration(name, None),
         Need::Symbol(name) => facts.symbol(name),
         Need::VariableAddress(name) => facts.variable_address(name),
@@ -366,14 +370,16 @@ fn answer(need: &Need, facts: &KernelFacts<'_>) -> Answer {
     }
 }
 
-/// Answers whether a kernel accepts the part of a program that needs a GPL-compatible license, in an object with another license.
+/// Answers whether a kernel accepts the part of a program that needs a GPL-compatible license, in an object
+/// with another license.
 fn answer_license(license_use: &LicenseUse, facts: &KernelFacts<'_>) -> Answer {
     let from_object = |text: &str| Evidence { source: EvidenceSource::Object, text: text.to_owned() };
     let refused = || Answer::Absent(from_object("the license of the object"));
     match license_use {
         LicenseUse::Helper(_) | LicenseUse::ProgramType(_) => refused(),
         LicenseUse::Kfunc(name) => {
-            // The kernel checks the license of a call that it knows. libbpf replaces the call of a missing weak kfunc.
+            // The kernel checks the license of a call that it knows. libbpf replaces the call of a missing
+            // weak kfunc.
             match (facts.declaration(name, None), facts.instruction_set(InsnFeature::KfuncCall)) {
                 (Answer::Absent(_), _) | (_, Answer::Absent(_)) => {
                     Answer::Present(from_object("no call of the kfunc"))

@@ -1,4 +1,5 @@
-//! Objects that are compiled for another architecture than the kernel's. Their accesses to saved registers do not resolve.
+//! Objects that are compiled for another architecture than the kernel's. Their accesses to saved registers do
+//! not resolve.
 
 use super::model::{Reason, ReasonKind, Verdict};
 use crate::kernel::{Evidence, EvidenceSource, KernelFacts};
@@ -19,14 +20,15 @@ const USER_REGISTERS: [(&str, &str); 3] = [
     ("user_pt_regs.gprs", "s390x"),
 ];
 
-/// The registers of x86-64 that have a name of their own there. An object may declare only those that it reads.
+/// The registers of x86-64 that have a name of their own there. An object may declare only those that it
+/// reads.
 const X86_REGISTERS: [&str; 20] = [
     "r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "bp", "bx", "ax", "cx", "dx", "si", "di",
     "orig_ax", "ip", "cs", "flags", "ss",
 ];
 
-/// Returns the reason of a relocation that does not resolve because the object reads the registers of another architecture. `access` is the
-/// access as C names it. Returns `None` for other relocations.
+/// Returns the reason of a relocation that does not resolve because the object reads the registers of another
+/// architecture. `access` is the access as C names it. Returns `None` for other relocations.
 pub(super) fn reason(planned: &PlannedReloc<'_>, access: &str, facts: &KernelFacts<'_>) -> Option<Reason> {
     let path = access.strip_prefix("struct ").unwrap_or(access);
     let (root, member) = path.split_once('.')?;
@@ -47,8 +49,8 @@ pub(super) fn reason(planned: &PlannedReloc<'_>, access: &str, facts: &KernelFac
     Some(Reason::new(ReasonKind::Architecture, Verdict::Refused, text).with_evidence(evidence).with_fix(fix))
 }
 
-/// Returns the architecture for which an object is compiled, from its declarations of registers and the one that it reads. The object does not
-/// tell whether the kernel's pointers have 4 or 8 bytes.
+/// Returns the architecture for which an object is compiled, from its declarations of registers and the one
+/// that it reads. The object does not tell whether the kernel's pointers have 4 or 8 bytes.
 fn object_architecture(btf: &Btf<'_>, pointer_size: ByteSize, member: &str) -> Option<&'static str> {
     let user = || USER_REGISTERS.into_iter().find(|(path, _)| field_path(btf, path).is_ok());
     find_architecture_with(btf, pointer_size)

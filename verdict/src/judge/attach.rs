@@ -8,7 +8,8 @@ use crate::requirements::{AttachNeed, ProgramNeeds};
 use core_relo_object::object::find_foreign_section;
 
 impl ObjectContext<'_, '_> {
-    /// Returns the reasons why the kernel or the machine does not load a program of this attach type and target.
+    /// Returns the reasons why the kernel or the machine does not load a program of this attach type and
+    /// target.
     pub(super) fn attach_reasons(&self, program: &ProgramNeeds) -> Vec<Reason> {
         let (attach, name) = (&program.attach, &program.name);
         let input = |text: &str, fix: String| {

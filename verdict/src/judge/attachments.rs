@@ -15,8 +15,8 @@ use core_relo_object::object::{
     AttachType, SectionTarget, SectionTargetError, module_of_prefix, parse_file_offset,
 };
 
-/// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel lacks the events, links or
-/// place of its section.
+/// Returns a warning for each program of the load that the kernel loads, and does not attach: the kernel
+/// lacks the events, links or place of its section.
 pub(super) fn warnings(
     needs: &ObjectNeeds<'_, '_>,
     answers: &KernelAnswers<'_, '_>,
@@ -34,7 +34,8 @@ fn warning(
 ) -> Option<Mismatch> {
     let section = program.section(needs.object);
     let attach_type = program.sec_def.and_then(|def| def.attach_type);
-    // Traffic control attaches the same programs as tcx links, on every kernel. Older names of sections leave the choice to the caller.
+    // Traffic control attaches the same programs as tcx links, on every kernel. Older names of sections leave
+    // the choice to the caller.
     let is_tcx = matches!(attach_type, Some(AttachType::TcxIngress | AttachType::TcxEgress));
     if is_tcx && !section.starts_with(b"tcx/") {
         return None;
@@ -66,8 +67,9 @@ fn warning(
     Some(Mismatch::new(MismatchKind::Attachment, &program.name, &text, declarations))
 }
 
-/// Returns the warning, the evidence and its source for a kprobe whose function is one of several of this name. Linux since 6.7, and earlier
-/// releases with a backport, attach a kprobe to none of them (kernel: `number_of_same_symbols`). Older ones attach it to the first.
+/// Returns the warning, the evidence and its source for a kprobe whose function is one of several of this
+/// name. Linux since 6.7, and earlier releases with a backport, attach a kprobe to none of them (kernel:
+/// `number_of_same_symbols`). Older ones attach it to the first.
 fn ambiguous(
     answers: &KernelAnswers<'_, '_>,
     program: &ProgramNeeds,
@@ -86,8 +88,9 @@ fn ambiguous(
     Some((warning, format!("symbols {shown} at 0x{first} and 0x{second}"), EvidenceSource::Kallsyms))
 }
 
-/// Returns the warning, the evidence and its source for a section whose whole name its loader does not understand. libbpf ignores the end of
-/// some names, and attaches the program to another place. aya and cilium attach no program by its section.
+/// Returns the warning, the evidence and its source for a section whose whole name its loader does not
+/// understand. libbpf ignores the end of some names, and attaches the program to another place. aya and
+/// cilium attach no program by its section.
 fn misread(loader: Loader, section: &[u8]) -> Option<(String, String, EvidenceSource)> {
     let section = core::str::from_utf8(section).ok()?;
     let problem = match (loader, SectionTarget::parse(section)) {

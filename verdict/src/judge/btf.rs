@@ -1,4 +1,5 @@
-//! What follows if the kernel refuses the object's BTF: a load goes on without BTF, unless a map or program needs BTF.
+//! What follows if the kernel refuses the object's BTF: a load goes on without BTF, unless a map or program
+//! needs BTF.
 
 use super::{
     answers::KernelAnswers,
@@ -22,11 +23,13 @@ pub(super) struct BtfRefusal {
     /// Whether the refusal is certain.
     verdict: Verdict,
     sent: SentViolation,
-    /// The evidence for the rule. `None` if only some kernels have it, and nothing tells the kernel's release.
+    /// The evidence for the rule. `None` if only some kernels have it, and nothing tells the kernel's
+    /// release.
     evidence: Option<Evidence>,
 }
 
-/// The kfuncs without a special field that need types of the object. Older kernels have them with the suffix `_impl`.
+/// The kfuncs without a special field that need types of the object. Older kernels have them with the suffix
+/// `_impl`.
 const KFUNCS: [&[u8]; 2] = [b"bpf_obj_new", b"bpf_percpu_obj_new"];
 
 /// Returns the evidence of a rule that every kernel has.
@@ -39,7 +42,8 @@ pub(super) const SOME_KERNELS: &str =
     "only some kernels have the rule: give the kernel's version (--kernel-version)";
 
 impl BtfRefusal {
-    /// Returns the refusal of an object's BTF. The kernel refuses the BTF for certain if its release and the newest kernel refuse it.
+    /// Returns the refusal of an object's BTF. The kernel refuses the BTF for certain if its release and the
+    /// newest kernel refuse it.
     pub(super) fn find(
         needs: &ObjectNeeds<'_, '_>,
         answers: &KernelAnswers<'_, '_>,
@@ -78,7 +82,8 @@ impl BtfRefusal {
             .collect()
     }
 
-    /// Returns the reason why aya does not load an object whose BTF the kernel refuses (aya/src/bpf.rs: `EbpfLoader::load`).
+    /// Returns the reason why aya does not load an object whose BTF the kernel refuses (aya/src/bpf.rs:
+    /// `EbpfLoader::load`).
     pub(super) fn object_reason(&self, needs: &ObjectNeeds<'_, '_>) -> Option<Reason> {
         let is_tracing = |program: &ProgramNeeds| {
             let program_type = program.sec_def.map(|def| def.program_type);
@@ -136,7 +141,8 @@ impl BtfRefusal {
         Mismatch::new(MismatchKind::Btf, program, text, declarations)
     }
 
-    /// Returns what is left of a reason that depends on the object's BTF, if the kernel refuses the BTF, or may refuse it.
+    /// Returns what is left of a reason that depends on the object's BTF, if the kernel refuses the BTF, or
+    /// may refuse it.
     pub(super) fn weaken(refusal: Option<&Self>, reason: Reason) -> Option<Reason> {
         match refusal {
             None => Some(reason),
@@ -145,7 +151,8 @@ impl BtfRefusal {
         }
     }
 
-    /// Returns whether the kernel refuses the BTF for certain, so that no load sends `func_info` and `line_info`.
+    /// Returns whether the kernel refuses the BTF for certain, so that no load sends `func_info` and
+    /// `line_info`.
     pub(super) fn is_certain(&self) -> bool {
         self.verdict == Verdict::Refused
     }
@@ -165,7 +172,8 @@ impl BtfRefusal {
     }
 }
 
-/// Returns whether the kernel creates a map only with BTF (kernel: `bpf_local_storage_map_alloc_check`; libbpf: `kernel_needs_btf`).
+/// Returns whether the kernel creates a map only with BTF (kernel: `bpf_local_storage_map_alloc_check`;
+/// libbpf: `kernel_needs_btf`).
 fn needs_btf(map: &MapNeed) -> bool {
     use MapType as M;
     let known = map.definition.as_ref().and_then(core_relo_object::object::MapDef::known_type);

@@ -34,7 +34,8 @@ struct RefusedType {
 }
 
 impl RefusedTypes {
-    /// Returns the types that the kernel refuses. Returns `None` if there are none, or for a loader that sends the whole BTF.
+    /// Returns the types that the kernel refuses. Returns `None` if there are none, or for a loader that
+    /// sends the whole BTF.
     pub(super) fn find(
         needs: &ObjectNeeds<'_, '_>,
         answers: &KernelAnswers<'_, '_>,

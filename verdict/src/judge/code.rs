@@ -18,12 +18,13 @@ use core_relo_object::{
     object::{Map, MapType},
 };
 
-/// The kernel functions that end the program: a thrown exception, and the trap that a compiler puts into unreachable code.
+/// The kernel functions that end the program: a thrown exception, and the trap that a compiler puts into
+/// unreachable code.
 const ENDING_KFUNCS: [&[u8]; 2] = [b"bpf_throw", b"__bpf_trap"];
 
-/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions. Their immediates only tell
-/// which of them continue iterators.
-/// Without poison, the instructions of relocations that do not resolve stay as the compiler wrote them.
+/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions.
+/// Their immediates only tell which of them continue iterators. Without poison, the instructions of
+/// relocations that do not resolve stay as the compiler wrote them.
 pub(super) fn relocated(
     object: &ObjectNeeds<'_, '_>,
     code: &LinkedProgram,
@@ -59,7 +60,8 @@ pub(super) fn relocated(
     insns
 }
 
-/// Returns the reason of a program whose relocations depend on a load that is not decided. Nothing is known about its instructions.
+/// Returns the reason of a program whose relocations depend on a load that is not decided. Nothing is known
+/// about its instructions.
 pub(super) fn undecided_load(plan: &PlanByLoad<'_, '_>, program: &ProgramNeeds) -> Option<Reason> {
     let is_dependent = |(_, record): &(u32, usize)| plan.plan().is_selection_dependent(*record);
     let is_undecided = plan.is_undecided(program.index) && program.records.iter().any(is_dependent);
@@ -68,7 +70,8 @@ pub(super) fn undecided_load(plan: &PlanByLoad<'_, '_>, program: &ProgramNeeds) 
     is_undecided.then(|| Reason::new(ReasonKind::Budget, Verdict::Unknown, text))
 }
 
-/// Returns whether a kernel function takes the next element of an iterator. The kernel demands the form of these names.
+/// Returns whether a kernel function takes the next element of an iterator. The kernel demands the form of
+/// these names.
 fn takes_next_element(kfunc: &[u8]) -> bool {
     kfunc.starts_with(b"bpf_iter_") && kfunc.ends_with(b"_next")
 }

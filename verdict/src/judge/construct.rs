@@ -7,15 +7,16 @@ use crate::loaders::{Loader, Stance};
 use hashbrown::HashSet;
 
 impl ObjectVerdict {
-    /// Creates the verdict on an object whose maps and externs are no reason for another verdict than that of the programs.
+    /// Creates the verdict on an object whose maps and externs are no reason for another verdict than that of
+    /// the programs.
     pub fn new(programs: Vec<ProgramVerdict>) -> Self {
         let default_load = programs.iter().filter(|program| program.autoload);
         let verdict = default_load.map(|program| program.verdict).max().unwrap_or(Verdict::Loads);
         Self { verdict, programs, ..Self::default() }
     }
 
-    /// Refuses the object for a reason that is none of its programs alone, such as a group of variants of which none works. The verdicts on
-    /// the programs stay.
+    /// Refuses the object for a reason that is none of its programs alone, such as a group of variants of
+    /// which none works. The verdicts on the programs stay.
     #[must_use]
     pub fn refused_for(mut self, reason: Reason) -> Self {
         self.verdict = Verdict::Refused;
@@ -23,7 +24,8 @@ impl ObjectVerdict {
         self
     }
 
-    /// Returns the reasons of the object that no program repeats. They decide on the object beside the verdicts on its programs.
+    /// Returns the reasons of the object that no program repeats. They decide on the object beside the
+    /// verdicts on its programs.
     pub fn own_reasons(&self) -> impl Iterator<Item = &Reason> {
         let mut repeated = HashSet::new();
         if !self.reasons.is_empty() {
@@ -49,7 +51,8 @@ impl ProgramVerdict {
 }
 
 impl ObjectVerdict {
-    /// Returns the reasons against the default load: those of the object, then those of the programs of the load.
+    /// Returns the reasons against the default load: those of the object, then those of the programs of the
+    /// load.
     pub fn load_reasons(&self) -> impl Iterator<Item = &Reason> {
         let in_load = self.programs.iter().filter(|program| program.autoload);
         self.reasons.iter().chain(in_load.flat_map(|program| &program.reasons))
@@ -67,8 +70,8 @@ fn worst_for_core_relo<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> Ver
 }
 
 impl Reason {
-    /// Returns whether the reason stands against a load by core-relo, too: it is no rule of other loaders that core-relo does not have, and
-    /// nothing that core-relo repairs.
+    /// Returns whether the reason stands against a load by core-relo, too: it is no rule of other loaders
+    /// that core-relo does not have, and nothing that core-relo repairs.
     pub fn counts_for_core_relo(&self) -> bool {
         let is_foreign =
             |loader: LoaderRefusal| !matches!(loader.rule.stance(Loader::CoreRelo), Stance::Refuses(_));

@@ -43,8 +43,8 @@ pub(super) fn refused_accesses(
     refused.take(limits::REFUSED_ACCESSES).collect()
 }
 
-/// Returns whether kernels differ about an access, and nothing tells them apart. Those before 6.17 permit netfilter programs to read a word
-/// at any offset of a pointer (kernel: `nf_is_valid_access`).
+/// Returns whether kernels differ about an access, and nothing tells them apart. Those before 6.17 permit
+/// netfilter programs to read a word at any offset of a pointer (kernel: `nf_is_valid_access`).
 fn is_undecided(program: &ProgramNeeds, access: ContextAccess) -> bool {
     program.context == Some(ContextKind::Struct(ProgramType::Netfilter))
         && access.kind == AccessKind::Read
@@ -52,7 +52,8 @@ fn is_undecided(program: &ProgramNeeds, access: ContextAccess) -> bool {
         && !is_aligned(access)
 }
 
-/// Returns the reason against an access at an offset that the verifier does not know (kernel: `check_ctx_reg`, `__check_ptr_off_reg`).
+/// Returns the reason against an access at an offset that the verifier does not know (kernel:
+/// `check_ctx_reg`, `__check_ptr_off_reg`).
 pub(super) fn variable_offset_reason(access: VariableAccess) -> Reason {
     let (verb, bytes) = (verb(access.kind), access.bytes);
     let plural = if bytes == 1 { "" } else { "s" };
@@ -84,7 +85,8 @@ fn atomic_reason(access: ContextAccess) -> Option<Reason> {
         .then(|| refused_by_all(format!("{}, with an atomic instruction", place(access))))
 }
 
-/// Returns the reason against an access at an offset that is no multiple of the width. For arguments, [`Limit`] decides.
+/// Returns the reason against an access at an offset that is no multiple of the width. For arguments,
+/// [`Limit`] decides.
 fn alignment_reason(
     context: ContextKind,
     access: ContextAccess,
@@ -221,8 +223,8 @@ impl<'k> Limit<'k> {
         (!has_result || !prototype.has_large_result()).then_some(Self::Arguments { prototype, has_result })
     }
 
-    /// Returns the reason why the kernel refuses a read of a part of a register in the context of a program of perf events (kernel:
-    /// `pe_prog_is_valid_access`).
+    /// Returns the reason why the kernel refuses a read of a part of a register in the context of a program
+    /// of perf events (kernel: `pe_prog_is_valid_access`).
     fn register_reason(&self, program: &ProgramNeeds, access: ContextAccess) -> Option<Reason> {
         /// The bytes of the members behind the registers: `sample_period` and `addr`.
         const OTHER_BYTES: u32 = 16;

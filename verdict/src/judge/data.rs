@@ -105,14 +105,16 @@ impl<'o> FrozenData<'o> {
     }
 }
 
-/// Returns the reason of a value that does not fit its type. libbpf refuses the object, also if the extern is weak.
+/// Returns the reason of a value that does not fit its type. libbpf refuses the object, also if the extern is
+/// weak.
 fn refused_value(name: &str, error: &ConfigValueError, evidence: Evidence) -> Reason {
     let shown = text(Name::new(name.as_bytes()).shortened());
     Reason::new(ReasonKind::Kconfig, Verdict::Refused, format!("configuration value {shown}: {error}"))
         .with_evidence(evidence)
 }
 
-/// Returns a declaration of an extern with a type that a value fits. `None` if no type does, or the name is no identifier.
+/// Returns a declaration of an extern with a type that a value fits. `None` if no type does, or the name is
+/// no identifier.
 fn fitting_declaration(name: &str, value: &str) -> Option<String> {
     let is_plain = name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_hexdigit());

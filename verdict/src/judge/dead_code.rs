@@ -23,8 +23,8 @@ impl ObjectContext<'_, '_> {
     /// Returns what the verifier does with an unmet requirement in dead code.
     pub(super) fn dead_code(&self, site: &Site, linked: &LinkedProgram) -> DeadCode {
         let is_checked = match self.answers.need(site.need) {
-            // Without a JIT compiler, the kernel refuses calls of kfuncs before it follows any path, and the others after it has removed
-            // dead code (kernel: `add_kfunc_call`, `fixup_call_args`).
+            // Without a JIT compiler, the kernel refuses calls of kfuncs before it follows any path, and the
+            // others after it has removed dead code (kernel: `add_kfunc_call`, `fixup_call_args`).
             Some(Need::Instruction(feature)) if self.answers.facts.missing_jit(*feature).is_some() => {
                 *feature == InsnFeature::KfuncCall
             }
@@ -40,8 +40,8 @@ impl ObjectContext<'_, '_> {
                 };
             }
             Some(Need::License(LicenseUse::Kfunc(_)) | Need::VariableAddress(_)) => true,
-            // The kernel checks the calls before it follows any path (kernel: `add_kfunc_call`). A loader replaces the call of a kfunc that
-            // the kernel lacks, or has with another prototype.
+            // The kernel checks the calls before it follows any path (kernel: `add_kfunc_call`). A loader
+            // replaces the call of a kfunc that the kernel lacks, or has with another prototype.
             Some(Need::KfuncCall { name, .. }) => {
                 let called = called_extern(linked, site.insn);
                 let is_resolved =
@@ -55,8 +55,9 @@ impl ObjectContext<'_, '_> {
     }
 }
 
-/// Returns whether the kernel checks the use of a map in dead code, too: it compares the maps with the program where it replaces their
-/// descriptors by addresses (kernel: `resolve_pseudo_ldimm64`). It checks calls and accesses where it follows a path.
+/// Returns whether the kernel checks the use of a map in dead code, too: it compares the maps with the
+/// program where it replaces their descriptors by addresses (kernel: `resolve_pseudo_ldimm64`). It checks
+/// calls and accesses where it follows a path.
 const fn is_checked_everywhere(map_use: MapUse) -> bool {
     match map_use {
         MapUse::Sleepable(_)
@@ -78,10 +79,11 @@ const fn is_checked_everywhere(map_use: MapUse) -> bool {
     }
 }
 
-/// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it refuses unknown opcodes,
-/// modes and addresses (kernel: `resolve_pseudo_ldimm64`).
+/// Returns whether the verifier refuses instructions in dead code, too. Before it follows any path, it
+/// refuses unknown opcodes, modes and addresses (kernel: `resolve_pseudo_ldimm64`).
 fn is_decoded_everywhere(feature: InsnFeature, insn: Option<Insn>) -> bool {
-    // Before 6.15, the opcodes of 32-bit and 64-bit atomic operations are known, but not these of 8 and 16 bits.
+    // Before 6.15, the opcodes of 32-bit and 64-bit atomic operations are known, but not these of 8 and 16
+    // bits.
     let is_small = insn.is_some_and(|insn| insn.access_bytes() < 4);
     if feature == InsnFeature::LoadAcquireStoreRelease {
         return is_small;

@@ -3,11 +3,13 @@
 use core_relo_object::InternalError;
 use thiserror::Error;
 
-/// A reason why an object cannot be judged: its requirements, the plan and the kernel's answers do not belong together.
+/// A reason why an object cannot be judged: its requirements, the plan and the kernel's answers do not belong
+/// together.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JudgeError {
-    /// The answers are those of a [`NeedTable`](crate::requirements::NeedTable) without a requirement of the object.
+    /// The answers are those of a [`NeedTable`](crate::requirements::NeedTable) without a requirement of the
+    /// object.
     #[error(
         "the kernel's answers lack requirement {index} of the object: they come from another table of requirements"
     )]

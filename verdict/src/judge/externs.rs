@@ -131,14 +131,16 @@ impl<'o> ExternAnswers<'o> {
         Some(reason.with_requirement(Requirement::Need(needed.id)))
     }
 
-    /// Returns the reasons of the strong externs. libbpf refuses an object without them, whether a program uses the extern or not. It refuses
-    /// an object with a variable of another type or an ambiguous symbol, whether the extern is weak or not.
+    /// Returns the reasons of the strong externs. libbpf refuses an object without them, whether a program
+    /// uses the extern or not. It refuses an object with a variable of another type or an ambiguous symbol,
+    /// whether the extern is weak or not.
     pub(super) fn object_reasons(&self, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
         let all = (0..self.externs.len()).map(ExternIndex);
         all.filter_map(|index| self.required_reason(index, answers)).collect()
     }
 
-    /// Returns the reasons of the strong externs that a program uses, for a load that goes on without the other externs.
+    /// Returns the reasons of the strong externs that a program uses, for a load that goes on without the
+    /// other externs.
     pub(super) fn program_reasons(
         &self,
         program: &LinkedProgram,
@@ -164,8 +166,8 @@ impl<'o> ExternAnswers<'o> {
         if is_required || is_variable && differs { self.reason(index, answers) } else { None }
     }
 
-    /// Returns whether the kernel has an extern. Returns `None` if nothing tells. The address of a missing extern is 0, and so is that of
-    /// a weak function with another prototype.
+    /// Returns whether the kernel has an extern. Returns `None` if nothing tells. The address of a missing
+    /// extern is 0, and so is that of a weak function with another prototype.
     pub(super) fn is_resolved(&self, index: ExternIndex, answers: &KernelAnswers<'_, '_>) -> Option<bool> {
         match self.chosen(index) {
             Some(Chosen::Resolved) => return Some(true),

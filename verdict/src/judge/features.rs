@@ -25,8 +25,9 @@ pub struct KernelFeature {
 }
 
 impl KernelAnswers<'_, '_> {
-    /// Returns the features that an object needs, by name: those of all its programs, maps and externs, whether or not they are part of
-    /// a load. A feature that the kernel has for some program types only is one that the kernel lacks for the others.
+    /// Returns the features that an object needs, by name: those of all its programs, maps and externs,
+    /// whether or not they are part of a load. A feature that the kernel has for some program types only is
+    /// one that the kernel lacks for the others.
     pub fn features(&self, needs: &ObjectNeeds<'_, '_>) -> Vec<KernelFeature> {
         let programs = needs.programs.iter().flat_map(|program| {
             program.attach.needs().iter().copied().chain(program.sites.iter().map(|site| site.need))
@@ -69,8 +70,8 @@ impl KernelAnswers<'_, '_> {
         features.into_values()
     }
 
-    /// Returns the features that attach a program after the load, if the load does not check them: those of its kind of place, and the
-    /// place itself.
+    /// Returns the features that attach a program after the load, if the load does not check them: those of
+    /// its kind of place, and the place itself.
     pub(super) fn attach_features_of(&self, program: &ProgramNeeds) -> impl Iterator<Item = KernelFeature> {
         let attach_type = program.sec_def.and_then(|def| def.attach_type);
         let by_type = attach_type.and_then(|of| {

@@ -22,8 +22,8 @@ const FIX: &str = "declare the struct on the stack as the kernel has it, or with
                    kernel's struct with BPF_CORE_READ(), in place of a copy";
 
 impl ObjectContext<'_, '_> {
-    /// Returns the accesses outside of the program's stack, each with the reason why every kernel refuses it (kernel:
-    /// `check_stack_access_within_bounds`).
+    /// Returns the accesses outside of the program's stack, each with the reason why every kernel refuses it
+    /// (kernel: `check_stack_access_within_bounds`).
     pub(super) fn accesses_outside_frame(&self, program: &ProgramNeeds) -> Vec<(u32, Reason)> {
         let accesses = program.frame_accesses.iter();
         let reason = |access: &FrameAccess| {

@@ -52,8 +52,8 @@ impl<'n> HeldPrograms<'n> {
         self.reach(arrays.collect()).into_iter().map(|(program, _)| program).collect()
     }
 
-    /// Returns the reasons against the programs that the arrays of a program hold, if the program is loaded by itself. `own` are the reasons
-    /// of each program alone.
+    /// Returns the reasons against the programs that the arrays of a program hold, if the program is loaded
+    /// by itself. `own` are the reasons of each program alone.
     pub(super) fn reasons_beside(
         &mut self,
         answers: &KernelAnswers<'_, '_>,
@@ -115,7 +115,8 @@ impl<'n> HeldPrograms<'n> {
         set
     }
 
-    /// Returns the programs that arrays hold, directly or through further arrays, each with the first array that holds the program.
+    /// Returns the programs that arrays hold, directly or through further arrays, each with the first array
+    /// that holds the program.
     fn reach(&self, arrays: Vec<&'n OwnedMap>) -> Vec<(ProgramIndex, &'n OwnedMap)> {
         let mut visited: HashSet<_> = arrays.iter().map(|map| map.index).collect();
         let (mut pending, mut programs) = (VecDeque::from(arrays), Vec::new());

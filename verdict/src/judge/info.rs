@@ -1,4 +1,5 @@
-//! The `func_info` and `line_info` that a load sends with a program: the kernel refuses the program if they violate its rules.
+//! The `func_info` and `line_info` that a load sends with a program: the kernel refuses the program if they
+//! violate its rules.
 
 use super::{
     btf::{BtfRefusal, SOME_KERNELS, rule_of_all},
@@ -63,7 +64,8 @@ impl ObjectContext<'_, '_> {
         subject.map(|subject| refusal.reason(subject)).into_iter().collect()
     }
 
-    /// Returns the reason of a violation of the rules of the kernel's release, or of the newest kernel. Only both are certain.
+    /// Returns the reason of a violation of the rules of the kernel's release, or of the newest kernel. Only
+    /// both are certain.
     fn info_reason(&self, own: Option<InfoViolation>, newest: Option<InfoViolation>) -> Option<Reason> {
         let facts = &self.answers.facts;
         if own.is_none() && facts.has_version() {
@@ -83,8 +85,8 @@ impl ObjectContext<'_, '_> {
         Some(if violation.rule.is_repairable() { reason.with_fix(fix).repaired() } else { reason })
     }
 
-    /// Returns the reasons of addresses of functions whose `func_info` does not declare them as static (kernel: `check_ld_imm`), by
-    /// instruction.
+    /// Returns the reasons of addresses of functions whose `func_info` does not declare them as static
+    /// (kernel: `check_ld_imm`), by instruction.
     pub(super) fn callback_reasons(
         &self,
         program: &ProgramNeeds,

@@ -21,7 +21,8 @@ pub enum LoadJudgeError {
 core_relo::debug_as_message!(LoadJudgeError);
 
 impl KernelAnswers<'_, '_> {
-    /// Returns the verdict on an object of the table with the settings of a load. `plan` relocates the object against the kernel.
+    /// Returns the verdict on an object of the table with the settings of a load. `plan` relocates the object
+    /// against the kernel.
     pub fn judge_load(
         &self,
         object: &Object<'_>,

@@ -11,7 +11,8 @@ use crate::{
     requirements::{ObjectNeeds, RuleUse},
 };
 
-/// Returns the reasons why the loader does not open the object, or does not load it as it is. They are part of the verdict.
+/// Returns the reasons why the loader does not open the object, or does not load it as it is. They are part
+/// of the verdict.
 pub fn loader_reasons(needs: &ObjectNeeds<'_, '_>) -> Vec<Reason> {
     let refused = needs.rule_uses.iter().filter_map(|found| match found.rule.stance(needs.loader) {
         Stance::Refuses(source) => Some(refusal(needs, found, Verdict::Refused, source)),

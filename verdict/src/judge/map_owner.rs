@@ -1,4 +1,5 @@
-//! Maps that several programs of a load use, although the kernel binds the map to the kind of its first program.
+//! Maps that several programs of a load use, although the kernel binds the map to the kind of its first
+//! program.
 
 use super::{
     answers::KernelAnswers,
@@ -26,8 +27,8 @@ pub(super) struct MisfitProgram {
     pub(super) reason: Reason,
 }
 
-/// Returns the programs that the kernel refuses because they share a map with another kind of program. `is_loaded` tells which programs
-/// a load has.
+/// Returns the programs that the kernel refuses because they share a map with another kind of program.
+/// `is_loaded` tells which programs a load has.
 pub(super) fn misfit_programs(
     needs: &ObjectNeeds<'_, '_>,
     answers: &KernelAnswers<'_, '_>,
@@ -137,7 +138,8 @@ impl Comparison<'_, '_> {
             let text = format!("{} may not be able to share it: {question}", self.subject(other));
             let reason = Reason { evidence: None, ..Reason::from_object(Verdict::Unknown, text) };
             unknown = unknown.or_else(|| Some(reason.with_fix(fix(first, user))));
-            // The other properties depend on the type, except for those of a program that replaces another one.
+            // The other properties depend on the type, except for those of a program that replaces another
+            // one.
             if rule == OwnerRule::ProgramType && ![first, user].iter().any(|user| user.is_replacement()) {
                 break;
             }
@@ -153,7 +155,8 @@ impl Comparison<'_, '_> {
     fn relation(&self, rule: OwnerRule, first: MapUser<'_>, other: MapUser<'_>) -> Relation {
         let is_struct_ops = first.def.program_type == ProgramType::StructOps;
         match rule {
-            // The type of the program that it replaces counts, which user space chooses. Kernels without that rule compare the type EXT.
+            // The type of the program that it replaces counts, which user space chooses. Kernels without that
+            // rule compare the type EXT.
             OwnerRule::ProgramType if first.is_replacement() || other.is_replacement() => {
                 Relation::Undecided("whether the programs that they replace have one type".to_owned())
             }
@@ -176,8 +179,8 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// Compares the cgroup storage of two programs. Newer kernels also refuse a program without storage that does tail calls. All kernels let a
-    /// program without tail calls follow.
+    /// Compares the cgroup storage of two programs. Newer kernels also refuse a program without storage that
+    /// does tail calls. All kernels let a program without tail calls follow.
     fn storage_relation(&self, first: &ProgramNeeds, other: &ProgramNeeds) -> Relation {
         let storages = |program: &ProgramNeeds| self.needs.owned_maps.storages(program.index);
         let name = |map: MapIndex| {
@@ -207,7 +210,8 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// Compares the members of two struct_ops programs. The kernel compares the indices, so that members of two structs may be equal.
+    /// Compares the members of two struct_ops programs. The kernel compares the indices, so that members of
+    /// two structs may be equal.
     fn member_relation(&self, first: &ProgramNeeds, other: &ProgramNeeds) -> Relation {
         let index = |program| self.struct_ops_member(program).map(|member| member.index);
         match (index(first), index(other)) {
@@ -221,8 +225,8 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// Returns the member of the kernel's struct that a struct_ops program is for. `None` if the object names several, or the kernel's BTF
-    /// lacks it.
+    /// Returns the member of the kernel's struct that a struct_ops program is for. `None` if the object names
+    /// several, or the kernel's BTF lacks it.
     fn struct_ops_member(&self, program: &ProgramNeeds) -> Option<StructOpsMember<'_>> {
         let Hook::StructOpsMember { member, .. } = &program.hook else { return None };
         let (_, structure) = self.answers.facts.struct_ops_structs(program.struct_ops.as_ref()?)?;
@@ -231,7 +235,8 @@ impl Comparison<'_, '_> {
         Some(StructOpsMember { structure, index: u32::try_from(index).ok()? })
     }
 
-    /// Compares the prototypes of the functions, hooks or tracepoints that two programs of one type are attached to.
+    /// Compares the prototypes of the functions, hooks or tracepoints that two programs of one type are
+    /// attached to.
     fn prototype_relation(
         &self,
         program_type: ProgramType,
@@ -252,7 +257,8 @@ impl Comparison<'_, '_> {
             (found.name.to_owned(), expected.name.to_owned())
         });
         match relation {
-            // Since 6.11, the kernel compares the templates of tracepoints, which have names of arguments, too.
+            // Since 6.11, the kernel compares the templates of tracepoints, which have names of arguments,
+            // too.
             Relation::Same if expected.kind == TargetKind::Tracepoint => undecided(),
             other => other,
         }

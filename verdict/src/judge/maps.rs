@@ -46,8 +46,8 @@ fn need_reason(index: usize, map: &MapNeed, need: NeedId, answers: &KernelAnswer
     Some(Reason { text: format!("map {}: {}", map.name, reason.text), requirement, ..reason })
 }
 
-/// Returns the reason of a map with the flag for BPF tokens on a kernel that knows it. The kernel refuses the flag without a token, and a load with
-/// all privileges has none (kernel: `bpf_token_create`).
+/// Returns the reason of a map with the flag for BPF tokens on a kernel that knows it. The kernel refuses the
+/// flag without a token, and a load with all privileges has none (kernel: `bpf_token_create`).
 fn token_reason(map: &MapNeed, answers: &KernelAnswers<'_, '_>) -> Option<Reason> {
     let is_token =
         |need: &&NeedId| matches!(answers.need(**need), Some(Need::Feature(ProgramFeature::MapToken)));

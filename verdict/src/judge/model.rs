@@ -15,7 +15,8 @@ use serde::ser::SerializeStruct as _;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each verdict")]
 pub enum Verdict {
-    /// The kernel has all that the program needs. The verifier may still refuse the program for other reasons, such as its complexity.
+    /// The kernel has all that the program needs. The verifier may still refuse the program for other
+    /// reasons, such as its complexity.
     #[default]
     Loads,
     /// No evidence answers at least one question about the kernel.
@@ -53,13 +54,15 @@ pub struct ObjectVerdict {
     pub loader: Loader,
     /// The verdict on the default load: the worst of the programs that are loaded by default.
     pub verdict: Verdict,
-    /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat them, except for those of
-    /// [`own_reasons`](Self::own_reasons). They alone decide on an object without programs.
+    /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat
+    /// them, except for those of [`own_reasons`](Self::own_reasons). They alone decide on an object without
+    /// programs.
     pub reasons: Vec<Reason>,
-    /// The verdict on every program of the object, each as if it were loaded alone. The programs of a load with [known
-    /// settings](crate::requirements::ObjectNeeds::apply_settings) are judged as loaded together.
+    /// The verdict on every program of the object, each as if it were loaded alone. The programs of a load
+    /// with [known settings](crate::requirements::ObjectNeeds::apply_settings) are judged as loaded together.
     pub programs: Vec<ProgramVerdict>,
-    /// The silent mismatches, and the programs of the load that cannot be attached. They do not change the verdict.
+    /// The silent mismatches, and the programs of the load that cannot be attached. They do not change the
+    /// verdict.
     pub warnings: Vec<Mismatch>,
 }
 
@@ -76,11 +79,11 @@ pub struct ProgramVerdict {
     pub verdict: Verdict,
     /// The reasons, worst first. Empty if the program loads.
     pub reasons: Vec<Reason>,
-    /// The requirements that the kernel does not meet at instructions in dead code. A guard skips the instructions, so these are no
-    /// reasons of the verdict.
+    /// The requirements that the kernel does not meet at instructions in dead code. A guard skips the
+    /// instructions, so these are no reasons of the verdict.
     pub guarded: Vec<Reason>,
-    /// The requirements that the kernel does not meet at instructions behind those of `reasons`, where the verifier stops. They become
-    /// reasons once the program is changed, and do not change the verdict.
+    /// The requirements that the kernel does not meet at instructions behind those of `reasons`, where the
+    /// verifier stops. They become reasons once the program is changed, and do not change the verdict.
     pub later: Vec<Reason>,
 }
 
@@ -146,7 +149,8 @@ pub enum Requirement {
     Need(NeedId),
     /// A CO-RE relocation, by the index of its record.
     Relocation(usize),
-    /// A requirement of a map. `map` is the index in [`ObjectNeeds::maps`](crate::requirements::ObjectNeeds::maps).
+    /// A requirement of a map. `map` is the index in
+    /// [`ObjectNeeds::maps`](crate::requirements::ObjectNeeds::maps).
     MapNeed {
         /// The map.
         map: usize,
@@ -181,7 +185,8 @@ pub enum ReasonKind {
     Loader,
     /// The architecture: the object reads the registers of another one.
     Architecture,
-    /// A CO-RE relocation at a reachable instruction, if it does not resolve, or moves an access out of the program's stack.
+    /// A CO-RE relocation at a reachable instruction, if it does not resolve, or moves an access out of the
+    /// program's stack.
     Relocation,
     /// A helper.
     Helper,

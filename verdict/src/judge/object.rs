@@ -36,7 +36,8 @@ use core_relo_object::{
 ///
 /// # Errors
 ///
-/// The plan is that of another object, or the answers are those of a table without the requirements of the object.
+/// The plan is that of another object, or the answers are those of a table without the requirements of the
+/// object.
 pub fn judge(
     needs: &ObjectNeeds<'_, '_>,
     plan: &Plan<'_>,
@@ -45,7 +46,8 @@ pub fn judge(
     judge_by_load(needs, &needs.plan_by_load(Cow::Borrowed(plan))?, answers)
 }
 
-/// Judges an object's programs on a kernel, as [`judge`] does with a plan that [`ObjectNeeds::plan_by_load`] has not split yet.
+/// Judges an object's programs on a kernel, as [`judge`] does with a plan that [`ObjectNeeds::plan_by_load`]
+/// has not split yet.
 ///
 /// # Errors
 ///
@@ -114,8 +116,8 @@ pub fn judge_by_load(
     Ok(ObjectVerdict { loader: needs.loader, verdict, reasons: distinct(reasons), programs, warnings })
 }
 
-/// Checks that every index of the requirements is one of the object, of the plan or of the answers. A requirement without an answer, and a
-/// table or extern that is not found, would count as met.
+/// Checks that every index of the requirements is one of the object, of the plan or of the answers. A
+/// requirement without an answer, and a table or extern that is not found, would count as met.
 fn check_indices(
     needs: &ObjectNeeds<'_, '_>,
     plan: &Plan<'_>,

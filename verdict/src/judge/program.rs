@@ -180,7 +180,8 @@ impl ObjectContext<'_, '_> {
                 verifies_uncalled_functions: input.verifies_uncalled_functions,
                 exception_callback: linked.exception_callback,
                 bounds_context: input.bounds_context,
-                // A function of a `syscall` program may take the context as a pointer to any struct (kernel: `check_helper_mem_access`).
+                // A function of a `syscall` program may take the context as a pointer to any struct (kernel:
+                // `check_helper_mem_access`).
                 passes_context: program.sec_def.is_none_or(|def| def.program_type != ProgramType::Syscall),
             })
         })

@@ -8,8 +8,8 @@ use hashbrown::HashSet;
 pub(super) const NAME_FIX: &str =
     "rename it, or load the object with core-relo, which changes the name in the kernel";
 
-/// Returns the reasons, worst first. Equal reasons of several instructions are one reason, at the first instruction that has a source
-/// line.
+/// Returns the reasons, worst first. Equal reasons of several instructions are one reason, at the first
+/// instruction that has a source line.
 pub(super) fn distinct(mut reasons: Vec<Reason>) -> Vec<Reason> {
     // The first of equal reasons stays, so one with a source line comes first.
     reasons.sort_by(|a, b| {

@@ -1,7 +1,8 @@
 //! The values that programs return.
 //!
-//! The kernel refuses a program that may return another value (kernel: `check_return_code`). The ranges are observations of Linux 5.10, 6.1,
-//! 6.12, 6.18 and 7.2, which agree, with a program of each type and attach type that returns a constant or a random number.
+//! The kernel refuses a program that may return another value (kernel: `check_return_code`). The ranges are
+//! observations of Linux 5.10, 6.1, 6.12, 6.18 and 7.2, which agree, with a program of each type and attach
+//! type that returns a constant or a random number.
 
 use super::{
     answers::KernelAnswers,
@@ -36,7 +37,8 @@ struct Range {
 pub(super) struct ReturnRule {
     range: Range,
     evidence: Evidence,
-    /// Whether the verifier checks the value on each path. Before 6.8, it may skip a path that ends like another one.
+    /// Whether the verifier checks the value on each path. Before 6.8, it may skip a path that ends like
+    /// another one.
     checks_every_path: bool,
 }
 
@@ -113,7 +115,8 @@ impl Range {
 }
 
 impl ReturnRule {
-    /// Returns the rule for a program that may return another value. `None` if no rule refuses one of its values.
+    /// Returns the rule for a program that may return another value. `None` if no rule refuses one of its
+    /// values.
     pub(super) fn new(
         program: &ProgramNeeds,
         def: Option<&SecDef>,
@@ -193,7 +196,8 @@ fn lsm_range(program: &ProgramNeeds) -> Option<Range> {
     Some(Range { min: MIN_ERROR, max, is_32bit: true })
 }
 
-/// Returns the evidence that the kernel checks the values of an LSM program (6.12). Programs at hooks without a result return anything.
+/// Returns the evidence that the kernel checks the values of an LSM program (6.12). Programs at hooks without
+/// a result return anything.
 fn lsm_evidence(program: &ProgramNeeds, answers: &KernelAnswers<'_, '_>) -> Option<Evidence> {
     let Answer::Present(evidence) = answers.facts.checks_lsm_results() else { return None };
     let hook = answers.facts.find_type(program.declaration.as_ref()?)?;

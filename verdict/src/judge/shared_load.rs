@@ -11,9 +11,10 @@ use crate::requirements::{ObjectNeeds, OwnedMap, ProgramNeeds};
 use core_relo_object::object::ProgramType;
 use hashbrown::{HashMap, HashSet};
 
-/// Adds the reasons of struct_ops programs. A load of any program creates the struct_ops maps, and loads all of their programs (libbpf:
-/// `bpf_object_adjust_struct_ops_autoload`). In a load with known settings, these programs are part of the load, and each program keeps
-/// its own reasons, so that another can be chosen for the one that is refused.
+/// Adds the reasons of struct_ops programs. A load of any program creates the struct_ops maps, and loads all
+/// of their programs (libbpf: `bpf_object_adjust_struct_ops_autoload`). In a load with known settings, these
+/// programs are part of the load, and each program keeps its own reasons, so that another can be chosen for
+/// the one that is refused.
 pub(super) fn add_struct_ops_reasons(needs: &ObjectNeeds<'_, '_>, programs: &mut [ProgramVerdict]) {
     for (program, judged) in needs.programs.iter().zip(programs.iter_mut()) {
         add(judged, own_struct_ops_reason(needs, program));
@@ -70,7 +71,8 @@ fn own_struct_ops_reason(needs: &ObjectNeeds<'_, '_>, program: &ProgramNeeds) ->
     Some(Reason { kind: ReasonKind::StructOps, fix: fix.map(str::to_owned), ..reason })
 }
 
-/// Returns the reasons why the programs of a load cannot share maps: for each map the first program that does not fit.
+/// Returns the reasons why the programs of a load cannot share maps: for each map the first program that does
+/// not fit.
 pub(super) fn map_reasons(
     needs: &ObjectNeeds<'_, '_>,
     answers: &KernelAnswers<'_, '_>,
@@ -83,8 +85,8 @@ pub(super) fn map_reasons(
     misfits.map(|misfit| misfit.reason).collect()
 }
 
-/// Adds the reasons of shared maps to the verdicts on programs: each is loaded with the programs that its arrays hold, except for those of
-/// a load with known settings.
+/// Adds the reasons of shared maps to the verdicts on programs: each is loaded with the programs that its
+/// arrays hold, except for those of a load with known settings.
 pub(super) fn add_map_reasons(
     needs: &ObjectNeeds<'_, '_>,
     answers: &KernelAnswers<'_, '_>,
@@ -114,7 +116,8 @@ pub(super) fn add_map_reasons(
     }
 }
 
-/// Adds the reasons why programs cannot share maps with struct_ops programs, which a load of any program loads, too.
+/// Adds the reasons why programs cannot share maps with struct_ops programs, which a load of any program
+/// loads, too.
 fn add_struct_ops_map_reasons(
     needs: &ObjectNeeds<'_, '_>,
     answers: &KernelAnswers<'_, '_>,

@@ -11,8 +11,8 @@ use crate::{
 use core_relo_object::link::LinkedProgram;
 
 impl ObjectContext<'_, '_> {
-    /// Adds the source line of an instruction to a reason. The line of a relocation is that of its access, which is searched for as long as
-    /// the budget lasts.
+    /// Adds the source line of an instruction to a reason. The line of a relocation is that of its access,
+    /// which is searched for as long as the budget lasts.
     pub(super) fn with_source_line(&self, reason: Reason, linked: &LinkedProgram, insn: u32) -> Reason {
         let source = match reason.requirement {
             Some(Requirement::Relocation(record)) if self.searched_lines.get() < SEARCHED_ACCESSES => {

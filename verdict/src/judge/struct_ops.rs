@@ -19,7 +19,8 @@ use core_relo_object::{
     load_plan::{LoadPlanError, StructOpsMatcher},
 };
 
-/// Returns the reasons of struct_ops maps whose members do not fit the kernel's struct. libbpf refuses the object.
+/// Returns the reasons of struct_ops maps whose members do not fit the kernel's struct. libbpf refuses the
+/// object.
 pub(super) fn reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Vec<Reason> {
     let Some(btf) = needs.object.btf() else { return Vec::new() };
     // An error is one of the object's contents, and a reason already.
@@ -67,7 +68,8 @@ fn missing_member(
     Some(member.index)
 }
 
-/// Returns the reason of a table that does not fit the kernel's struct. Reduced BTF may lack members that the kernel has.
+/// Returns the reason of a table that does not fit the kernel's struct. Reduced BTF may lack members that the
+/// kernel has.
 fn reason(error: &LoadPlanError, value: Type<'_>, is_complete: bool) -> Reason {
     if !is_complete {
         let text = format!("{error}: the kernel's complete BTF, because the given one is reduced");

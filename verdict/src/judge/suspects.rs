@@ -1,4 +1,5 @@
-//! Requirements of instructions that the kernel does not meet, and whether the verifier reaches the instructions.
+//! Requirements of instructions that the kernel does not meet, and whether the verifier reaches the
+//! instructions.
 
 use super::{
     architecture, code,
@@ -60,7 +61,8 @@ pub(super) struct SkippedReasons {
 }
 
 impl ObjectContext<'_, '_> {
-    /// Adds the reasons of a program's instructions, and to `skipped` those of instructions that the verifier does not reach.
+    /// Adds the reasons of a program's instructions, and to `skipped` those of instructions that the verifier
+    /// does not reach.
     pub(super) fn add_code_reasons(
         &self,
         program: &ProgramNeeds,
@@ -161,8 +163,8 @@ impl ObjectContext<'_, '_> {
         }
     }
 
-    /// Returns the calls of `bpf_override_return` in a program that refers to a program array. Every kernel refuses such a program (kernel:
-    /// `__bpf_prog_map_compatible`).
+    /// Returns the calls of `bpf_override_return` in a program that refers to a program array. Every kernel
+    /// refuses such a program (kernel: `__bpf_prog_map_compatible`).
     fn override_beside_array(&self, program: &ProgramNeeds) -> Vec<Suspect> {
         let Some(array) = self.needs.owned_maps.program_array_of(program.index) else { return Vec::new() };
         let overrides = |site: &&Site| {
@@ -245,8 +247,8 @@ impl ObjectContext<'_, '_> {
     }
 }
 
-/// Returns the reason of a relocation that does not resolve. The text is the same for all kernels that lack the same, so that reports
-/// on many kernels show the reason once.
+/// Returns the reason of a relocation that does not resolve. The text is the same for all kernels that lack
+/// the same, so that reports on many kernels show the reason once.
 fn relocation_reason(planned: &PlannedReloc<'_>, record: usize, facts: &KernelFacts<'_>) -> Reason {
     let access = match planned.local_spec() {
         Some(spec) => text(spec.access_text(planned.btf())),

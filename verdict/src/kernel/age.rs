@@ -1,6 +1,7 @@
 //! The ages of kernels, relative to the observed ones.
 
-/// The age of a kernel, relative to the observed ones. Numbers are indices in [`OBSERVED_KERNELS`](super::observed_kernels::OBSERVED_KERNELS).
+/// The age of a kernel, relative to the observed ones. Numbers are indices in
+/// [`OBSERVED_KERNELS`](super::observed_kernels::OBSERVED_KERNELS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KernelAge {
     /// Like this observed kernel. A kernel older than all counts as the oldest.

@@ -13,8 +13,8 @@ pub enum Answer {
     Present(Evidence),
     /// The kernel lacks it.
     Absent(Evidence),
-    /// No evidence answers the question. The text is a clause that says why, or what to give: "the kernel's BTF has no
-    /// enum bpf_func_id", "give the kernel's configuration (--kconfig)".
+    /// No evidence answers the question. The text is a clause that says why, or what to give: "the kernel's
+    /// BTF has no enum bpf_func_id", "give the kernel's configuration (--kconfig)".
     Unknown(String),
 }
 

@@ -1,4 +1,5 @@
-//! Whether a kernel attaches programs by an attach type or a link type: the kernel's enums, and what the configuration leaves out.
+//! Whether a kernel attaches programs by an attach type or a link type: the kernel's enums, and what the
+//! configuration leaves out.
 
 use super::{
     answer::{Answer, Evidence},
@@ -45,7 +46,8 @@ const LINK_MARKS: [LinkMark; 6] = {
 /// The struct of kprobe events, which exists only with `CONFIG_KPROBE_EVENTS`.
 const KPROBE_STRUCT: Struct = Struct::trace_kprobe;
 
-/// Returns the type of the links by which programs of an attach type are attached, if the configuration may leave it out.
+/// Returns the type of the links by which programs of an attach type are attached, if the configuration may
+/// leave it out.
 const fn conditional_link(attach_type: AttachType) -> Option<LinkType> {
     use AttachType as A;
     match attach_type {
@@ -60,8 +62,8 @@ const fn conditional_link(attach_type: AttachType) -> Option<LinkType> {
 }
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel attaches programs of an attach type: it has the type, and was compiled with the programs and links. A
-    /// kernel may [load](Self::attach_type) programs that it does not attach.
+    /// Answers whether the kernel attaches programs of an attach type: it has the type, and was compiled with
+    /// the programs and links. A kernel may [load](Self::attach_type) programs that it does not attach.
     pub fn attachment(&self, attach_type: AttachType) -> Answer {
         let in_enum = self.attach_type(attach_type.number());
         if !in_enum.is_present() {
@@ -77,8 +79,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers whether the kernel attaches programs of an attach type, if programs of the type load whether or not it does. Returns `None`
-    /// for attach types that a load checks.
+    /// Answers whether the kernel attaches programs of an attach type, if programs of the type load whether
+    /// or not it does. Returns `None` for attach types that a load checks.
     pub fn attachment_after_load(&self, attach_type: AttachType) -> Option<Answer> {
         conditional_link(attach_type).is_some().then(|| self.attachment(attach_type))
     }

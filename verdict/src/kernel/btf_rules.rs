@@ -13,15 +13,16 @@ use core_relo::btf::KernelBtfRules;
 const OLDEST: KernelVersion = KernelVersion::release(5, 10);
 
 impl KernelFacts<'_> {
-    /// Returns the rules of the kernel's release. Without a version, the rules of the oldest release that the kernel may be: the newest one
-    /// of which its BTF has a mark.
+    /// Returns the rules of the kernel's release. Without a version, the rules of the oldest release that the
+    /// kernel may be: the newest one of which its BTF has a mark.
     pub(crate) fn btf_rules(&self) -> KernelBtfRules {
         let marked = || self.marked_release().map_or(OLDEST, |change| change.release);
         let KernelVersion { major, minor, .. } = self.inputs.version.unwrap_or_else(marked);
         KernelBtfRules::of_release(major, minor)
     }
 
-    /// Returns the evidence for the release of [`btf_rules`](Self::btf_rules). Returns `None` for the oldest release.
+    /// Returns the evidence for the release of [`btf_rules`](Self::btf_rules). Returns `None` for the oldest
+    /// release.
     pub(crate) fn release_evidence(&self) -> Option<Evidence> {
         if let Some((_, evidence)) = self.version() {
             return Some(evidence);
@@ -41,8 +42,8 @@ impl KernelFacts<'_> {
         })
     }
 
-    /// Returns whether the kernel's version is known. If it is not, the kernel may have the rules of any release from that of
-    /// [`btf_rules`](Self::btf_rules) on.
+    /// Returns whether the kernel's version is known. If it is not, the kernel may have the rules of any
+    /// release from that of [`btf_rules`](Self::btf_rules) on.
     pub(crate) fn has_version(&self) -> bool {
         self.inputs.version.is_some()
     }

@@ -1,6 +1,7 @@
 //! The instructions and the changes to the verifier, each with its mark in the kernel's BTF.
 //!
-//! Every row was compared with the BTF of kernels before and after its release (`tests/tests/kernel_facts.rs`).
+//! Every row was compared with the BTF of kernels before and after its release
+//! (`tests/tests/kernel_facts.rs`).
 
 use super::{
     KernelVersion,
@@ -27,7 +28,8 @@ macro_rules! insn_features {
                 match self {$(Self::$name => $text,)*}
             }
 
-            /// Returns the mainline release that added the instructions; `None` if every kernel with BTF has them.
+            /// Returns the mainline release that added the instructions; `None` if every kernel with BTF has
+            /// them.
             pub const fn release(self) -> Option<KernelVersion> {
                 match self.change() {
                     Some(change) => Some(change.release),
@@ -73,7 +75,8 @@ insn_features! {
         3,
         &[Member(Struct::bpf_verifier_state, "branches"), Enumerator(Enum::bpf_func_id, "BPF_FUNC_send_signal")],
     ));
-    /// Global functions, which the verifier checks on their own (5.6). Older kernels check them as static functions.
+    /// Global functions, which the verifier checks on their own (5.6). Older kernels check them as static
+    /// functions.
     GlobalFunction "global functions" Some(Change::new(5, 6, &[Member(Struct::bpf_prog_aux, "func_info_aux")]));
     /// Addresses of kernel variables, `BPF_PSEUDO_BTF_ID` (5.10).
     KernelVariableAddress "addresses of kernel variables"
@@ -141,7 +144,8 @@ insn_features! {
         19,
         &[Enumerator(Enum::bpf_map_type, "BPF_MAP_TYPE_INSN_ARRAY"), Enumerator(Enum::bpf_reg_type, "PTR_TO_INSN")],
     ));
-    /// Loads and stores of arguments on the stack, by register 11 (7.2): functions of more than five arguments.
+    /// Loads and stores of arguments on the stack, by register 11 (7.2): functions of more than five
+    /// arguments.
     StackArguments "arguments on the stack" Some(Change::new(
         7,
         2,

@@ -20,7 +20,8 @@ const COMPILED_TYPES_UNKNOWN: &str =
     "the kernel's BTF has no struct bpf_ctx_convert, which lists the compiled types";
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel has a helper and was compiled with it. A helper may still be closed to a program type.
+    /// Answers whether the kernel has a helper and was compiled with it. A helper may still be closed to a
+    /// program type.
     pub fn helper(&self, helper: Helper) -> Answer {
         let compiled = self.compiled_helper(helper);
         match self.lockdown_of_helper(helper).filter(|_| compiled.is_present()) {
@@ -122,9 +123,11 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers for a program type of a kernel whose version is known and whose BTF is reduced, so that nothing shows the compiled types.
+    /// Answers for a program type of a kernel whose version is known and whose BTF is reduced, so that
+    /// nothing shows the compiled types.
     ///
-    /// The options of usual types are set in practice, so only a configuration without the option speaks against them.
+    /// The options of usual types are set in practice, so only a configuration without the option speaks
+    /// against them.
     fn usual_program_type(&self, number: u32, exists: Answer) -> Answer {
         let usual =
             USUAL_PROGRAM_TYPES.iter().find(|(_, types)| types.iter().any(|ty| ty.number() == number));
@@ -149,8 +152,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers whether the kernel reads the BTF of its modules (5.11, `CONFIG_DEBUG_INFO_BTF_MODULES`). Without it, programs attach to
-    /// no function of a module.
+    /// Answers whether the kernel reads the BTF of its modules (5.11, `CONFIG_DEBUG_INFO_BTF_MODULES`).
+    /// Without it, programs attach to no function of a module.
     pub fn module_btf(&self) -> Answer {
         const MODULE_BTF_STRUCT: Struct = Struct::btf_module;
         if self.vmlinux.find(MODULE_BTF_STRUCT).is_some() {

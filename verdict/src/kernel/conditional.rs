@@ -1,8 +1,10 @@
-//! Map and program types that depend on the kernel's configuration, with the functions that exist only if the type is compiled.
+//! Map and program types that depend on the kernel's configuration, with the functions that exist only if the
+//! type is compiled.
 //!
-//! The enumerators of these types exist in every configuration. Each function is global, or its address is in a table of operations, so
-//! that compilers do not inline it. A build may still leave a single function out of the BTF, for example if two functions share the
-//! name. A type is therefore absent only if all of its functions are.
+//! The enumerators of these types exist in every configuration. Each function is global, or its address is in
+//! a table of operations, so that compilers do not inline it. A build may still leave a single function out
+//! of the BTF, for example if two functions share the name. A type is therefore absent only if all of its
+//! functions are.
 
 use super::fixed_names::Func;
 use core_relo::insn::Helper;
@@ -62,8 +64,8 @@ pub(super) const MAP_TYPES: &[ConditionalMapType] = &[
 
 const CGROUP_STORAGE: &[Func] = &[Func::bpf_cgroup_storage_alloc, Func::cgroup_storage_lookup_elem];
 
-/// The functions that check a program's access to its context, by program type. They tell the compiled types of kernels before 5.5,
-/// which have no `struct bpf_ctx_convert`.
+/// The functions that check a program's access to its context, by program type. They tell the compiled types
+/// of kernels before 5.5, which have no `struct bpf_ctx_convert`.
 pub(super) const PROGRAM_TYPES: &[(P, Func)] = &[
     (P::SocketFilter, Func::sk_filter_is_valid_access),
     (P::Kprobe, Func::kprobe_prog_is_valid_access),
@@ -92,7 +94,8 @@ pub(super) const PROGRAM_TYPES: &[(P, Func)] = &[
     (P::CgroupSockopt, Func::cg_sockopt_is_valid_access),
 ];
 
-/// The program types that practically every kernel with BPF has, by the option that compiles them (`include/linux/bpf_types.h`).
+/// The program types that practically every kernel with BPF has, by the option that compiles them
+/// (`include/linux/bpf_types.h`).
 pub(super) const USUAL_PROGRAM_TYPES: &[(&str, &[P])] = &[
     (
         "CONFIG_NET",
@@ -121,14 +124,15 @@ pub(super) struct ConditionalHelper {
     pub(super) helper: Helper,
     /// The function of the helper.
     pub(super) function: Func,
-    /// Functions of the same file that every kernel with the helper's number has. If the BTF has them, it describes the file.
+    /// Functions of the same file that every kernel with the helper's number has. If the BTF has them, it
+    /// describes the file.
     pub(super) neighbours: &'static [Func],
     /// The option without which the helper is left out. `None` if most architectures set it.
     pub(super) option: Option<&'static str>,
 }
 
-/// The helpers, in order of number. `bpf_probe_read` needs an architecture whose user and kernel addresses do not overlap (5.8), unlike
-/// s390x.
+/// The helpers, in order of number. `bpf_probe_read` needs an architecture whose user and kernel addresses do
+/// not overlap (5.8), unlike s390x.
 pub(super) const HELPERS: &[ConditionalHelper] = &[
     ConditionalHelper {
         helper: Helper::PROBE_READ,
@@ -165,16 +169,17 @@ pub(super) const HELPERS: &[ConditionalHelper] = &[
 /// Helpers of `kernel/trace/bpf_trace.c`. The BTF of 5.10 leaves out the functions of `kernel/trace`.
 const TRACING_HELPERS: &[Func] = &[Func::bpf_probe_read_kernel, Func::bpf_probe_read_user];
 
-/// Functions that every kernel with bpf(2) has and no compiler inlines. A BTF without them does not describe the functions of
-/// `kernel/bpf`.
+/// Functions that every kernel with bpf(2) has and no compiler inlines. A BTF without them does not describe
+/// the functions of `kernel/bpf`.
 pub(super) const ALWAYS_COMPILED: [Func; 3] = [Func::array_map_alloc, Func::htab_map_alloc, Func::bpf_check];
 
 /// Functions that exist if the kernel has trampolines (`CONFIG_BPF_JIT`, `kernel/bpf/trampoline.c`).
 pub(super) const TRAMPOLINES: [Func; 3] =
     [Func::bpf_trampoline_link_prog, Func::bpf_trampoline_get, Func::arch_prepare_bpf_trampoline];
 
-/// Functions that exist if the kernel attaches trampolines to its own functions with ftrace (`CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS`). The
-/// first is in `kernel/bpf/trampoline.c` (6.0), the others in `kernel/trace`.
+/// Functions that exist if the kernel attaches trampolines to its own functions with ftrace
+/// (`CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS`). The first is in `kernel/bpf/trampoline.c` (6.0), the others
+/// in `kernel/trace`.
 pub(super) const DIRECT_CALLS: [Func; 3] =
     [Func::bpf_tramp_ftrace_ops_func, Func::register_ftrace_direct, Func::modify_ftrace_direct];
 
@@ -187,7 +192,8 @@ pub(super) const CHECKS_LSM_RESULTS: Func = Func::bpf_lsm_get_retval_range;
 /// A function of kernels with `CONFIG_FUNCTION_ERROR_INJECTION`.
 pub(super) const ERROR_INJECTION: Func = Func::within_error_injection_list;
 
-/// A function of kernels that have further lists of functions for fmod_ret programs and programs that may sleep (6.2).
+/// A function of kernels that have further lists of functions for fmod_ret programs and programs that may
+/// sleep (6.2).
 pub(super) const FMOD_RET_SETS: Func = Func::register_btf_fmodret_id_set;
 
 /// Functions that exist if the kernel reads the BTF of modules (`CONFIG_DEBUG_INFO_BTF_MODULES`).

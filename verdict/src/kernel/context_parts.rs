@@ -1,8 +1,9 @@
 //! The parts of contexts that programs may read and write, observed on real kernels.
 //!
-//! A program of each type and attach type accessed each aligned offset with each width on the kernels of `OBSERVED_KERNELS` and on 6.18
-//! (kernel: `is_valid_access` of each program type). The kernels agree, but for members that came later and for [`row`]. Accesses behind
-//! the end of a kernel's struct are judged by the size in its BTF.
+//! A program of each type and attach type accessed each aligned offset with each width on the kernels of
+//! `OBSERVED_KERNELS` and on 6.18 (kernel: `is_valid_access` of each program type). The kernels agree, but
+//! for members that came later and for [`row`]. Accesses behind the end of a kernel's struct are judged by
+//! the size in its BTF.
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
@@ -99,7 +100,8 @@ const NO: Option<bool> = Some(false);
 /// What each observed kernel does.
 type Row = [Option<bool>; OBSERVED_KERNELS.len()];
 
-/// Returns what the observed kernels do with an access. Returns `None` if no program of the type was observed.
+/// Returns what the observed kernels do with an access. Returns `None` if no program of the type was
+/// observed.
 fn row(part: ContextPart) -> Option<Row> {
     let is_write = part.kind != AccessKind::Read;
     match part.program_type {
@@ -133,7 +135,8 @@ fn row(part: ContextPart) -> Option<Row> {
     })
 }
 
-/// The offset of `tstamp_type` in `struct __sk_buff`, which came without a change of the struct's size (5.18).
+/// The offset of `tstamp_type` in `struct __sk_buff`, which came without a change of the struct's size
+/// (5.18).
 const TSTAMP_TYPE: u32 = 180;
 
 impl ContextPart {
@@ -144,8 +147,8 @@ impl ContextPart {
 }
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel permits accesses through a register that points behind the start of the context (kernel:
-    /// `check_ptr_off_reg`). 7.2 permits them where it does not convert the accesses.
+    /// Answers whether the kernel permits accesses through a register that points behind the start of the
+    /// context (kernel: `check_ptr_off_reg`). 7.2 permits them where it does not convert the accesses.
     pub(crate) fn moved_context(&self, program_type: P) -> Answer {
         let has_rule = RULES.iter().any(|rule| rule.program_types.contains(&program_type));
         let is_converted = program_type == P::PerfEvent || (has_rule && program_type != P::CgroupDevice);
@@ -156,8 +159,8 @@ impl KernelFacts<'_> {
         self.answer_observed(observations, "permit it", permitted)
     }
 
-    /// Answers whether the kernel permits accesses to the context of a `syscall` program at offsets that are no multiple of the width
-    /// (kernel: `syscall_prog_is_valid_access`). 7.2 permits them.
+    /// Answers whether the kernel permits accesses to the context of a `syscall` program at offsets that are
+    /// no multiple of the width (kernel: `syscall_prog_is_valid_access`). 7.2 permits them.
     pub(crate) fn unaligned_system_call_context(&self) -> Answer {
         let row = self.without_later([NO, NO, NO, YES]);
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());
@@ -166,7 +169,8 @@ impl KernelFacts<'_> {
         self.answer_observed(observations, "permit it", permitted)
     }
 
-    /// Answers whether the kernel permits reads of a part of an argument that is a pointer (kernel: `btf_ctx_access`).
+    /// Answers whether the kernel permits reads of a part of an argument that is a pointer (kernel:
+    /// `btf_ctx_access`).
     pub(crate) fn parts_of_pointers(&self) -> Answer {
         // Updates of 6.12 refuse them.
         let observations = Observations::new(|kernel| [YES, YES, None, NO].get(kernel).copied().flatten());
@@ -176,7 +180,8 @@ impl KernelFacts<'_> {
         self.answer_observed(observations, "permit it", permitted)
     }
 
-    /// Answers whether the kernel permits an access to the context. Kernels before 5.10 lack some of the members.
+    /// Answers whether the kernel permits an access to the context. Kernels before 5.10 lack some of the
+    /// members.
     pub(crate) fn context_part(&self, part: ContextPart) -> Answer {
         let permitted = Answer::Present(Evidence {
             source: EvidenceSource::Object,

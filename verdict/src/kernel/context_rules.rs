@@ -1,4 +1,5 @@
-//! The rules of [`context_parts`](super::context_parts): what each kernel since 5.10 permits, as far as it has the member.
+//! The rules of [`context_parts`](super::context_parts): what each kernel since 5.10 permits, as far as it
+//! has the member.
 
 use core_relo_object::object::{AttachType as A, ProgramType as P};
 
@@ -6,7 +7,8 @@ use core_relo_object::object::{AttachType as A, ProgramType as P};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) words: u8,
-    /// The accesses that begin in a word: bits 0 to 3 for its bytes, 4 and 5 for its halves, 6 for the word, 7 for eight bytes.
+    /// The accesses that begin in a word: bits 0 to 3 for its bytes, 4 and 5 for its halves, 6 for the word,
+    /// 7 for eight bytes.
     pub(super) accesses: u8,
 }
 

@@ -71,7 +71,8 @@ impl<'k> Enumeration<'k> {
     }
 }
 
-/// Returns whether an enumerator is the count of the others: `__BPF_FUNC_MAX_ID`, `__MAX_BPF_CMD`, `MAX_BPF_LINK_TYPE`.
+/// Returns whether an enumerator is the count of the others: `__BPF_FUNC_MAX_ID`, `__MAX_BPF_CMD`,
+/// `MAX_BPF_LINK_TYPE`.
 fn is_end(enumerator: &Enumerator<'_>) -> bool {
     let name = enumerator.name.as_bytes();
     name.starts_with(b"__") || name.starts_with(b"MAX_BPF_")

@@ -6,8 +6,8 @@ use super::{
     facts::KernelFacts,
 };
 
-/// Functions that every kernel with the lists has in them, if the function exists (kernel: `bpf_test_modify_return_ids`,
-/// `hid_bpf_fmodret_ids`).
+/// Functions that every kernel with the lists has in them, if the function exists (kernel:
+/// `bpf_test_modify_return_ids`, `hid_bpf_fmodret_ids`).
 const FMOD_RET_TARGETS: [&str; 7] = [
     "bpf_modify_return_test",
     "bpf_modify_return_test2",
@@ -18,7 +18,8 @@ const FMOD_RET_TARGETS: [&str; 7] = [
     "__hid_bpf_tail_call",
 ];
 
-/// The prefixes of the entries of system calls (kernel: the `SYSCALL_DEFINEx` of each architecture, with `ALLOW_ERROR_INJECTION`).
+/// The prefixes of the entries of system calls (kernel: the `SYSCALL_DEFINEx` of each architecture, with
+/// `ALLOW_ERROR_INJECTION`).
 const SYSCALL_PREFIXES: [&str; 9] = [
     "__x64_sys_",
     "__ia32_sys_",
@@ -36,8 +37,8 @@ const FIRST_ATTACH_TYPE_SINCE_6_13: u32 = 57;
 const LAST_ATTACH_TYPE_OF_7_2: u32 = 61;
 
 impl KernelFacts<'_> {
-    /// Answers whether a function is in the kernel's error injection list, so that fentry and fexit programs may sleep there, and
-    /// fmod_ret programs may replace its result (kernel: `check_attach_btf_id`).
+    /// Answers whether a function is in the kernel's error injection list, so that fentry and fexit programs
+    /// may sleep there, and fmod_ret programs may replace its result (kernel: `check_attach_btf_id`).
     ///
     /// The list has every system call. BTF does not tell which other functions are in it.
     pub fn error_injection(&self, function: &str) -> Answer {
@@ -69,7 +70,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers whether a kernel without an error injection list lets programs sleep at system calls. 7.2 does, 6.12 does not.
+    /// Answers whether a kernel without an error injection list lets programs sleep at system calls. 7.2
+    /// does, 6.12 does not.
     fn lists_system_calls(&self, function: &str) -> Answer {
         let by_version = |text: &str| Evidence { source: EvidenceSource::Version, text: text.to_owned() };
         let first_since = self.attach_type(FIRST_ATTACH_TYPE_SINCE_6_13);
@@ -85,8 +87,8 @@ impl KernelFacts<'_> {
     }
 }
 
-/// Returns whether a function is the entry of a system call, such as `__x64_sys_openat`. The functions that an entry calls, such as
-/// `__sys_connect` and `__do_sys_bpf`, are in no list.
+/// Returns whether a function is the entry of a system call, such as `__x64_sys_openat`. The functions that
+/// an entry calls, such as `__sys_connect` and `__do_sys_bpf`, are in no list.
 fn is_system_call(function: &str) -> bool {
     SYSCALL_PREFIXES.iter().any(|prefix| function.starts_with(prefix))
 }

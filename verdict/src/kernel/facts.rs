@@ -66,8 +66,8 @@ impl<'k> KernelFacts<'k> {
         Self::with_names(VmlinuxNames::new(target, query), target, inputs)
     }
 
-    /// Collects the facts about a kernel whose vmlinux was searched before, so that it is not searched again. `target` has the same vmlinux,
-    /// and the modules.
+    /// Collects the facts about a kernel whose vmlinux was searched before, so that it is not searched again.
+    /// `target` has the same vmlinux, and the modules.
     pub fn with_names(names: VmlinuxNames<'k>, target: &'k Target<'_>, inputs: &'k KernelInputs) -> Self {
         let target: &'k Target<'k> = target;
         let vmlinux = names.types;
@@ -95,8 +95,8 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns the architecture of the types that an object is relocated against, as `uname -m` prints it. They may be other types than the
-    /// kernel's, whose architecture is searched once.
+    /// Returns the architecture of the types that an object is relocated against, as `uname -m` prints it.
+    /// They may be other types than the kernel's, whose architecture is searched once.
     pub(crate) fn architecture(&self, types: &Btf<'_>) -> Option<&'static str> {
         if !core::ptr::addr_eq(types, self.vmlinux.btf) {
             return find_architecture(types);
@@ -164,7 +164,8 @@ impl<'k> KernelFacts<'k> {
         names.iter().all(|name| self.find_any(&[*name]).is_some())
     }
 
-    /// Returns whether the BTF describes the functions of `kernel/bpf`, so that a missing function is evidence.
+    /// Returns whether the BTF describes the functions of `kernel/bpf`, so that a missing function is
+    /// evidence.
     pub(crate) fn describes_bpf_functions(&self) -> bool {
         self.has_all(&ALWAYS_COMPILED)
     }
@@ -180,7 +181,8 @@ impl<'k> KernelFacts<'k> {
             }
         }
         let release = change.release;
-        // Enumerators of bpf(2) stay, while later kernels may rename and move the members of the verifier's structs.
+        // Enumerators of bpf(2) stay, while later kernels may rename and move the members of the verifier's
+        // structs.
         if missing.is_some()
             && let Some((mark, newest)) = self.newest_release().filter(|(_, newest)| *newest > release)
         {
@@ -201,7 +203,8 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns the mark of the newest known release. Returns `None` for an older kernel: the marks of its changes are known.
+    /// Returns the mark of the newest known release. Returns `None` for an older kernel: the marks of its
+    /// changes are known.
     fn newest_release(&self) -> Option<(Mark, KernelVersion)> {
         let newest = RELEASES.last()?;
         let mark = newest.marks.iter().find(|mark| self.find_mark(**mark) == MarkPresence::Found)?;
@@ -230,8 +233,8 @@ impl<'k> KernelFacts<'k> {
     }
 }
 
-/// Returns whether the struct that a member of `ty` is or points to has the member `inner`. Returns `None` if the BTF does not describe
-/// that struct.
+/// Returns whether the struct that a member of `ty` is or points to has the member `inner`. Returns `None` if
+/// the BTF does not describe that struct.
 fn has_inner_member(ty: Type<'_>, member: &[u8], inner: &[u8]) -> Option<bool> {
     let Some(member) = ty.members().find(|found| found.name.as_bytes() == member) else { return Some(false) };
     let mut composite = ty.btf().strip(member.ty).ok()?;

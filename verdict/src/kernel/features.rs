@@ -1,4 +1,5 @@
-//! The features that loads and kinds of programs depend on, and the limits of the verifier, with the evidence of a kernel's BTF.
+//! The features that loads and kinds of programs depend on, and the limits of the verifier, with the evidence
+//! of a kernel's BTF.
 
 use super::{
     KernelVersion,
@@ -27,7 +28,8 @@ enum FeatureEvidence {
     Instructions(InsnFeature),
     /// The function behind a system call, since a release.
     SyscallWrapper(KernelVersion),
-    /// A change of the kernel, whose code needs an option of the configuration: the exported function of that option.
+    /// A change of the kernel, whose code needs an option of the configuration: the exported function of that
+    /// option.
     ChangeAndFunction(Change, Func),
 }
 
@@ -107,7 +109,8 @@ impl KernelFacts<'_> {
         self.answer_change(feature.change(), feature.name())
     }
 
-    /// Answers whether the kernel has a feature that loads depend on, or accepts what its verifier is asked for.
+    /// Answers whether the kernel has a feature that loads depend on, or accepts what its verifier is asked
+    /// for.
     ///
     /// The instructions are those of the verifier: see [`instruction_set`](Self::instruction_set).
     pub fn feature(&self, feature: Feature) -> Answer {

@@ -13,7 +13,8 @@ use super::{
 pub struct ValueField {
     /// The field.
     pub field: SpecialField,
-    /// Whether the field is in a struct or an array within the value, or within a variable. Kernels find such fields from 6.11 on.
+    /// Whether the field is in a struct or an array within the value, or within a variable. Kernels find such
+    /// fields from 6.11 on.
     pub is_nested: bool,
     /// Whether each kernel that knows the field finds it, whatever else is in the values.
     pub is_found: bool,
@@ -27,8 +28,8 @@ pub enum FieldForm {
     Nested,
     /// A variable of a data section (5.15).
     Variable,
-    /// A variable of a data section whose address the program loads again before it releases the lock. Kernels before 6.2 take the lock
-    /// for another one.
+    /// A variable of a data section whose address the program loads again before it releases the lock.
+    /// Kernels before 6.2 take the lock for another one.
     ReloadedVariable,
     /// A pointer with the tag `kptr` (6.4).
     KptrTag,
@@ -72,7 +73,8 @@ impl FieldForm {
     /// Returns whether each observed kernel finds fields of the form.
     pub(super) fn row(self) -> [Option<bool>; 4] {
         match self {
-            // Before 6.2, a kernel looks for fields of each kind apart, and before 6.11 at the members of the value alone.
+            // Before 6.2, a kernel looks for fields of each kind apart, and before 6.11 at the members of the
+            // value alone.
             Self::BesideRefused { other, is_repeated, is_nested } => {
                 let [oldest, older, newer, newest] = other.known_row();
                 let is_apart = is_repeated || is_nested;
@@ -113,7 +115,8 @@ impl ValueField {
         self.place_row(place) == [YES; 4]
     }
 
-    /// Returns whether each observed kernel accepts the field at a place. Older kernels do not know the field.
+    /// Returns whether each observed kernel accepts the field at a place. Older kernels do not know the
+    /// field.
     const fn place_row(self, place: FieldPlace) -> [Option<bool>; 4] {
         use SpecialField as F;
         self.apply(match (place, self.field) {
@@ -158,8 +161,8 @@ impl KernelFacts<'_> {
         self.if_found(answer, field, place == FieldPlace::MappedSection)
     }
 
-    /// Returns the answer about a special field, if other parts of the values decide on whether the kernel finds the field. Data sections
-    /// are arrays, whose values may have each field.
+    /// Returns the answer about a special field, if other parts of the values decide on whether the kernel
+    /// finds the field. Data sections are arrays, whose values may have each field.
     pub(super) fn if_found(&self, answer: Answer, field: ValueField, is_variable: bool) -> Answer {
         let is_found = || field.is_found || (is_variable && self.finds_apart(field));
         match answer {
@@ -173,8 +176,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Returns whether the kernel looks for fields of each kind apart, as kernels before 6.2 do, and finds a variable of this kind. Kptrs are
-    /// found by their types.
+    /// Returns whether the kernel looks for fields of each kind apart, as kernels before 6.2 do, and finds a
+    /// variable of this kind. Kptrs are found by their types.
     fn finds_apart(&self, field: ValueField) -> bool {
         let row = [YES, YES, NO, NO];
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());

@@ -7,8 +7,9 @@ use core_relo_object::object::{AttachType, MapType, ProgramType};
 impl<'k> KernelFacts<'k> {
     /// Answers whether an enum of the kernel has a number.
     ///
-    /// For BTF without the enum, the version answers whether it is not older than an observed kernel with the number: enumerators stay.
-    /// An older version leaves the question open, because distributions backport features.
+    /// For BTF without the enum, the version answers whether it is not older than an observed kernel with the
+    /// number: enumerators stay. An older version leaves the question open, because distributions backport
+    /// features.
     pub(super) fn answer_number(&self, number: KernelNumber) -> Answer {
         let (enumeration, value, name) = self.look_up(number);
         if !enumeration.is_empty() {
@@ -84,7 +85,8 @@ mod tests {
         test(&KernelFacts::new(&target, &NameQuery::default(), &inputs));
     }
 
-    /// Protects verdicts on reduced BTF, such as that of `bpftool gen min_core_btf`, for a user who names the kernel's version.
+    /// Protects verdicts on reduced BTF, such as that of `bpftool gen min_core_btf`, for a user who names the
+    /// kernel's version.
     #[test]
     fn the_version_answers_for_numbers_if_btf_lacks_the_enums() {
         with_reduced_kernel(None, None, |facts| {

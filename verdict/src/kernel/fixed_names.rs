@@ -1,4 +1,5 @@
-//! The names that every kernel is asked for. Each is a constant, so that no name is looked up that the query lacks.
+//! The names that every kernel is asked for. Each is a constant, so that no name is looked up that the query
+//! lacks.
 
 use super::kernel_name::NameId;
 use core::fmt;

@@ -1,4 +1,5 @@
-//! The rules for the prototypes of global functions, observed on real kernels (kernel: `btf_prepare_func_args`).
+//! The rules for the prototypes of global functions, observed on real kernels (kernel:
+//! `btf_prepare_func_args`).
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
@@ -12,7 +13,8 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the judge acts on each")]
 pub enum FunctionRule {
-    /// A parameter is a pointer to memory, which came with 5.12. Older kernels know pointers to the context alone.
+    /// A parameter is a pointer to memory, which came with 5.12. Older kernels know pointers to the context
+    /// alone.
     PointerParameter(u32),
     /// A parameter is a pointer to a type without a size.
     UnsizedParameter(u32),

@@ -35,8 +35,8 @@ pub enum SleepableCode {
 
 /// Returns whether the kernel has a helper and lets programs of a type call it.
 ///
-/// BTF tells whether the helper exists. The program types come from observations of other kernels, so that an answer which depends on
-/// them has the [weak evidence](EvidenceSource::Version) of the kernel's age.
+/// BTF tells whether the helper exists. The program types come from observations of other kernels, so that an
+/// answer which depends on them has the [weak evidence](EvidenceSource::Version) of the kernel's age.
 pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
     let helper = replaced_helper(facts, call.helper);
     let exists = facts.helper(helper);
@@ -87,8 +87,8 @@ pub fn answer_helper_call(facts: &KernelFacts<'_>, call: HelperCall) -> Answer {
     }
 }
 
-/// Returns the helper that the kernel sees. libbpf replaces the calls of `bpf_probe_read_kernel` and the like on kernels that lack this
-/// helper (libbpf: `bpf_object__sanitize_prog`).
+/// Returns the helper that the kernel sees. libbpf replaces the calls of `bpf_probe_read_kernel` and the like
+/// on kernels that lack this helper (libbpf: `bpf_object__sanitize_prog`).
 fn replaced_helper(facts: &KernelFacts<'_>, helper: Helper) -> Helper {
     let replacement = match helper {
         Helper::PROBE_READ_USER | Helper::PROBE_READ_KERNEL => Helper::PROBE_READ,
@@ -129,8 +129,8 @@ pub struct KfuncCall<'n> {
     pub attach_type: Option<AttachType>,
 }
 
-/// The kfuncs that only programs which user space binds to a device call, with `BPF_F_XDP_DEV_BOUND_ONLY` (kernel:
-/// `bpf_dev_bound_kfunc_check`). Loads of sections bind none.
+/// The kfuncs that only programs which user space binds to a device call, with `BPF_F_XDP_DEV_BOUND_ONLY`
+/// (kernel: `bpf_dev_bound_kfunc_check`). Loads of sections bind none.
 const DEVICE_KFUNCS: [&[u8]; 3] =
     [b"bpf_xdp_metadata_rx_timestamp", b"bpf_xdp_metadata_rx_hash", b"bpf_xdp_metadata_rx_vlan_tag"];
 
@@ -170,7 +170,8 @@ pub fn answer_kfunc_call(facts: &KernelFacts<'_>, call: KfuncCall<'_>) -> Answer
 const UNOBSERVED: [AttachType; 3] =
     [AttachType::TraceFentryMulti, AttachType::TraceFexitMulti, AttachType::TraceFsessionMulti];
 
-/// Returns the answer for an attach type of which no program was observed: programs of other attach types may not call it.
+/// Returns the answer for an attach type of which no program was observed: programs of other attach types may
+/// not call it.
 fn unobserved(attach_type: AttachType) -> Answer {
     Answer::Unknown(format!("it is not known whether programs at {attach_type} call it"))
 }

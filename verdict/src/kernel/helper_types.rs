@@ -1,10 +1,11 @@
 //! The helpers that programs of each type may call, observed on real kernels.
 //!
-//! The kernel's `get_func_proto` of each program type decides, and BTF has no trace of its decisions. The table records what
-//! the kernels of [`OBSERVED_KERNELS`] did with a program of a single call: "unknown func" and "program of this type cannot use helper"
-//! mean no, and so does "helper call is not allowed in probe". Where the attach type decides, too, each attach type has a row. Rows of
-//! TRACING and LSM are the union of several targets (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2
-//! have no row.
+//! The kernel's `get_func_proto` of each program type decides, and BTF has no trace of its decisions. The
+//! table records what the kernels of [`OBSERVED_KERNELS`] did with a program of a single call: "unknown func"
+//! and "program of this type cannot use helper" mean no, and so does "helper call is not allowed in probe".
+//! Where the attach type decides, too, each attach type has a row. Rows of TRACING and LSM are the union of
+//! several targets (iterators of tasks, sockets and maps; seven hooks). EXT, STRUCT_OPS and LIRC_MODE2 have
+//! no row.
 
 use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
 use ProgramType as P;
@@ -32,13 +33,15 @@ impl Helpers {
 }
 
 impl TypeHelpers {
-    /// Returns whether an observed kernel lets programs call a helper. Returns `None` for a kernel without the program type.
+    /// Returns whether an observed kernel lets programs call a helper. Returns `None` for a kernel without
+    /// the program type.
     fn may_call(&self, kernel: usize, helper: Helper) -> Option<bool> {
         self.callable.get(kernel).copied().flatten().map(|set| set.contains(helper))
     }
 }
 
-/// Returns whether the observed kernels let programs of a type call a helper. Returns [`Observations::NONE`] for a type without a row.
+/// Returns whether the observed kernels let programs of a type call a helper. Returns [`Observations::NONE`]
+/// for a type without a row.
 pub(super) fn observed_support(
     program_type: ProgramType,
     attach_type: Option<AttachType>,
@@ -72,7 +75,8 @@ pub(super) fn is_observed(program_type: ProgramType, attach_type: AttachType) ->
     of_type.any(|row| row.attach_types.is_empty() || row.attach_types.contains(&attach_type.number()))
 }
 
-/// Returns the program types that some observed kernel lets call a helper. EXT, STRUCT_OPS and LIRC_MODE2 were not observed.
+/// Returns the program types that some observed kernel lets call a helper. EXT, STRUCT_OPS and LIRC_MODE2
+/// were not observed.
 pub fn helper_program_types(helper: Helper) -> Vec<ProgramType> {
     let may_call = |row: &&TypeHelpers| {
         (0..OBSERVED_KERNELS.len()).any(|kernel| row.may_call(kernel, helper) == Some(true))

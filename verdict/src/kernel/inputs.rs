@@ -12,11 +12,11 @@ pub struct KernelInputs {
     pub version: Option<KernelVersion>,
     /// The text of the configuration: `/proc/config.gz` or `/boot/config-…`, decompressed.
     pub kconfig: Option<Arc<str>>,
-    /// The error of reading the configuration, of a running kernel whose configuration cannot be read. A load on that kernel takes 0 for
-    /// weak externs, and refuses strong ones.
+    /// The error of reading the configuration, of a running kernel whose configuration cannot be read. A load
+    /// on that kernel takes 0 for weak externs, and refuses strong ones.
     pub kconfig_error: Option<Arc<str>>,
-    /// Lines of configuration that take precedence over those of the kernel, as in `Settings::kconfig`. The lines answer for the options
-    /// that they set and for no others.
+    /// Lines of configuration that take precedence over those of the kernel, as in `Settings::kconfig`. The
+    /// lines answer for the options that they set and for no others.
     pub kconfig_overrides: Option<Arc<str>>,
     /// The text of `/proc/kallsyms`, or of `System.map`, which has the same form.
     pub kallsyms: Option<Arc<str>>,
@@ -61,7 +61,8 @@ impl KernelInputs {
     }
 }
 
-/// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`, or the file that the user gives.
+/// The places where the facts about a kernel were found: `the banner in vmlinuz-6.1`, or the file that the
+/// user gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct InputOrigins {
@@ -102,7 +103,8 @@ pub enum SymbolScope {
     /// The symbols that `/proc/kallsyms` shows.
     #[default]
     Kallsyms,
-    /// All symbols of the linked kernel, as in `System.map`. `/proc/kallsyms` shows variables only with `CONFIG_KALLSYMS_ALL`.
+    /// All symbols of the linked kernel, as in `System.map`. `/proc/kallsyms` shows variables only with
+    /// `CONFIG_KALLSYMS_ALL`.
     Linked,
 }
 

@@ -1,8 +1,9 @@
 //! The rules for the encoding of instructions and the structure of programs, observed on real kernels.
 //!
-//! Every instruction with each value of each field was loaded on the kernels of `OBSERVED_KERNELS` and on 6.18: on the only path of a
-//! program, and in dead code. The kernels agree on what they refuse. They differ in what they look at: 7.2 checks the fields of all
-//! instructions before it follows any path (kernel: `check_insn_fields`), older ones most fields of those that they reach.
+//! Every instruction with each value of each field was loaded on the kernels of `OBSERVED_KERNELS` and on
+//! 6.18: on the only path of a program, and in dead code. The kernels agree on what they refuse. They differ
+//! in what they look at: 7.2 checks the fields of all instructions before it follows any path (kernel:
+//! `check_insn_fields`), older ones most fields of those that they reach.
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
@@ -204,7 +205,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Returns the observations for the kernel where 6.18 was observed to do what 6.12 does: kernels up to 6.18 do the same.
+    /// Returns the observations for the kernel where 6.18 was observed to do what 6.12 does: kernels up to
+    /// 6.18 do the same.
     pub(super) fn without_later(&self, row: Row) -> Row {
         let [oldest, older, before, newest] = row;
         let is_older = before != newest && self.find_mark(SINCE_6_19) == MarkPresence::Missing;

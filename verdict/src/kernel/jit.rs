@@ -18,7 +18,8 @@ use core_relo_object::object::AttachType;
 /// The option of the JIT compiler.
 const OPTION: &str = "CONFIG_BPF_JIT";
 
-/// An architecture whose kernels refuse something that the same kernels of x86-64 accept, and a mark of its BTF.
+/// An architecture whose kernels refuse something that the same kernels of x86-64 accept, and a mark of its
+/// BTF.
 struct Architecture {
     name: &'static str,
     mark: Mark,
@@ -29,15 +30,17 @@ const ARM64: Architecture = Architecture { name: "arm64", mark: Mark::Member(Str
 const POWERPC: Architecture =
     Architecture { name: "PowerPC", mark: Mark::Member(Struct::paca_struct, "paca_index") };
 
-/// The architectures without arenas, observed up to 7.2. On PowerPC, the kernel gets no memory for them, because the processor cannot
-/// exchange 16 bytes at once.
+/// The architectures without arenas, observed up to 7.2. On PowerPC, the kernel gets no memory for them,
+/// because the processor cannot exchange 16 bytes at once.
 const WITHOUT_ARENAS: [Architecture; 2] = [RISCV, POWERPC];
 
-/// The architectures whose JIT compiler has no exceptions, observed up to 7.2 (kernel: `bpf_jit_supports_exceptions`).
+/// The architectures whose JIT compiler has no exceptions, observed up to 7.2 (kernel:
+/// `bpf_jit_supports_exceptions`).
 const WITHOUT_EXCEPTIONS: [Architecture; 1] = [RISCV];
 
-/// The architectures whose trampolines came later than the functions that all architectures share, and the release. Until then,
-/// `arch_prepare_bpf_trampoline` fails. The list lacks RISC-V and s390x, whose trampolines came with 6.3.
+/// The architectures whose trampolines came later than the functions that all architectures share, and the
+/// release. Until then, `arch_prepare_bpf_trampoline` fails. The list lacks RISC-V and s390x, whose
+/// trampolines came with 6.3.
 const LATE_TRAMPOLINES: [(Architecture, Change); 2] = [
     (ARM64, Change::new(6, 0, &[Enumerator(Enum::bpf_attach_type, "BPF_LSM_CGROUP")])),
     (POWERPC, Change::new(6, 13, &[Enumerator(Enum::bpf_attach_type, "BPF_TRACE_UPROBE_SESSION")])),
@@ -47,7 +50,8 @@ const LATE_TRAMPOLINES: [(Architecture, Change); 2] = [
 const THROW: &[u8] = b"bpf_throw";
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel is compiled with a JIT compiler. The kernel may still start with the compiler off.
+    /// Answers whether the kernel is compiled with a JIT compiler. The kernel may still start with the
+    /// compiler off.
     ///
     /// From 5.6 on, the functions of trampolines are compiled with the compiler.
     pub fn jit(&self) -> Answer {
@@ -61,7 +65,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers whether the kernel has trampolines, which fentry, fexit, fmod_ret, freplace, LSM and struct_ops programs need.
+    /// Answers whether the kernel has trampolines, which fentry, fexit, fmod_ret, freplace, LSM and
+    /// struct_ops programs need.
     pub fn trampolines(&self) -> Answer {
         let compiled = self.compiled_trampolines();
         let is_late = |(architecture, _): &&(Architecture, Change)| {
@@ -88,9 +93,10 @@ impl KernelFacts<'_> {
         Some(Evidence { source: EvidenceSource::Probe, text: refused.answer.clone() })
     }
 
-    /// Returns the evidence that the kernel attaches trampolines to none of its functions, although it has trampolines. Kernels of arm64 from 6.0
-    /// to 6.3 load fentry, fexit, fmod_ret and LSM programs, and refuse to attach them with `ENOTSUPP`: ftrace has direct calls there since
-    /// 6.4 (kernel: `register_fentry`).
+    /// Returns the evidence that the kernel attaches trampolines to none of its functions, although it has
+    /// trampolines. Kernels of arm64 from 6.0 to 6.3 load fentry, fexit, fmod_ret and LSM programs, and
+    /// refuse to attach them with `ENOTSUPP`: ftrace has direct calls there since 6.4 (kernel:
+    /// `register_fentry`).
     pub fn missing_direct_calls(&self) -> Option<Evidence> {
         const OPTION: &str = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
         if self.find_mark(ARM64.mark) != MarkPresence::Found || !self.trampolines().is_present() {
@@ -106,7 +112,8 @@ impl KernelFacts<'_> {
         missing.into_absence()
     }
 
-    /// Returns the evidence that the kernel has no JIT compiler, if it knows the instructions and needs a compiler for them.
+    /// Returns the evidence that the kernel has no JIT compiler, if it knows the instructions and needs a
+    /// compiler for them.
     pub(crate) fn missing_jit(&self, feature: InsnFeature) -> Option<Evidence> {
         let change = feature.change().filter(|_| needs_jit(feature))?;
         if !self.answer_change(change, feature.name()).is_present() {
@@ -115,8 +122,8 @@ impl KernelFacts<'_> {
         self.jit().into_absence()
     }
 
-    /// Answers whether the kernel has arenas, which need a JIT compiler that supports them (kernel: `arena_map_alloc`). `compiled` is the
-    /// answer of the configuration.
+    /// Answers whether the kernel has arenas, which need a JIT compiler that supports them (kernel:
+    /// `arena_map_alloc`). `compiled` is the answer of the configuration.
     pub(super) fn arenas(&self, compiled: Answer) -> Answer {
         match self.jit() {
             Answer::Absent(evidence) if compiled.is_present() => Answer::Absent(evidence),
@@ -143,8 +150,8 @@ impl KernelFacts<'_> {
     }
 }
 
-/// Returns whether the kernel refuses the instructions in programs that it interprets (kernel: `add_kfunc_call`, `fixup_call_args`,
-/// `check_map_func_compatibility`).
+/// Returns whether the kernel refuses the instructions in programs that it interprets (kernel:
+/// `add_kfunc_call`, `fixup_call_args`, `check_map_func_compatibility`).
 const fn needs_jit(feature: InsnFeature) -> bool {
     matches!(
         feature,

@@ -22,8 +22,8 @@ pub enum KconfigAnswer {
 }
 
 impl KernelFacts<'_> {
-    /// Answers the value of an extern of `.kconfig`: `CONFIG_*`, `LINUX_KERNEL_VERSION`, `LINUX_HAS_BPF_COOKIE` or
-    /// `LINUX_HAS_SYSCALL_WRAPPER` (libbpf: `bpf_object__resolve_externs`).
+    /// Answers the value of an extern of `.kconfig`: `CONFIG_*`, `LINUX_KERNEL_VERSION`,
+    /// `LINUX_HAS_BPF_COOKIE` or `LINUX_HAS_SYSCALL_WRAPPER` (libbpf: `bpf_object__resolve_externs`).
     pub fn kconfig(&self, name: &str) -> KconfigAnswer {
         match name {
             "LINUX_KERNEL_VERSION" => match self.version() {
@@ -42,8 +42,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers the value that a load on the kernel gives an extern of `.kconfig`. On a running kernel whose configuration cannot be read,
-    /// the externs of options (`CONFIG_*`) have no value.
+    /// Answers the value that a load on the kernel gives an extern of `.kconfig`. On a running kernel whose
+    /// configuration cannot be read, the externs of options (`CONFIG_*`) have no value.
     pub(crate) fn loaded_kconfig(&self, name: &str) -> KconfigAnswer {
         match self.unreadable_option(name) {
             Some(error) => KconfigAnswer::NotSet(Evidence {
@@ -54,7 +54,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Returns why an option of the configuration cannot be read, of a running kernel whose configuration no file has.
+    /// Returns why an option of the configuration cannot be read, of a running kernel whose configuration no
+    /// file has.
     pub(crate) fn unreadable_option(&self, name: &str) -> Option<&str> {
         let error = self.inputs.kconfig_error.as_deref().filter(|_| self.inputs.kconfig.is_none())?;
         (name.starts_with("CONFIG_") && self.overridden(name).is_none()).then_some(error)
@@ -93,7 +94,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers whether system calls have wrappers named after the architecture (libbpf: `probe_kern_syscall_wrapper`).
+    /// Answers whether system calls have wrappers named after the architecture (libbpf:
+    /// `probe_kern_syscall_wrapper`).
     ///
     /// A load attaches a kprobe to find out. It finds no wrapper in a kernel without kprobe events.
     fn syscall_wrapper(&self) -> Answer {
@@ -123,7 +125,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Returns the evidence for a wrapper on PowerPC, where wrappers have no prefix and contain `__se_sys_bpf` (not in libbpf).
+    /// Returns the evidence for a wrapper on PowerPC, where wrappers have no prefix and contain
+    /// `__se_sys_bpf` (not in libbpf).
     fn powerpc_syscall_wrapper(&self) -> Option<Answer> {
         let [.., function, body] = &self.vmlinux.query.syscalls;
         let wrapper = self.symbol(function);
@@ -142,8 +145,8 @@ fn boolean_value(answer: Answer) -> KconfigAnswer {
     }
 }
 
-/// Returns the options of a configuration. As in libbpf, the first of several assignments of an option counts, and comments such as
-/// `# CONFIG_X is not set` do not count.
+/// Returns the options of a configuration. As in libbpf, the first of several assignments of an option
+/// counts, and comments such as `# CONFIG_X is not set` do not count.
 fn index(text: &str) -> HashMap<&str, &str> {
     let mut options = HashMap::new();
     let assignments = text.lines().filter(|line| line.starts_with("CONFIG_"));

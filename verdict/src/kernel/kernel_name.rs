@@ -13,8 +13,8 @@ pub(super) struct NameId {
     pub(super) kind: Kind,
 }
 
-/// A name and a kind to look up in a kernel. Only a [`NameQuery`](super::NameQuery) creates names, so that a kernel is searched for each
-/// name before the name is looked up.
+/// A name and a kind to look up in a kernel. Only a [`NameQuery`](super::NameQuery) creates names, so that a
+/// kernel is searched for each name before the name is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KernelName {
     pub(super) name: Box<[u8]>,

@@ -25,7 +25,8 @@ const MAP_TYPES: [u32; OBSERVED_KERNELS.len()] = [28, 31, 33, 35];
 const ATTACH_TYPES: [u32; OBSERVED_KERNELS.len()] = [37, 43, 56, 61];
 const LINK_TYPES: [u32; OBSERVED_KERNELS.len()] = [6, 9, 14, 15];
 
-/// Returns the oldest observed kernel that has a type or a helper. Kernels between the observed ones may have it, too.
+/// Returns the oldest observed kernel that has a type or a helper. Kernels between the observed ones may have
+/// it, too.
 pub fn first_observed(feature: KernelFeature) -> Option<KernelVersion> {
     let number = match feature {
         KernelFeature::ProgramType(ty) => KernelNumber::ProgramType(ty.number()),

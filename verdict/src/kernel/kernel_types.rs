@@ -25,8 +25,8 @@ impl<'k> VmlinuxNames<'k> {
         Self { types: KernelTypes::new(target.vmlinux(), query) }
     }
 
-    /// Returns the functions and types that objects need and vmlinux lacks. A [`ModuleFilter`](core_relo::btf::ModuleFilter) of these
-    /// names selects the modules that may have them.
+    /// Returns the functions and types that objects need and vmlinux lacks. A
+    /// [`ModuleFilter`](core_relo::btf::ModuleFilter) of these names selects the modules that may have them.
     pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'k>> + use<'k, '_> {
         let missing = self.types.query.needed_names().filter(|(id, _)| self.types.find(*id).is_none());
         missing.map(|(_, name)| Name::new(name))

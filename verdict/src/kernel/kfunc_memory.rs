@@ -1,7 +1,8 @@
 //! The memory that kfuncs read and write: the arguments whose size another argument tells.
 //!
-//! The kernel knows them by the name of that argument, such as `buffer__szk` (kernel: `is_kfunc_arg_mem_size`). It checks them for reads and
-//! writes, whatever the kfunc does (kernel: `check_kfunc_mem_size_reg`). The table has the kfuncs of 6.12, 6.18 and 7.2.
+//! The kernel knows them by the name of that argument, such as `buffer__szk` (kernel:
+//! `is_kfunc_arg_mem_size`). It checks them for reads and writes, whatever the kfunc does (kernel:
+//! `check_kfunc_mem_size_reg`). The table has the kfuncs of 6.12, 6.18 and 7.2.
 
 /// Returns the registers with the addresses of memory that a kfunc may read and write.
 pub(crate) fn kfunc_memory(kfunc: &[u8]) -> &'static [u8] {

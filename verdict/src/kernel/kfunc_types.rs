@@ -1,8 +1,9 @@
 //! The kfuncs that programs of each type may call, observed on real kernels.
 //!
-//! The kernel registers sets of kfuncs for program types (`register_btf_kfunc_id_set`), and BTF has no trace of the sets. The table
-//! records what the kernels of [`OBSERVED_KERNELS`] did with a program of a single call. It has the kfuncs of vmlinux only. EXT,
-//! STRUCT_OPS and LIRC_MODE2 were not observed. Programs of each attach type were observed, too: it matters for three kfuncs only.
+//! The kernel registers sets of kfuncs for program types (`register_btf_kfunc_id_set`), and BTF has no trace
+//! of the sets. The table records what the kernels of [`OBSERVED_KERNELS`] did with a program of a single
+//! call. It has the kfuncs of vmlinux only. EXT, STRUCT_OPS and LIRC_MODE2 were not observed. Programs of
+//! each attach type were observed, too: it matters for three kfuncs only.
 
 use super::{observed::Observations, observed_kernels::OBSERVED_KERNELS};
 use core_relo_object::object::{AttachType, ProgramType};
@@ -14,7 +15,8 @@ struct KfuncClass {
     names: &'static [&'static str],
 }
 
-/// The programs of a type and attach type that may call some kfuncs, which other attach types of the program type may not.
+/// The programs of a type and attach type that may call some kfuncs, which other attach types of the program
+/// type may not.
 struct AttachRow {
     program_type: ProgramType,
     attach_type: AttachType,
@@ -66,7 +68,8 @@ const BY_ATTACH_TYPE: [AttachKfuncs; 2] = [
     },
 ];
 
-/// Returns the kfuncs that the kernel opens to some attach types of a program type, if a kfunc is one of them.
+/// Returns the kfuncs that the kernel opens to some attach types of a program type, if a kfunc is one of
+/// them.
 fn by_attach_type(program_type: ProgramType, kfunc: &[u8]) -> Option<&'static AttachKfuncs> {
     let is_one = |kfuncs: &&AttachKfuncs| kfuncs.names.iter().any(|name| name.as_bytes() == kfunc);
     let kfuncs = BY_ATTACH_TYPE.iter().find(is_one)?;
@@ -78,8 +81,9 @@ pub fn depends_on_attach_type(program_type: ProgramType, kfunc: &[u8]) -> bool {
     by_attach_type(program_type, kfunc).is_some()
 }
 
-/// Returns whether the observed kernels let programs of a type and attach type call a kfunc. `None` stands for programs without an expected
-/// attach type, such as those of kprobes. Returns [`Observations::NONE`] for a kfunc or a type without observations.
+/// Returns whether the observed kernels let programs of a type and attach type call a kfunc. `None` stands
+/// for programs without an expected attach type, such as those of kprobes. Returns [`Observations::NONE`] for
+/// a kfunc or a type without observations.
 pub(super) fn observed_support(
     program_type: ProgramType,
     attach_type: Option<AttachType>,

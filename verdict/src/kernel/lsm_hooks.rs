@@ -1,4 +1,5 @@
-//! The LSM hooks at which programs may sleep, and those that programs may not attach to, observed on real kernels.
+//! The LSM hooks at which programs may sleep, and those that programs may not attach to, observed on real
+//! kernels.
 //!
 //! The kernel has a set of each (`sleepable_lsm_hooks`, `bpf_lsm_disabled_hooks`), of which BTF has no trace.
 
@@ -19,7 +20,8 @@ struct SleepableHooks {
 }
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel has an LSM hook, by its function `bpf_lsm_*`, and lets programs attach to it.
+    /// Answers whether the kernel has an LSM hook, by its function `bpf_lsm_*`, and lets programs attach to
+    /// it.
     pub fn lsm_hook(&self, function: &KernelName) -> Answer {
         let exists = self.declaration(function, None);
         let is_hook = |name: &&str| function.strip_prefix(b"bpf_lsm_") == Some(name.as_bytes());
@@ -29,7 +31,8 @@ impl KernelFacts<'_> {
         self.answer_observed(permits, "let programs attach to the hook", exists)
     }
 
-    /// Answers whether the verifier checks the values that LSM programs return, and knows bounds of the result that hooks pass (6.12).
+    /// Answers whether the verifier checks the values that LSM programs return, and knows bounds of the
+    /// result that hooks pass (6.12).
     pub(crate) fn checks_lsm_results(&self) -> Answer {
         self.compiled(&[CHECKS_LSM_RESULTS])
     }
@@ -47,7 +50,8 @@ impl KernelFacts<'_> {
     }
 }
 
-/// Returns whether the observed kernels let programs sleep at a hook. Hooks without an entry are those at which no kernel does.
+/// Returns whether the observed kernels let programs sleep at a hook. Hooks without an entry are those at
+/// which no kernel does.
 fn sleepable_support(hook: &str) -> Observations {
     let Some(hooks) = SLEEPABLE.iter().find(|hooks| hooks.names.contains(&hook)) else {
         return Observations::NEVER;

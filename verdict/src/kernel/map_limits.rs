@@ -1,4 +1,5 @@
-//! The limits of maps that depend on the release, the configuration, the architecture or a setting of the machine.
+//! The limits of maps that depend on the release, the configuration, the architecture or a setting of the
+//! machine.
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
@@ -15,7 +16,8 @@ use super::{
 use core_relo::btf::Type;
 use core_relo_object::{map_limits::MapLimit, memory_nodes::MemoryNodes};
 
-/// The most bytes of a value in cgroup storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an element has 16 bits.
+/// The most bytes of a value in cgroup storage (kernel: `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`): the size of an
+/// element has 16 bits.
 const STORAGE_BYTES: u32 = 65407;
 
 /// Longer keys of hashes, and no charge for the memory of maps.
@@ -102,7 +104,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Returns what kernels do whose largest allocation has 4 MiB or less (kernel: `KMALLOC_MAX_SIZE`), as those on x86, s390 and RISC-V.
+    /// Returns what kernels do whose largest allocation has 4 MiB or less (kernel: `KMALLOC_MAX_SIZE`), as
+    /// those on x86, s390 and RISC-V.
     fn unless_large_allocations(&self, row: [Option<bool>; 4]) -> Answer {
         let is_small = SMALL_PAGES.iter().any(|mark| self.find_mark(*mark) == MarkPresence::Found);
         let observations = Observations::new(|kernel| row.get(kernel).copied().flatten());

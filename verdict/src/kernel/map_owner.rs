@@ -1,5 +1,5 @@
-//! The rules of maps that belong to the kind of their first program ([`OwnerRule`]), answered for a kernel: the struct of the owner shows
-//! which properties it compares.
+//! The rules of maps that belong to the kind of their first program ([`OwnerRule`]), answered for a kernel:
+//! the struct of the owner shows which properties it compares.
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
@@ -32,8 +32,8 @@ fn change(rule: OwnerRule) -> Option<Change> {
     rule.since().map(|release| Change::new(release.major, release.minor, marks))
 }
 
-/// The releases that were observed to refuse a program without cgroup storage that does tail calls after one with it. Later releases of
-/// their series refuse it, too, and so do later series than the last.
+/// The releases that were observed to refuse a program without cgroup storage that does tail calls after one
+/// with it. Later releases of their series refuse it, too, and so do later series than the last.
 const REFUSE_MISSING_STORAGE: [KernelVersion; 3] = [
     KernelVersion { major: 6, minor: 12, patch: 117 },
     KernelVersion { major: 6, minor: 18, patch: 44 },
@@ -44,8 +44,9 @@ const REFUSE_MISSING_STORAGE: [KernelVersion; 3] = [
 const ACCEPTS_MISSING_STORAGE: KernelVersion = KernelVersion { major: 6, minor: 1, patch: 176 };
 
 impl KernelFacts<'_> {
-    /// Answers whether the kernel lets a program without cgroup storage that does tail calls use a program array of one with it. The mark of
-    /// [`OwnerRule::CgroupStorage`] does not tell, because point releases changed the rule.
+    /// Answers whether the kernel lets a program without cgroup storage that does tail calls use a program
+    /// array of one with it. The mark of [`OwnerRule::CgroupStorage`] does not tell, because point releases
+    /// changed the rule.
     pub(crate) fn accepts_missing_storage(&self) -> Answer {
         let question = "whether the kernel lets a program without cgroup storage follow one with it";
         let Some((version, evidence)) = self.version() else { return Answer::Unknown(question.to_owned()) };

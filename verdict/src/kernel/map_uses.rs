@@ -1,8 +1,8 @@
 //! The uses of maps that some kernels refuse, observed on real kernels.
 //!
-//! The kernel's `check_map_func_compatibility` and `check_map_prog_compatibility` decide, and BTF has no trace of their decisions. The
-//! tables record what the kernels of `OBSERVED_KERNELS` did with a program of each type that uses a map of each type or with each special
-//! field, and with each helper that takes a map.
+//! The kernel's `check_map_func_compatibility` and `check_map_prog_compatibility` decide, and BTF has no
+//! trace of their decisions. The tables record what the kernels of `OBSERVED_KERNELS` did with a program of
+//! each type that uses a map of each type or with each special field, and with each helper that takes a map.
 
 use super::{
     answer::{Answer, Evidence, EvidenceSource},
@@ -43,7 +43,8 @@ pub enum MapUse {
         /// What has the field.
         holder: FieldHolder,
     },
-    /// A function takes a special field of a map's value, and the kernel finds none in the type of the values.
+    /// A function takes a special field of a map's value, and the kernel finds none in the type of the
+    /// values.
     MissingField {
         /// The function.
         function: FieldFunction,
@@ -57,23 +58,25 @@ pub enum MapUse {
         /// The form of the field.
         form: FieldForm,
     },
-    /// A program uses a second map of cgroup storage of a type. It has one of each (kernel: `bpf_cgroup_storage_assign`).
+    /// A program uses a second map of cgroup storage of a type. It has one of each (kernel:
+    /// `bpf_cgroup_storage_assign`).
     SecondStorage(MapType),
-    /// A program passes the address of a value to a global function, which may read and write the value. Programs only read values of the
-    /// map, or only write to them.
+    /// A program passes the address of a value to a global function, which may read and write the value.
+    /// Programs only read values of the map, or only write to them.
     FunctionArgument {
         /// Whether programs only read values.
         is_read_only: bool,
     },
-    /// A program passes the address of a value to a kfunc, for memory that the kernel checks for reads and writes. Programs only read values
-    /// of the map, or only write to them.
+    /// A program passes the address of a value to a kfunc, for memory that the kernel checks for reads and
+    /// writes. Programs only read values of the map, or only write to them.
     KfuncArgument {
         /// Whether programs only read values.
         is_read_only: bool,
     },
     /// A program passes the address of a value to a global function that takes the context.
     ContextArgument,
-    /// A program has an address behind the end of a data section, which a load makes shorter (kernel: `array_map_direct_value_addr`).
+    /// A program has an address behind the end of a data section, which a load makes shorter (kernel:
+    /// `array_map_direct_value_addr`).
     OutsideAddress {
         /// The address, from the start of the section.
         offset: u64,
@@ -135,12 +138,14 @@ impl MapUse {
             Self::Field { field, program_type, holder } => {
                 field.apply(holder.apply(field_row(field.field, program_type)?))
             }
-            // Stable kernels have the check of 6.10 for sockets, too, from 2024 on. Kernels before 6.12 were not observed with calls of kfuncs.
+            // Stable kernels have the check of 6.10 for sockets, too, from 2024 on. Kernels before 6.12 were
+            // not observed with calls of kfuncs.
             Self::Sockets { helper: Helper::MAP_DELETE_ELEM, .. } | Self::KfuncArgument { .. } => {
                 [YES, YES, NO, NO]
             }
             Self::FormedField { form, .. } => form.row(),
-            // Linux 5.10 refuses such functions by another rule. From 5.12 to 5.17, the kernel does not ask whether the program may write.
+            // Linux 5.10 refuses such functions by another rule. From 5.12 to 5.17, the kernel does not ask
+            // whether the program may write.
             Self::FunctionArgument { is_read_only: true } => [YES, NO, NO, NO],
             Self::FunctionArgument { is_read_only: false }
             | Self::ContextArgument
@@ -166,7 +171,8 @@ impl MapUse {
     }
 }
 
-/// Returns whether calls of helpers were observed with maps of a type. Programs cannot refer to a struct_ops map.
+/// Returns whether calls of helpers were observed with maps of a type. Programs cannot refer to a struct_ops
+/// map.
 const fn was_observed(map_type: MapType) -> bool {
     !matches!(map_type, MapType::Unspec | MapType::StructOps | MapType::InsnArray)
 }

@@ -13,14 +13,15 @@ pub(super) enum Mark {
     Function(Func),
     /// A member of a struct. A struct without the member proves that the change is missing.
     Member(Struct, &'static str),
-    /// A member of the struct that a member of a struct is or points to. A struct without the first member, or an inner struct without
-    /// the second, proves that the change is missing.
+    /// A member of the struct that a member of a struct is or points to. A struct without the first member,
+    /// or an inner struct without the second, proves that the change is missing.
     InnerMember(Struct, &'static str, &'static str),
     /// An enumerator of an enum. An enum without the enumerator proves that the change is missing.
     Enumerator(Enum, &'static str),
 }
 
-/// A change to the kernel: the mainline release, and the marks of which every kernel with the change has at least one.
+/// A change to the kernel: the mainline release, and the marks of which every kernel with the change has at
+/// least one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) release: KernelVersion,

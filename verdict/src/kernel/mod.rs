@@ -29,8 +29,8 @@
 //! | `kfunc_memory` | the memory that kfuncs read and write |
 //! | `helper_call`, `helper_types`, `kfunc_types`, `observed_kernels`, `age`, `observed`, `restrictions` | the programs that may call a helper or kfunc |
 //!
-//! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and rules of the verifier
-//! fall back on the version, and only if the BTF lacks the verifier's types.
+//! The evidence, strongest first: BTF, the configuration, the symbols, the version. Only instructions and
+//! rules of the verifier fall back on the version, and only if the BTF lacks the verifier's types.
 
 mod age;
 mod answer;

@@ -37,12 +37,12 @@ const EVERY_KERNEL: [&str; 8] = [
 ];
 
 impl<'k> KernelFacts<'k> {
-    /// Answers whether the kernel or a module has a function, typedef, struct or variable, such as an attach target, `bpf_lsm_*`,
-    /// `btf_trace_*` or `trace_event_raw_*`.
+    /// Answers whether the kernel or a module has a function, typedef, struct or variable, such as an attach
+    /// target, `bpf_lsm_*`, `btf_trace_*` or `trace_event_raw_*`.
     ///
-    /// With a `module`, only the module's declarations count; `vmlinux` is the kernel itself. A module that the target lacks is unknown.
-    /// Without a `module`, a name that neither vmlinux nor the target's modules have is absent, unless other modules may be loaded:
-    /// see [`ModuleCoverage`].
+    /// With a `module`, only the module's declarations count; `vmlinux` is the kernel itself. A module that
+    /// the target lacks is unknown. Without a `module`, a name that neither vmlinux nor the target's modules
+    /// have is absent, unless other modules may be loaded: see [`ModuleCoverage`].
     pub fn declaration(&self, name: &KernelName, module: Option<&str>) -> Answer {
         let shown = name.shortened();
         let named = match name.id.kind {
@@ -95,8 +95,9 @@ impl<'k> KernelFacts<'k> {
         self.missing_module(module)
     }
 
-    /// Answers whether the kernel finds the address of a variable among its symbols (kernel: `check_pseudo_btf_id`). A variable that BTF
-    /// lacks has no address to look up. Without symbols and configuration, the kernel counts as one that lists its variables.
+    /// Answers whether the kernel finds the address of a variable among its symbols (kernel:
+    /// `check_pseudo_btf_id`). A variable that BTF lacks has no address to look up. Without symbols and
+    /// configuration, the kernel counts as one that lists its variables.
     pub fn variable_address(&self, name: &SymbolName) -> Answer {
         let Answer::Present(in_btf) = self.declaration(&name.variable, None) else {
             let text = format!("no variable {}", name.variable.shortened());
@@ -114,13 +115,15 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Answers whether the kernel or a module registers a struct for struct_ops maps, such as `tcp_congestion_ops`.
+    /// Answers whether the kernel or a module registers a struct for struct_ops maps, such as
+    /// `tcp_congestion_ops`.
     pub fn struct_ops(&self, name: &StructOpsName) -> Answer {
         self.declaration(&name.value, None)
     }
 
-    /// Returns the structs of a struct_ops map: that of its value, such as `bpf_struct_ops_tcp_congestion_ops`, and that of the
-    /// programs, `tcp_congestion_ops`, if the same BTF or vmlinux has it.
+    /// Returns the structs of a struct_ops map: that of its value, such as
+    /// `bpf_struct_ops_tcp_congestion_ops`, and that of the programs, `tcp_congestion_ops`, if the same BTF
+    /// or vmlinux has it.
     pub(crate) fn struct_ops_structs(&self, name: &StructOpsName) -> Option<(Type<'k>, Option<Type<'k>>)> {
         let (types, value) = self.find_name(&name.value)?;
         Some((value, self.vmlinux.find(&name.programs).or_else(|| types.find(&name.programs))))
@@ -128,8 +131,9 @@ impl<'k> KernelFacts<'k> {
 
     /// Answers whether the kernel or a module has a kfunc.
     ///
-    /// If the kernel's BTF tags kfuncs (6.10 and pahole 1.26), a function without the tag is none. Otherwise a function is the kfunc if
-    /// the name is that of a known kfunc. A kfunc may still be closed to a program type.
+    /// If the kernel's BTF tags kfuncs (6.10 and pahole 1.26), a function without the tag is none. Otherwise
+    /// a function is the kfunc if the name is that of a known kfunc. A kfunc may still be closed to a program
+    /// type.
     pub fn kfunc(&self, name: &KernelName) -> Answer {
         let Some((types, function)) = self.find_name(name) else { return self.declaration(name, None) };
         let shown = name.shortened();
@@ -147,7 +151,8 @@ impl<'k> KernelFacts<'k> {
         Answer::from_btf(false, format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
     }
 
-    /// Returns the kfuncs of the kernel and of the target's modules, sorted by name, with the answers of [`kfunc`](Self::kfunc).
+    /// Returns the kfuncs of the kernel and of the target's modules, sorted by name, with the answers of
+    /// [`kfunc`](Self::kfunc).
     ///
     /// A kernel whose BTF does not tag kfuncs has those of the query that are known from other kernels:
     /// [`known_kfuncs`](super::known_kfuncs).
@@ -199,7 +204,8 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns whether nothing tells how many symbols have this name: BTF lists a name once, and many symbols may have it.
+    /// Returns whether nothing tells how many symbols have this name: BTF lists a name once, and many symbols
+    /// may have it.
     pub(crate) fn may_be_ambiguous(&self, name: &SymbolName) -> bool {
         let has_symbols = self.inputs.kallsyms.as_deref().is_some_and(|text| !text.is_empty());
         !has_symbols && self.lists_variable(name).is_none()
@@ -223,7 +229,8 @@ impl<'k> KernelFacts<'k> {
         Some([symbol.address, symbol.other_address?])
     }
 
-    /// Returns the address that a caller chooses for a kernel symbol. Returns `None` if the kernel's symbols are not known.
+    /// Returns the address that a caller chooses for a kernel symbol. Returns `None` if the kernel's symbols
+    /// are not known.
     pub(crate) fn chosen_symbol(
         &self,
         name: &[u8],
@@ -242,9 +249,11 @@ impl<'k> KernelFacts<'k> {
         Some(chosen.resolve(name, addresses_of))
     }
 
-    /// Answers whether the kernel or a module has a tracepoint for programs that are attached after the load, by its typedef `btf_trace_*`.
+    /// Answers whether the kernel or a module has a tracepoint for programs that are attached after the load,
+    /// by its typedef `btf_trace_*`.
     ///
-    /// The attachment itself needs no types. So types without any tracepoint, and modules without types, leave the question open.
+    /// The attachment itself needs no types. So types without any tracepoint, and modules without types,
+    /// leave the question open.
     pub fn tracepoint(&self, name: &TracepointName) -> Answer {
         let answer = self.declaration(&name.typedef, None);
         let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
@@ -259,8 +268,8 @@ impl<'k> KernelFacts<'k> {
 
     /// Answers whether the kernel or a module has a function to which a kprobe can be attached.
     ///
-    /// Symbols of the linked kernel alone do not show what modules have. Some kernels that are compiled by Clang with LTO list functions
-    /// with a suffix that kprobes leave out (kernel: `cleanup_symbol_name`).
+    /// Symbols of the linked kernel alone do not show what modules have. Some kernels that are compiled by
+    /// Clang with LTO list functions with a suffix that kprobes leave out (kernel: `cleanup_symbol_name`).
     pub fn probed_function(&self, name: &SymbolName) -> Answer {
         let answer = self.symbol(name);
         let Answer::Absent(Evidence { text, .. }) = &answer else { return answer };
@@ -291,8 +300,8 @@ impl<'k> KernelFacts<'k> {
         }
     }
 
-    /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH` selects
-    /// `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
+    /// Returns the evidence that `/proc/kallsyms` lists a variable which every kernel has. `CONFIG_LIVEPATCH`
+    /// selects `CONFIG_KALLSYMS_ALL`, without which the file has functions only.
     fn lists_variable(&self, name: &SymbolName) -> Option<String> {
         let variable = EVERY_KERNEL.iter().find(|variable| variable.as_bytes() == name.as_bytes())?;
         let function = self.find_any(&[LIVEPATCH])?;
@@ -301,8 +310,8 @@ impl<'k> KernelFacts<'k> {
         ))
     }
 
-    /// Returns whether the kernel was searched for a name. A table of requirements may get more names later, and another query has other
-    /// names at the same places.
+    /// Returns whether the kernel was searched for a name. A table of requirements may get more names later,
+    /// and another query has other names at the same places.
     pub(crate) fn has_searched(&self, name: &KernelName) -> bool {
         self.vmlinux.query.types.position(name, name.id.kind) == Some(name.id.position)
     }
@@ -312,8 +321,8 @@ impl<'k> KernelFacts<'k> {
         self.find_name(name).map(|(_, ty)| ty)
     }
 
-    /// Returns the first type of a name that libbpf finds for an attach target, in a module if the target names one (libbpf:
-    /// `find_kernel_btf_id`).
+    /// Returns the first type of a name that libbpf finds for an attach target, in a module if the target
+    /// names one (libbpf: `find_kernel_btf_id`).
     pub(crate) fn find_type_in(&self, name: &KernelName, module: Option<&str>) -> Option<Type<'k>> {
         match module {
             None => self.find_type(name),

@@ -10,10 +10,12 @@ use super::{
 };
 use core::cmp::Ordering;
 
-/// A release between the last two observed kernels. It was observed for questions that these answer differently.
+/// A release between the last two observed kernels. It was observed for questions that these answer
+/// differently.
 pub(super) const LATE_RELEASE: KernelVersion = KernelVersion::release(6, 18);
 
-/// What each observed kernel does: whether it permits something. `None` for a kernel without the parts that the question is about.
+/// What each observed kernel does: whether it permits something. `None` for a kernel without the parts that
+/// the question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Observations {
     kernels: [Option<bool>; OBSERVED_KERNELS.len()],
@@ -101,8 +103,8 @@ impl KernelFacts<'_> {
         self.answer_observed(Observations::NEVER, what, exists)
     }
 
-    /// Answers whether the kernel permits something. `exists` is the answer for a kernel that does. `what` completes "kernels do not": "let
-    /// programs of type XDP call it".
+    /// Answers whether the kernel permits something. `exists` is the answer for a kernel that does. `what`
+    /// completes "kernels do not": "let programs of type XDP call it".
     pub(super) fn answer_observed(&self, observations: Observations, what: &str, exists: Answer) -> Answer {
         if observations.known().next().is_none() {
             return exists;
@@ -128,7 +130,8 @@ impl KernelFacts<'_> {
         let KernelAge::After(kernel) = age else { return age };
         let (Some(version), Some(before)) = (version, OBSERVED_KERNELS.get(kernel)) else { return age };
         let is_before_newest = kernel.checked_add(2) == Some(OBSERVED_KERNELS.len());
-        // An older version with newer BTF is that of a distribution, which takes changes from any later release.
+        // An older version with newer BTF is that of a distribution, which takes changes from any later
+        // release.
         if !is_before_newest || version <= before.release {
             return age;
         }

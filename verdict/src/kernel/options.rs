@@ -1,6 +1,7 @@
 //! The options of the kernel's configuration that concern BPF.
 
-/// The options of the kernel's configuration that concern BPF, in bpftool's order, then those that came later.
+/// The options of the kernel's configuration that concern BPF, in bpftool's order, then those that came
+/// later.
 pub const BPF_OPTIONS: &[&str] = &[
     "CONFIG_BPF",
     "CONFIG_BPF_SYSCALL",

@@ -7,9 +7,11 @@ use super::{
 use core_relo::btf::{Kind, TypeQuery};
 use std::collections::{HashMap, HashSet};
 
-/// The names that all objects ask for, prepared once for many kernels. One pass over a kernel's BTF finds all of them.
+/// The names that all objects ask for, prepared once for many kernels. One pass over a kernel's BTF finds all
+/// of them.
 ///
-/// [`KernelFacts`](super::KernelFacts) take names from the query that they are collected with, so that they have looked up each of them.
+/// [`KernelFacts`](super::KernelFacts) take names from the query that they are collected with, so that they
+/// have looked up each of them.
 #[derive(Clone, Debug)]
 pub struct NameQuery {
     pub(super) types: TypeQuery,
@@ -37,7 +39,8 @@ pub struct SymbolName {
 pub struct TracepointName {
     name: Box<[u8]>,
     pub(super) typedef: KernelName,
-    /// The typedef of a tracepoint that every kernel has. Types list tracepoints from Linux 5.5 on, if the compiler keeps the typedefs.
+    /// The typedef of a tracepoint that every kernel has. Types list tracepoints from Linux 5.5 on, if the
+    /// compiler keeps the typedefs.
     pub(super) every_kernels: KernelName,
 }
 
@@ -50,8 +53,9 @@ pub struct StructOpsName {
     pub(crate) programs: KernelName,
 }
 
-/// The functions behind bpf(2) on architectures with system call wrappers, as libbpf names them (`probe_kern_syscall_wrapper`); then the
-/// function on PowerPC, and the function that it contains if it is a wrapper.
+/// The functions behind bpf(2) on architectures with system call wrappers, as libbpf names them
+/// (`probe_kern_syscall_wrapper`); then the function on PowerPC, and the function that it contains if it is a
+/// wrapper.
 const SYSCALLS: [&str; 6] =
     ["__x64_sys_bpf", "__arm64_sys_bpf", "__s390x_sys_bpf", "__riscv_sys_bpf", "sys_bpf", "__se_sys_bpf"];
 
@@ -69,8 +73,9 @@ impl Default for NameQuery {
 }
 
 impl NameQuery {
-    /// Adds a declaration that objects need: a function, such as a kfunc, an attach target, `bpf_lsm_*` or `bpf_iter_*`; a typedef, such as
-    /// `btf_trace_*`; a struct, such as `trace_event_raw_*`; or a variable with a type.
+    /// Adds a declaration that objects need: a function, such as a kfunc, an attach target, `bpf_lsm_*` or
+    /// `bpf_iter_*`; a typedef, such as `btf_trace_*`; a struct, such as `trace_event_raw_*`; or a variable
+    /// with a type.
     pub fn declaration(&mut self, name: &[u8], kind: Kind) -> KernelName {
         let needed = KernelName::insert(&mut self.types, name, kind);
         self.compared.remove(&needed.id);
@@ -120,8 +125,8 @@ impl NameQuery {
         self.needed_names().map(|(id, name)| (name, id.kind))
     }
 
-    /// Returns the names of all declarations that verdicts read, with their kinds: those that objects need, those that objects are
-    /// compared with, and those that every kernel is asked for.
+    /// Returns the names of all declarations that verdicts read, with their kinds: those that objects need,
+    /// those that objects are compared with, and those that every kernel is asked for.
     pub fn all_declarations(&self) -> impl Iterator<Item = (&[u8], Kind)> {
         self.types.pairs()
     }

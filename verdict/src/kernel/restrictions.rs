@@ -19,7 +19,8 @@ const TRACING: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType
 const LIRC: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType::LircMode2]);
 const XDP: HelperRestriction = HelperRestriction::ProgramTypes(&[ProgramType::Xdp]);
 
-/// The restrictions, by helper. The list is short: most helpers became available to more program types over time.
+/// The restrictions, by helper. The list is short: most helpers became available to more program types over
+/// time.
 const RESTRICTIONS: &[(Helper, HelperRestriction)] = &[
     (Helper::XDP_ADJUST_HEAD, XDP),
     (Helper::XDP_ADJUST_META, XDP),
@@ -43,12 +44,14 @@ pub(super) fn helper_restriction(helper: Helper) -> Option<HelperRestriction> {
     row.map(|(_, restriction)| *restriction)
 }
 
-/// Returns whether a restriction to some types permits a program. An extension may do what the program that it extends may do.
+/// Returns whether a restriction to some types permits a program. An extension may do what the program that
+/// it extends may do.
 pub(super) fn permits(types: &[ProgramType], program_type: ProgramType) -> bool {
     program_type == ProgramType::Ext || types.contains(&program_type)
 }
 
-/// The functions whose fentry, fexit and fmod_ret programs may call `bpf_d_path` (kernel: `btf_allowlist_d_path`).
+/// The functions whose fentry, fexit and fmod_ret programs may call `bpf_d_path` (kernel:
+/// `btf_allowlist_d_path`).
 const D_PATH_FUNCTIONS: [&str; 9] = [
     "dentry_open",
     "filp_close",

@@ -61,8 +61,8 @@ impl SpecialField {
         }
     }
 
-    /// Returns whether every kernel that knows the field creates maps of a type with it. A loader creates other maps without the types
-    /// of their values, so that they have no such field.
+    /// Returns whether every kernel that knows the field creates maps of a type with it. A loader creates
+    /// other maps without the types of their values, so that they have no such field.
     pub(crate) const fn fits(self, map_type: MapType) -> bool {
         use MapType as M;
         match self {
@@ -78,8 +78,8 @@ impl SpecialField {
         }
     }
 
-    /// Returns whether no kernel finds the field in the values of maps of a type. The type of the keys decides on locks in cgroup storage
-    /// (kernel: `map_check_btf`, `cgroup_storage_check_btf`).
+    /// Returns whether no kernel finds the field in the values of maps of a type. The type of the keys
+    /// decides on locks in cgroup storage (kernel: `map_check_btf`, `cgroup_storage_check_btf`).
     pub(crate) const fn never_fits(self, map_type: MapType) -> bool {
         use MapType as M;
         let is_storage = matches!(map_type, M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage);
@@ -134,7 +134,8 @@ pub enum FieldCallee {
     Kfunc(&'static str),
 }
 
-/// The kfuncs that take the address of a special field, each with the field. Other kfuncs for objects take objects of the program's own.
+/// The kfuncs that take the address of a special field, each with the field. Other kfuncs for objects take
+/// objects of the program's own.
 const FIELD_KFUNCS: [(&str, SpecialField); 25] = {
     use SpecialField as F;
     [
@@ -167,7 +168,8 @@ const FIELD_KFUNCS: [(&str, SpecialField); 25] = {
 };
 
 impl FieldFunction {
-    /// Returns the field that a helper takes (kernel: `process_spin_lock`, `process_timer_func`, `process_kptr_func`).
+    /// Returns the field that a helper takes (kernel: `process_spin_lock`, `process_timer_func`,
+    /// `process_kptr_func`).
     pub(crate) const fn of_helper(helper: Helper) -> Option<Self> {
         let field = match helper {
             Helper::SPIN_LOCK | Helper::SPIN_UNLOCK => SpecialField::SpinLock,
@@ -186,7 +188,8 @@ impl FieldFunction {
         Some(Self { callee: FieldCallee::Kfunc(kfunc), field: *field })
     }
 
-    /// Returns the register with the address of the field. The first argument of the kfuncs for task work is the task.
+    /// Returns the register with the address of the field. The first argument of the kfuncs for task work is
+    /// the task.
     pub(crate) const fn register(self) -> u8 {
         match self.field {
             SpecialField::TaskWork => 2,

@@ -146,8 +146,8 @@ fn types_that_the_configuration_leaves_out_are_absent() {
     });
 }
 
-/// A kernel of 7.2 with callbacks, kfuncs and arenas, and the given functions of trampolines. `architecture` is a struct with a member
-/// that only kernels of an architecture have.
+/// A kernel of 7.2 with callbacks, kfuncs and arenas, and the given functions of trampolines. `architecture`
+/// is a struct with a member that only kernels of an architecture have.
 fn recent_kernel(trampolines: &[&str], architecture: Option<(&str, &str)>) -> Target<'static> {
     let mut b = Builder::new(Endian::Big);
     let int = b.int("int", 4, Builder::SIGNED);

@@ -12,7 +12,8 @@ use super::{
 impl KernelFacts<'_> {
     /// Answers whether the kernel knows a set of instructions, and has a JIT compiler if they need one.
     ///
-    /// The JIT compiler of an architecture may still lack an instruction that the verifier knows. BTF does not tell.
+    /// The JIT compiler of an architecture may still lack an instruction that the verifier knows. BTF does
+    /// not tell.
     pub fn instruction_set(&self, feature: InsnFeature) -> Answer {
         let Some(change) = feature.change() else {
             let text = String::from("every kernel with BTF has them");
@@ -27,7 +28,8 @@ impl KernelFacts<'_> {
         }
     }
 
-    /// Answers whether a kernel without the other instructions of the set `v4` has long jumps. Updates of 6.1 brought them.
+    /// Answers whether a kernel without the other instructions of the set `v4` has long jumps. Updates of 6.1
+    /// brought them.
     fn long_jump(&self, absent: Evidence) -> Answer {
         const SINCE_6_1: Mark = Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_user_ringbuf_drain");
         const SINCE_6_2: Mark = Mark::Enumerator(Enum::bpf_func_id, "BPF_FUNC_cgrp_storage_get");

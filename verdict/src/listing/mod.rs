@@ -1,6 +1,8 @@
-//! The requirements of an object in words, as `core-relo requires` prints them: names, counts, and the first place of each use.
+//! The requirements of an object in words, as `core-relo requires` prints them: names, counts, and the first
+//! place of each use.
 //!
-//! [`requirements`](crate::requirements) are what verdicts are computed from. A listing is for people and other programs.
+//! [`requirements`](crate::requirements) are what verdicts are computed from. A listing is for people and
+//! other programs.
 
 mod group;
 mod model;

@@ -90,7 +90,8 @@ impl<'a> ProgramFacts<'a> {
         })
     }
 
-    /// Returns the distinct items that instructions use, in the order of their first use, with the key of each.
+    /// Returns the distinct items that instructions use, in the order of their first use, with the key of
+    /// each.
     fn uses<K: Copy + Eq + Hash>(
         &self,
         program: &ProgramNeeds,
@@ -205,7 +206,8 @@ impl<'a> ProgramFacts<'a> {
         comparisons
     }
 
-    /// Returns the number of records of each kind, the distinct accesses, and the distinct checks for existence.
+    /// Returns the number of records of each kind, the distinct accesses, and the distinct checks for
+    /// existence.
     fn relocations(
         &self,
         program: &ProgramNeeds,

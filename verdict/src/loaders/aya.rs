@@ -2,7 +2,8 @@
 
 use core_relo_object::object::{MapType, Object};
 
-/// The program sections that need no further word (aya-obj: `ProgramSection::from_str`). Words after a `/` have no meaning here.
+/// The program sections that need no further word (aya-obj: `ProgramSection::from_str`). Words after a `/`
+/// have no meaning here.
 const SECTIONS: [&str; 33] = [
     "kprobe",
     "kretprobe",
@@ -93,8 +94,9 @@ pub(crate) fn section_words(name: &str) -> Option<&str> {
     }
 }
 
-/// Returns the bytes of the section `license`, the first one of several (aya-obj: `Object::parse`, by `section_by_name`). Other loaders take the
-/// last one. Section 0 counts, too: it has no bytes, but a damaged file may give it a name.
+/// Returns the bytes of the section `license`, the first one of several (aya-obj: `Object::parse`, by
+/// `section_by_name`). Other loaders take the last one. Section 0 counts, too: it has no bytes, but a damaged
+/// file may give it a name.
 pub(crate) fn license_data<'d>(object: &Object<'d>) -> Option<&'d [u8]> {
     object.sections().iter().find(|section| section.name == b"license").map(|section| section.data)
 }
@@ -112,7 +114,8 @@ pub(crate) fn all_words() -> impl Iterator<Item = String> {
     words.chain(cgroup)
 }
 
-/// Returns whether aya has a Rust type for a map type (aya: `parse_map`). Others need `EbpfLoader::allow_unsupported_maps()`.
+/// Returns whether aya has a Rust type for a map type (aya: `parse_map`). Others need
+/// `EbpfLoader::allow_unsupported_maps()`.
 pub(crate) const fn knows_map_type(map_type: MapType) -> bool {
     !matches!(
         map_type,

@@ -8,18 +8,21 @@ use core_relo::btf::{BtfRule, BtfViolation, Kind, NameError};
 /// The treatment of the object's BTF, `func_info` and `line_info` by a loader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum BtfPolicy {
-    /// The loader sends the BTF and the records as they are, and goes on without BTF if the kernel refuses it (libbpf.c:
-    /// `bpf_object__sanitize_and_load_btf`).
+    /// The loader sends the BTF and the records as they are, and goes on without BTF if the kernel refuses it
+    /// (libbpf.c: `bpf_object__sanitize_and_load_btf`).
     #[default]
     Unchanged,
     /// The loader repairs what the kernel would refuse (object/src/load_plan/btf/repair.rs).
     Repaired,
-    /// The loader takes the names of pointers away, gives names to parameters, replaces `/` in names of data sections, and sends one `func_info` record for each function
-    /// (aya-obj/src/btf/btf.rs: `fixup_and_sanitize`, aya-obj/src/obj.rs: `get_func_and_line_info`). If the kernel refuses the BTF, the
-    /// loader refuses objects that need it, and goes on without BTF with others (aya/src/bpf.rs: `EbpfLoader::load`).
+    /// The loader takes the names of pointers away, gives names to parameters, replaces `/` in names of data
+    /// sections, and sends one `func_info` record for each function (aya-obj/src/btf/btf.rs:
+    /// `fixup_and_sanitize`, aya-obj/src/obj.rs: `get_func_and_line_info`). If the kernel refuses the BTF,
+    /// the loader refuses objects that need it, and goes on without BTF with others (aya/src/bpf.rs:
+    /// `EbpfLoader::load`).
     PartlyRepaired,
-    /// The loader sends a BTF for each map and program, with the types that it refers to, and new records. A map or program whose BTF the
-    /// kernel refuses is not loaded (btf/marshal.go: `MarshalMapKV`, map.go: `MapSpec.createMap`, prog.go: `newProgramWithOptions`).
+    /// The loader sends a BTF for each map and program, with the types that it refers to, and new records. A
+    /// map or program whose BTF the kernel refuses is not loaded (btf/marshal.go: `MarshalMapKV`, map.go:
+    /// `MapSpec.createMap`, prog.go: `newProgramWithOptions`).
     Parts,
 }
 
@@ -35,8 +38,8 @@ impl Loader {
     }
 
     /// Returns whether the loader changes names of maps and programs that the kernel would refuse (core-relo:
-    /// object/src/load_plan/object_names.rs; cilium/ebpf: syscalls.go: `sanitizeName`). libbpf (libbpf.c: `bpf_map_create`) and aya
-    /// (aya/src/sys/bpf.rs: `bpf_create_map`) shorten them only.
+    /// object/src/load_plan/object_names.rs; cilium/ebpf: syscalls.go: `sanitizeName`). libbpf (libbpf.c:
+    /// `bpf_map_create`) and aya (aya/src/sys/bpf.rs: `bpf_create_map`) shorten them only.
     pub(crate) const fn changes_names(self) -> bool {
         matches!(self, Self::CoreRelo | Self::Cilium)
     }
@@ -58,8 +61,8 @@ impl BtfPolicy {
         }
     }
 
-    /// Returns whether a loader that sends parts of the BTF sends the violation of a rule as it is, if it sends the type. Such a loader
-    /// writes the types anew.
+    /// Returns whether a loader that sends parts of the BTF sends the violation of a rule as it is, if it
+    /// sends the type. Such a loader writes the types anew.
     pub(crate) fn keeps_in_parts(violation: &BtfViolation) -> bool {
         let is_kept = |error: NameError| {
             matches!(error, NameError::First { .. } | NameError::Character { .. } | NameError::TooLong { .. })

@@ -46,13 +46,14 @@ impl Loader {
         }
     }
 
-    /// Returns whether the loader loads programs whose section begins with `?`, unless user space removes them (cilium/ebpf:
-    /// `getProgType`, which ignores the mark).
+    /// Returns whether the loader loads programs whose section begins with `?`, unless user space removes
+    /// them (cilium/ebpf: `getProgType`, which ignores the mark).
     pub const fn loads_optional_programs(self) -> bool {
         matches!(self, Self::Cilium)
     }
 
-    /// Returns the license of the programs. Without a section `license`, aya takes that of the GPL (aya: `Object::parse`). The others leave it empty.
+    /// Returns the license of the programs. Without a section `license`, aya takes that of the GPL (aya:
+    /// `Object::parse`). The others leave it empty.
     pub(crate) fn license<'d>(self, object: &Object<'d>) -> Option<&'d [u8]> {
         match self {
             Self::Aya => match aya::license_data(object) {

@@ -1,8 +1,9 @@
 //! The table of rules in which loaders differ.
 //!
-//! Each row names the function of each project that has the rule, or that accepts what others refuse. The sources are those of libbpf at
-//! commit `f7081a6b`, of cilium/ebpf at `5ba0b3b2`, and of `aya` 0.16 with `aya-obj` 0.6. Tests load an object for each rule with libbpf
-//! (`tests/tests/loaders.rs`), core-relo and aya (`benches/tests/aya_rules.rs`). The column of cilium/ebpf has sources only: it needs Go.
+//! Each row names the function of each project that has the rule, or that accepts what others refuse. The
+//! sources are those of libbpf at commit `f7081a6b`, of cilium/ebpf at `5ba0b3b2`, and of `aya` 0.16 with
+//! `aya-obj` 0.6. Tests load an object for each rule with libbpf (`tests/tests/loaders.rs`), core-relo and
+//! aya (`benches/tests/aya_rules.rs`). The column of cilium/ebpf has sources only: it needs Go.
 
 use super::loader::Loader;
 
@@ -246,7 +247,8 @@ loader_rules! {
         aya: Refuses("aya-obj/src/obj.rs: parse_text_section"),
         fix: "remove the alias, and call the function by its own name",
     }
-    /// Instructions of `.text` belong to no function, such as those of a weak function that a linker has replaced.
+    /// Instructions of `.text` belong to no function, such as those of a weak function that a linker has
+    /// replaced.
     TextGap "text_gap" {
         libbpf: Accepts("libbpf.c: bpf_object__add_programs"),
         core_relo: Accepts("object/src/object/programs.rs: Code::collect"),
@@ -310,8 +312,9 @@ loader_rules! {
         aya: Accepts("aya-obj/src/obj.rs: EbpfSectionKind::from_name"),
         fix: "use a section `.data.…`",
     }
-    /// A data section with a variable that is neither static nor hidden has a variable that the kernel manages, such as a lock. Loaders map such
-    /// a section into user space, and kernels that manage the variable refuse the mapping.
+    /// A data section with a variable that is neither static nor hidden has a variable that the kernel
+    /// manages, such as a lock. Loaders map such a section into user space, and kernels that manage the
+    /// variable refuse the mapping.
     MappedField "mapped_field" {
         libbpf: NewerDependsOnKernel { since: "1.5", source: "libbpf.c: bpf_object__populate_internal_map" },
         core_relo: Accepts("loader/src/load/maps.rs"),
@@ -319,7 +322,8 @@ loader_rules! {
         aya: Accepts("aya-obj/src/obj.rs: parse_data_map_section"),
         fix: "declare the variable in a section of its own, as `static` or __hidden: SEC(\".data.lock\") __hidden",
     }
-    /// A program array holds a program that the load leaves out, such as one of a section that begins with `?`.
+    /// A program array holds a program that the load leaves out, such as one of a section that begins with
+    /// `?`.
     UnloadedValue "unloaded_value" {
         libbpf: NeedsInput("libbpf.c: init_prog_array_slots"),
         core_relo: Accepts("object/src/link/held_programs.rs"),

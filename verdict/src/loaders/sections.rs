@@ -3,7 +3,8 @@
 use super::{aya, loader::Loader};
 use core_relo_object::object::SecDef;
 
-/// The words with which cilium/ebpf compares the start of a section's name, in its order (`matchSectionName`). libbpf wants the whole name.
+/// The words with which cilium/ebpf compares the start of a section's name, in its order
+/// (`matchSectionName`). libbpf wants the whole name.
 const CILIUM: [&str; 63] = [
     "socket",
     "sk_reuseport/migrate",
@@ -71,8 +72,9 @@ const CILIUM: [&str; 63] = [
 ];
 
 impl Loader {
-    /// Returns the name of the section, without `?`, by which libbpf would know the program as this loader does: `perf_event` for
-    /// `perf_event/unwind`. Returns `None` for a name that libbpf knows, and for one that neither knows.
+    /// Returns the name of the section, without `?`, by which libbpf would know the program as this loader
+    /// does: `perf_event` for `perf_event/unwind`. Returns `None` for a name that libbpf knows, and for one
+    /// that neither knows.
     pub(crate) fn canonical_section(self, name: &[u8]) -> Option<&[u8]> {
         if SecDef::find(name).is_some() {
             return None;

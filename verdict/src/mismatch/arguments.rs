@@ -86,8 +86,9 @@ pub(super) fn other_pointee(
     if is_same { None } else { prototype.other_type(index, param, local) }
 }
 
-/// Returns the arguments that a program declares with other structs than the kernel's function. `BPF_PROG` and `BPF_KPROBE` declare
-/// the arguments of a program in a function `____NAME`, which is in the object's BTF if the compiler does not inline it.
+/// Returns the arguments that a program declares with other structs than the kernel's function. `BPF_PROG`
+/// and `BPF_KPROBE` declare the arguments of a program in a function `____NAME`, which is in the object's BTF
+/// if the compiler does not inline it.
 pub(super) fn declared_differently(
     needs: &ObjectNeeds<'_, '_>,
     program: &ProgramNeeds,
@@ -114,7 +115,8 @@ pub(super) fn declared_differently(
     other.collect()
 }
 
-/// Returns whether a struct begins with a struct of this name, as `struct tcp_sock` begins with `struct sock`.
+/// Returns whether a struct begins with a struct of this name, as `struct tcp_sock` begins with
+/// `struct sock`.
 fn begins_with(btf: &Btf<'_>, id: TypeId, name: Name<'_>) -> bool {
     let Ok(mut ty) = btf.strip(id) else { return false };
     for _ in 0..limits::NESTED_STRUCTS {

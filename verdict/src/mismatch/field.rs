@@ -22,7 +22,8 @@ struct Field<'b> {
 }
 
 impl<'b> Field<'b> {
-    /// Returns the field in which an access with this last step ends. Returns `None` for a bitfield, and for a type without a size.
+    /// Returns the field in which an access with this last step ends. Returns `None` for a bitfield, and for
+    /// a type without a size.
     fn new(btf: &'b Btf<'b>, last: Accessor) -> Option<Self> {
         let (mut id, mut name) = (last.ty, Name::new(b""));
         if last.named {
@@ -64,7 +65,8 @@ fn access(planned: &PlannedReloc<'_>) -> String {
     spec.map_or_else(String::new, |spec| core_relo::explain::text(spec.access_text(planned.btf())))
 }
 
-/// Returns the differences of a field that a program reads: with a probe read of `bytes`, or with a load, whose width CO-RE adjusts.
+/// Returns the differences of a field that a program reads: with a probe read of `bytes`, or with a load,
+/// whose width CO-RE adjusts.
 pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) -> Vec<Difference> {
     let found = with_fields(plan, record, |planned, local, target| {
         let difference = |kind, text| Difference { kind, text, local: local.text(), target: target.text() };
@@ -108,8 +110,8 @@ pub(super) fn differences(plan: &Plan<'_>, record: usize, bytes: Option<u32>) ->
     found.unwrap_or_else(Vec::new)
 }
 
-/// Returns the difference if the constant that a program compares with a field is the value of an enumerator with another value in
-/// the kernel.
+/// Returns the difference if the constant that a program compares with a field is the value of an enumerator
+/// with another value in the kernel.
 pub(super) fn renumbered(plan: &Plan<'_>, record: usize, value: i32) -> Option<Difference> {
     with_fields(plan, record, |planned, local, target| {
         let [local_enum, target_enum] = [local.ty, target.ty];

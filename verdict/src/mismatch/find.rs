@@ -15,7 +15,8 @@ use core::cell::OnceCell;
 use core_relo::{Plan, btf::Type};
 use hashbrown::HashSet;
 
-/// Returns the mismatches of an object on a kernel. `is_reachable` tells whether the verifier reaches an instruction of a program.
+/// Returns the mismatches of an object on a kernel. `is_reachable` tells whether the verifier reaches an
+/// instruction of a program.
 pub(crate) fn find_mismatches(
     needs: &ObjectNeeds<'_, '_>,
     plan: &Plan<'_>,
@@ -92,7 +93,8 @@ impl<'c> ProgramComparison<'c> {
         if !differences.is_empty() && self.is_ambiguous() { Vec::new() } else { differences }
     }
 
-    /// Returns whether the kernel has several functions of the traced function's name. Nothing tells which of them is traced.
+    /// Returns whether the kernel has several functions of the traced function's name. Nothing tells which of
+    /// them is traced.
     fn is_ambiguous(&self) -> bool {
         *self.is_ambiguous.get_or_init(|| self.prototype.as_ref().is_some_and(Prototype::has_namesakes))
     }

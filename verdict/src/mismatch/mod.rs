@@ -1,7 +1,8 @@
-//! Silent mismatches: declarations of an object that differ from those of a kernel, although the programs load.
+//! Silent mismatches: declarations of an object that differ from those of a kernel, although the programs
+//! load.
 //!
-//! A mismatch is reported only at an instruction that the verifier reaches, and never changes a verdict. What the types leave open is
-//! not reported: a false alarm costs more than an omission.
+//! A mismatch is reported only at an instruction that the verifier reaches, and never changes a verdict. What
+//! the types leave open is not reported: a false alarm costs more than an omission.
 
 mod arguments;
 mod context;

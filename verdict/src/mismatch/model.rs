@@ -2,8 +2,8 @@
 
 use crate::source_line::SourceLine;
 
-/// A difference between an object and a kernel that no load reports: of declarations, or between a program's section and what the kernel
-/// attaches.
+/// A difference between an object and a kernel that no load reports: of declarations, or between a program's
+/// section and what the kernel attaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

@@ -20,7 +20,8 @@ pub(crate) struct Prototype<'k> {
 }
 
 impl<'k> Prototype<'k> {
-    /// Returns the prototype of a FUNC, or of a typedef `btf_trace_*`. Returns `None` if the parameters are not one word each.
+    /// Returns the prototype of a FUNC, or of a typedef `btf_trace_*`. Returns `None` if the parameters are
+    /// not one word each.
     pub(crate) fn new(hook: &Hook, ty: Type<'k>) -> Option<Self> {
         let (function, mut name) = (ty.name(), Name::shortened(ty.name()).to_string());
         if let Hook::StructOpsMember { member, .. } = hook {
@@ -62,7 +63,8 @@ impl<'k> Prototype<'k> {
         declare_function(self.ty.btf(), self.ty, &self.name, self.skipped)
     }
 
-    /// Returns the text of the problem if the function does not have an argument, or a result that counts as the one after the last.
+    /// Returns the text of the problem if the function does not have an argument, or a result that counts as
+    /// the one after the last.
     pub(crate) fn missing_argument(&self, index: usize, has_result: bool) -> Option<String> {
         let count = self.params().len();
         let is_result = index == count && has_result;
@@ -104,7 +106,8 @@ impl<'k> Prototype<'k> {
         Some(Difference { kind: MismatchKind::Prototype, text, local, target: self.text() })
     }
 
-    /// Returns whether the function is a wrapper of a system call: its only parameter points to the registers of the call.
+    /// Returns whether the function is a wrapper of a system call: its only parameter points to the registers
+    /// of the call.
     pub(super) fn is_syscall_wrapper(&self) -> bool {
         let mut params = self.params();
         let registers = params.next().and_then(|param| pointee(self.ty.btf(), param.ty));
@@ -113,7 +116,8 @@ impl<'k> Prototype<'k> {
     }
 }
 
-/// Returns the FUNC_PROTO of a hook's declaration, and the number of its parameters that a program does not see.
+/// Returns the FUNC_PROTO of a hook's declaration, and the number of its parameters that a program does not
+/// see.
 fn declaration<'k>(hook: &Hook, ty: Type<'k>) -> Option<(Type<'k>, usize)> {
     match hook {
         Hook::Tracepoint(_) => Some((target(target(ty)?)?, 1)),

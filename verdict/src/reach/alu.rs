@@ -88,7 +88,8 @@ fn low_bounds(operation: Operation, a: Scalar, b: Scalar, result: Interval) -> L
         return LowBounds::Same;
     }
     let is_followed = match operation {
-        // The largest number of the low half is that of the smaller operand (the kernel: `scalar32_min_max_and`).
+        // The largest number of the low half is that of the smaller operand (the kernel:
+        // `scalar32_min_max_and`).
         Operation::And => {
             let smaller = if left.unsigned().1 <= right.unsigned().1 { a } else { b };
             return if smaller.bounds.is_32bit() { smaller.low } else { operands };
@@ -114,13 +115,15 @@ fn is_16bit(range: Interval) -> bool {
     range.is_unsigned() && range.hi <= 0xffff
 }
 
-/// Returns the possible values of a result that the analysis does not know, with the reason from the operands.
+/// Returns the possible values of a result that the analysis does not know, with the reason from the
+/// operands.
 fn unknown(a: Scalar, b: Scalar) -> Possible {
     let cause = Undecided::most_specific(a.possible.cause(), b.possible.cause());
     cause.map_or(Possible::UNKNOWN, Possible::Unknown)
 }
 
-/// Computes an operation on two constants as the kernel runs it. Returns `None` for a shift that the verifier does not follow.
+/// Computes an operation on two constants as the kernel runs it. Returns `None` for a shift that the verifier
+/// does not follow.
 fn evaluate(operation: Operation, is_32bit: bool, a: u64, b: u64) -> Option<u64> {
     let bits = if is_32bit { 32 } else { 64 };
     let signed = |number| sign_extend(number, bits).cast_signed();
@@ -222,7 +225,8 @@ fn shift_left_bounds(a: Interval, shift: u64, is_32bit: bool) -> Option<Interval
 
 /// Returns possible values of a result, for operands that are not both constant: all or a part of them.
 ///
-/// The verifier does not relate operands: all pairs of their values are possible, so that the sum of two ranges is a range.
+/// The verifier does not relate operands: all pairs of their values are possible, so that the sum of two
+/// ranges is a range.
 fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possible {
     let unknown = unknown(a, b);
     let (Some(range_a), Some(range_b)) = (a.possible.range_within(), b.possible.range_within()) else {
@@ -235,7 +239,8 @@ fn possible(operation: Operation, is_32bit: bool, a: Scalar, b: Scalar) -> Possi
     match operation {
         Operation::Add => sum(range_a, range_b),
         Operation::Sub => sum(range_a, Interval::new(range_b.hi.wrapping_neg(), range_b.lo.wrapping_neg())),
-        // Each bit of the result depends on one bit of each operand (the kernel: `tnum_and`, `tnum_or`, `tnum_xor`).
+        // Each bit of the result depends on one bit of each operand (the kernel: `tnum_and`, `tnum_or`,
+        // `tnum_xor`).
         Operation::And => {
             let known = bits_a.0 & bits_b.0;
             Possible::bits(known, (bits_a.0 | bits_a.1) & (bits_b.0 | bits_b.1) & !known)
@@ -331,7 +336,8 @@ pub(super) fn extend_sign(is_32bit: bool, bits: u32, a: Scalar) -> Scalar {
     if is_32bit { extended.low32() } else { extended }
 }
 
-/// Cuts a number to a width in bits and, if `swaps`, reverses its bytes. Linux 5.10 does not follow the operation.
+/// Cuts a number to a width in bits and, if `swaps`, reverses its bytes. Linux 5.10 does not follow the
+/// operation.
 pub(super) fn swap_bytes(bits: u32, swaps: bool, a: Scalar) -> Scalar {
     let bytes = bits.wrapping_div(8);
     let low = a.possible.low_bytes(bytes);

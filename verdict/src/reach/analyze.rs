@@ -41,8 +41,8 @@ fn finish_loads(program: &Program<'_>, result: &mut Reachability) {
 
 /// Conclusions on undecided instructions from reachable ones.
 ///
-/// The instruction where both directions of an undecided branch meet is reachable, whichever direction the verifier follows. So is a
-/// direction that is certain in every state at the branch.
+/// The instruction where both directions of an undecided branch meet is reachable, whichever direction the
+/// verifier follows. So is a direction that is certain in every state at the branch.
 struct Conclusions<'a, 'p> {
     program: &'a Program<'p>,
     flow: &'a Flow,
@@ -147,7 +147,8 @@ impl<'a, 'p> Conclusions<'a, 'p> {
     }
 }
 
-/// Returns, for each function, whether the verifier may refuse an instruction of the function or of a called one.
+/// Returns, for each function, whether the verifier may refuse an instruction of the function or of a called
+/// one.
 ///
 /// The verifier looks into global functions separately: a call of one always returns.
 fn functions_with_refusals(program: &Program<'_>, flow: &Flow, visits: &Visits) -> Vec<bool> {

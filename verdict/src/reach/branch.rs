@@ -113,7 +113,8 @@ impl Condition {
         if self.is_32bit { scalar.bounds32().as_single() } else { scalar.as_constant() }
     }
 
-    /// Returns the possible values on both sides for which a comparison holds; `None` if it is not certain that there are any.
+    /// Returns the possible values on both sides for which a comparison holds; `None` if it is not certain
+    /// that there are any.
     fn narrow(
         &self,
         comparison: Comparison,
@@ -208,7 +209,8 @@ impl Condition {
         let unknown = |old: Possible| if old.cause().is_some() { old } else { Possible::UNKNOWN };
         let (left_possible, right_possible) =
             narrowed.unwrap_or_else(|| (unknown(left.possible), unknown(right.possible)));
-        // Verifiers before Linux 6.9 follow impossible directions with contradictory bounds, which make further directions possible.
+        // Verifiers before Linux 6.9 follow impossible directions with contradictory bounds, which make
+        // further directions possible.
         let narrow = |comparison, number: Scalar, other: Option<u64>| {
             let is_impossible = narrowed.is_none() && number.possible.cause().is_none();
             if is_impossible && other.is_some() {
@@ -235,7 +237,8 @@ impl Condition {
         state.set(register, Value::Scalar(new_right));
     }
 
-    /// Returns the number with the bounds that the verifier of Linux 5.10 has after a comparison with a constant.
+    /// Returns the number with the bounds that the verifier of Linux 5.10 has after a comparison with a
+    /// constant.
     fn narrow_bounds(&self, comparison: Comparison, scalar: Scalar, number: Option<u64>) -> Scalar {
         let Some(number) = number else { return scalar };
         if scalar.as_constant().is_some() {
@@ -245,7 +248,8 @@ impl Condition {
         if comparison == Comparison::Equal && (!self.is_32bit || scalar.bounds.is_32bit()) {
             return Scalar { bounds: Interval::single(number), low, is_split: false, ..scalar };
         }
-        // Comparisons of 32 bits replace the bounds of the whole number (the kernel: `__reg_combine_32_into_64`).
+        // Comparisons of 32 bits replace the bounds of the whole number (the kernel:
+        // `__reg_combine_32_into_64`).
         if scalar.is_split || (self.is_32bit && !scalar.bounds.is_32bit()) {
             return Scalar { bounds: Interval::FULL, ..scalar };
         }
@@ -256,11 +260,12 @@ impl Condition {
         Scalar { bounds, low, is_split, ..scalar }
     }
 
-    /// Returns the numbers for which an order holds, as the verifier of Linux 5.10 knows them, and whether its signed and unsigned bounds
-    /// may contradict each other.
+    /// Returns the numbers for which an order holds, as the verifier of Linux 5.10 knows them, and whether
+    /// its signed and unsigned bounds may contradict each other.
     ///
-    /// The verifier keeps signed and unsigned bounds. A comparison narrows one of them. The verifier learns the other only if
-    /// one of them does not contain numbers of both signs (the kernel: `__reg_deduce_bounds`).
+    /// The verifier keeps signed and unsigned bounds. A comparison narrows one of them. The verifier learns
+    /// the other only if one of them does not contain numbers of both signs (the kernel:
+    /// `__reg_deduce_bounds`).
     fn cut(&self, comparison: Comparison, bounds: Interval, number: u64) -> (Interval, bool) {
         let is_narrow_signed = self.is_32bit && comparison.is_signed();
         let number = if is_narrow_signed { sign_extend(number, 32) } else { number };
@@ -283,10 +288,11 @@ const fn has_one_sign(range: Interval) -> bool {
     range.is_unsigned() && range.is_signed()
 }
 
-/// Returns what the verifier of Linux 5.10 knows about the low half after a comparison of 64 bits with these bounds as its result.
+/// Returns what the verifier of Linux 5.10 knows about the low half after a comparison of 64 bits with these
+/// bounds as its result.
 ///
-/// The verifier takes the bounds of the half from those of the same sense, if they fit, before it combines signed and unsigned bounds
-/// (`__reg_combine_64_into_32`).
+/// The verifier takes the bounds of the half from those of the same sense, if they fit, before it combines
+/// signed and unsigned bounds (`__reg_combine_64_into_32`).
 fn low_after_comparison(comparison: Comparison, bounds: Interval) -> LowBounds {
     let ((min, max), (smallest, largest)) = (bounds.signed(), (i64::from(i32::MIN), i64::from(i32::MAX)));
     let is_signed_half = smallest < min && max < largest;
@@ -334,7 +340,8 @@ fn select_range(part: Interval, comparison: Comparison, number: u64) -> Option<I
     Some(Interval::new(selected.lo & U32, selected.hi & U32))
 }
 
-/// Narrows the copies of a number. Kernels before 5.11 do not know the bounds of copies, those before 6.11 not with an added constant.
+/// Narrows the copies of a number. Kernels before 5.11 do not know the bounds of copies, those before 6.11
+/// not with an added constant.
 fn narrow_copies(state: &mut State, old: Scalar, possible: Possible) {
     if old.id == NO_ID {
         return;

@@ -20,7 +20,8 @@ pub(crate) struct ConfigData {
     pub(crate) unknown: Vec<Range<usize>>,
 }
 
-/// The parts of a program's analysis that depend on the kernel. Equal inputs of an object have the same result.
+/// The parts of a program's analysis that depend on the kernel. Equal inputs of an object have the same
+/// result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AnalysisInput {
     pub(crate) program: ProgramIndex,
@@ -28,7 +29,8 @@ pub(crate) struct AnalysisInput {
     pub(crate) insns: Vec<Insn>,
     /// Whether the kernel verifies no global function by itself.
     pub(crate) are_functions_static: bool,
-    /// For each reference to an extern, in the order of the program's references, whether the extern has an address.
+    /// For each reference to an extern, in the order of the program's references, whether the extern has an
+    /// address.
     pub(crate) externs: Vec<Option<bool>>,
     pub(crate) kconfig: Arc<ConfigData>,
     pub(crate) verifies_uncalled_functions: bool,
@@ -48,7 +50,8 @@ impl Hash for AnalysisInput {
 }
 
 impl AnalysisInput {
-    /// Returns whether the cache may keep the input. A large input costs more memory than the analysis saves time.
+    /// Returns whether the cache may keep the input. A large input costs more memory than the analysis saves
+    /// time.
     fn is_kept(&self) -> bool {
         let ConfigData { bytes, unknown } = &*self.kconfig;
         self.insns.len() <= limits::KEPT_ANALYSIS_INSNS

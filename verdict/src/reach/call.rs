@@ -139,8 +139,8 @@ pub(super) fn call_kernel(state: &mut State, insn: Insn) {
     finish_call(state, result);
 }
 
-/// Forgets the pointers that a released reference may belong to (kernel: `release_reference`). Linux 5.10 takes released pointers for
-/// unknown numbers.
+/// Forgets the pointers that a released reference may belong to (kernel: `release_reference`). Linux 5.10
+/// takes released pointers for unknown numbers.
 fn forget_references(state: &mut State) {
     state.for_each_value(|value| {
         // Nothing releases the values of arrays. Nothing is known of a pointer without a tracked null.

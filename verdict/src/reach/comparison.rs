@@ -90,7 +90,8 @@ impl Comparison {
         !matches!(self, Self::Equal | Self::NotEqual | Self::AnyBit | Self::NoBit)
     }
 
-    /// Returns the numbers for which the comparison with a number holds. `None` if there is none. All numbers for comparisons of bits.
+    /// Returns the numbers for which the comparison with a number holds. `None` if there is none. All numbers
+    /// for comparisons of bits.
     pub(super) fn solutions(self, number: u64) -> Option<Interval> {
         let (above, below) = (number.wrapping_add(1), number.wrapping_sub(1));
         Some(match self {
@@ -112,8 +113,8 @@ impl Comparison {
         })
     }
 
-    /// Returns whether the comparison may hold for numbers of a range, as far as the verifier of Linux 5.10 knows. The verifier may know
-    /// the number on the left.
+    /// Returns whether the comparison may hold for numbers of a range, as far as the verifier of Linux 5.10
+    /// knows. The verifier may know the number on the left.
     pub(super) fn may_hold(self, bounds: Interval, constant: Option<u64>, number: u64) -> bool {
         match (self, constant) {
             (Self::AnyBit, Some(left)) => left & number != 0,
@@ -128,7 +129,8 @@ impl Comparison {
         }
     }
 
-    /// Returns the numbers of a set for which the comparison holds: a part of them, or `None` if none is certain.
+    /// Returns the numbers of a set for which the comparison holds: a part of them, or `None` if none is
+    /// certain.
     pub(super) fn select(self, possible: Possible, number: u64) -> Option<Possible> {
         match (self, possible) {
             (_, Possible::Unknown(_)) => None,

@@ -1,7 +1,7 @@
 //! The exploration of all paths of a program.
 //!
-//! The exploration keeps a state for each path, as the verifier does. A path ends where an earlier state replaces its state. Too many
-//! states at one instruction are joined.
+//! The exploration keeps a state for each path, as the verifier does. A path ends where an earlier state
+//! replaces its state. Too many states at one instruction are joined.
 
 use super::branch::{Condition, Direction};
 use super::call::{CallbackHelper, call_kernel, callback_argument, finish_call};
@@ -68,7 +68,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
         result.ok()
     }
 
-    /// Begins the exploration of a function that is verified by itself. `call` is the call that passes or calls the function.
+    /// Begins the exploration of a function that is verified by itself. `call` is the call that passes or
+    /// calls the function.
     fn start_function(
         &mut self,
         function: u32,
@@ -315,7 +316,8 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Calls a helper that calls a function of the program any number of times.
     ///
-    /// Before Linux 6.7 the verifier follows one call of the function. Later verifiers follow none or any number.
+    /// Before Linux 6.7 the verifier follows one call of the function. Later verifiers follow none or any
+    /// number.
     fn call_callback(&mut self, state: &mut State, spare: &mut State, callback: CallbackHelper, start: u32) {
         let pc = state.pc;
         let Some(function) = self.flow.function_at(start) else {
@@ -421,8 +423,9 @@ impl<'a, 'p> Explorer<'a, 'p> {
         }
     }
 
-    /// Returns the arguments with which the verifier looks into a global function that a state calls: any, except for the context. A
-    /// function that takes the context has it in each call, and the verifier refuses other calls (kernel: `btf_prepare_func_args`).
+    /// Returns the arguments with which the verifier looks into a global function that a state calls: any,
+    /// except for the context. A function that takes the context has it in each call, and the verifier
+    /// refuses other calls (kernel: `btf_prepare_func_args`).
     fn global_arguments(&self, state: &State) -> [Value; 5] {
         [1, 2, 3, 4, 5].map(|register| match state.register(register) {
             Value::CONTEXT if self.program.passes_context => Value::CONTEXT,

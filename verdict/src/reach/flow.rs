@@ -77,8 +77,8 @@ pub(super) fn transfer(insn: Insn, pc: u32) -> Transfer {
     }
 }
 
-/// Returns whether the verifier forgets numbers that differ from an earlier visit to the instruction: `may_goto`, and calls that take
-/// the next element of an iterator (kernel: `widen_imprecise_scalars`).
+/// Returns whether the verifier forgets numbers that differ from an earlier visit to the instruction:
+/// `may_goto`, and calls that take the next element of an iterator (kernel: `widen_imprecise_scalars`).
 pub(super) fn widens_numbers(insn: Insn) -> bool {
     match insn.code {
         opcode::CALL => insn.src == pseudo::KFUNC_CALL && insn.imm == ITERATOR_NEXT,
@@ -123,7 +123,8 @@ impl Flow {
         flow
     }
 
-    /// Finds the targets of jumps, the returns of calls, and the instructions at which the verifier widens numbers.
+    /// Finds the targets of jumps, the returns of calls, and the instructions at which the verifier widens
+    /// numbers.
     fn find_joins(&mut self, insns: &[Insn]) {
         let mut mark = |insn: u32| {
             if let Some(join) = self.joins.get_mut(index(insn)) {

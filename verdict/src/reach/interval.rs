@@ -6,7 +6,8 @@ pub(super) const U32: u64 = 0xffff_ffff;
 /// The smallest signed number, as a pattern.
 pub(super) const SIGN: u64 = 1 << 63;
 
-/// A range from `lo` upwards to `hi`, both included. The range continues at zero after the largest number if `hi` is below `lo`.
+/// A range from `lo` upwards to `hi`, both included. The range continues at zero after the largest number if
+/// `hi` is below `lo`.
 ///
 /// Unsigned and signed ranges are both circular ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

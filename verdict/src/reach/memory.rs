@@ -30,7 +30,8 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
         Value::Context { .. } if program.bounds_context => {
             Value::Scalar(Scalar::unknown(width, Undecided::Imprecision))
         }
-        // A field of the context or of a kernel structure may be a pointer, and new kernels know of some that they are not null.
+        // A field of the context or of a kernel structure may be a pointer, and new kernels know of some that
+        // they are not null.
         Value::Context { .. } | Value::Scalar(_) if bytes == 8 => Value::Scalar(unknown_argument()),
         Value::Context { .. } if bytes == 4 => {
             Value::Scalar(Scalar::new(Interval::FULL, Possible::Range(Interval::width(4))))
@@ -93,7 +94,8 @@ fn read_slot(endian: Endian, slots: &[Slot], frame: u8, offset: i32, bytes: u8) 
     if slot.offset == offset && slot.bytes == bytes {
         return slot.value;
     }
-    // Several slots together are unknown: verifiers since Linux 6.8 do not combine the zeros of different stores.
+    // Several slots together are unknown: verifiers since Linux 6.8 do not combine the zeros of different
+    // stores.
     let whole = slot.value.as_scalar().filter(|_| slot.offset <= offset && slot.end() >= end);
     if whole.and_then(Scalar::as_constant) == Some(0) {
         return Value::Scalar(Scalar::constant(0));
@@ -160,10 +162,12 @@ pub(super) fn store(state: &mut State, base: Value, offset: i16, bytes: u8, stor
     }
 }
 
-/// Returns whether every verifier keeps the values of the other bytes of a word of which a store changes a part.
+/// Returns whether every verifier keeps the values of the other bytes of a word of which a store changes a
+/// part.
 ///
-/// Verifiers since Linux 5.16 keep numbers that are stored at the start of eight bytes. Such a store, or a store behind such a
-/// number, overwrites the zeros of other stores (kernel: `scrub_spilled_slot`). Only a zero at the start keeps the zeros after it.
+/// Verifiers since Linux 5.16 keep numbers that are stored at the start of eight bytes. Such a store, or a
+/// store behind such a number, overwrites the zeros of other stores (kernel: `scrub_spilled_slot`). Only a
+/// zero at the start keeps the zeros after it.
 fn keeps_word(stored: Stored, offset: i32) -> bool {
     let is_zero = match stored {
         Stored::Register(Value::Scalar(scalar)) => scalar.as_constant() == Some(0),
@@ -182,7 +186,8 @@ fn forget_words(slots: &mut [Slot], frame: u8, start: i32, end: i32) {
     }
 }
 
-/// Returns the part of a stored value that a load gives back. Linux 5.10 follows zeros of every width, and constants of aligned 8 bytes.
+/// Returns the part of a stored value that a load gives back. Linux 5.10 follows zeros of every width, and
+/// constants of aligned 8 bytes.
 fn spilled(stored: Stored, offset: i32, bytes: u8) -> Value {
     let width = u32::from(bytes);
     let is_aligned = bytes == 8 && offset.trailing_zeros() >= 3;
@@ -253,11 +258,13 @@ pub(super) fn forget_stack(state: &mut State) {
     }
 }
 
-/// Forgets the bounds of numbers that differ from an earlier state at the same instruction, or that are not constant.
+/// Forgets the bounds of numbers that differ from an earlier state at the same instruction, or that are not
+/// constant.
 ///
-/// Verifiers forget numbers that a loop changes, if no branch depends on them: since Linux 6.4 in loops of iterators, since 6.7 in
-/// callbacks, since 6.9 in loops of `may_goto` (kernel: `widen_imprecise_scalars`). The verifier compares with the last state of the
-/// same path. The analysis does not know which of the stored states that is, and compares with all.
+/// Verifiers forget numbers that a loop changes, if no branch depends on them: since Linux 6.4 in loops of
+/// iterators, since 6.7 in callbacks, since 6.9 in loops of `may_goto` (kernel: `widen_imprecise_scalars`).
+/// The verifier compares with the last state of the same path. The analysis does not know which of the stored
+/// states that is, and compares with all.
 pub(super) fn forget_changes<'s>(state: &mut State, earlier: &(impl Iterator<Item = &'s State> + Clone)) {
     if earlier.clone().next().is_none() {
         return;
@@ -288,7 +295,8 @@ pub(super) fn forget_changes<'s>(state: &mut State, earlier: &(impl Iterator<Ite
     }
 }
 
-/// Forgets the bounds of the memory behind a pointer that is passed to a helper, which may write or only read.
+/// Forgets the bounds of the memory behind a pointer that is passed to a helper, which may write or only
+/// read.
 pub(super) fn pass_memory(state: &mut State, pointer: Value) {
     let (passed, start) = match pointer {
         Value::Stack { frame, offset } => (Some(frame), offset),

@@ -10,15 +10,17 @@
 //!
 //! # Bounds and possible values
 //!
-//! The analysis does not know which verifier will load the program. Verifiers differ in what they know about a number: newer ones know
-//! more about arithmetic, and less about zeros on the stack. So the analysis keeps two sets for each number:
+//! The analysis does not know which verifier will load the program. Verifiers differ in what they know about
+//! a number: newer ones know more about arithmetic, and less about zeros on the stack. So the analysis keeps
+//! two sets for each number:
 //!
 //! | set | contents | size | conclusion |
 //! |---|---|---|---|
 //! | bounds (`Interval`) | the values that some verifier since Linux 5.10 does not exclude | an upper bound: too large is safe | [`Reach::Dead`]: the bounds exclude all paths to the instruction |
 //! | possible values (`Possible`) | the values that no verifier excludes | a lower bound: too small is safe | [`Reach::Reachable`]: possible values lead to the instruction |
 //!
-//! All other instructions are undecided: some verifiers may reach them. The two sets have the same names in all modules:
+//! All other instructions are undecided: some verifiers may reach them. The two sets have the same names in
+//! all modules:
 //!
 //! | name | bounds | possible values |
 //! |---|---|---|
@@ -26,8 +28,9 @@
 //! | `UNBOUNDED`, `unbounded` | all numbers (of a width) | the same: no verifier knows more |
 //! | `UNKNOWN`, `unknown` | all numbers (of a width) | none, with the reason: the verifier may know more than the analysis |
 //!
-//! A run of the program on a CPU takes one of the paths that every sound verifier follows. So an instruction that a run executes is
-//! never dead, unless the verifier refuses the program at an earlier instruction. The tests compare the analysis with an interpreter.
+//! A run of the program on a CPU takes one of the paths that every sound verifier follows. So an instruction
+//! that a run executes is never dead, unless the verifier refuses the program at an earlier instruction. The
+//! tests compare the analysis with an interpreter.
 
 mod alu;
 mod analyze;

@@ -183,7 +183,8 @@ impl Possible {
         if mask & low == low {
             return Self::Range(Interval::new(sign.wrapping_neg(), sign.wrapping_sub(1)));
         }
-        // All extended bits are equal: the part with the sign bit clear, unless the sign bit is set in all numbers.
+        // All extended bits are equal: the part with the sign bit clear, unless the sign bit is set in all
+        // numbers.
         let mask = mask & low & !sign;
         Self::bits(sign_extend(value & low, bits), mask)
     }

@@ -22,7 +22,8 @@ pub(super) struct Postdominators {
 type Successors = [Option<u32>; 2];
 
 impl Postdominators {
-    /// Finds the postdominators in a function. `may_refuse` returns whether the verifier may refuse an instruction of a called function.
+    /// Finds the postdominators in a function. `may_refuse` returns whether the verifier may refuse an
+    /// instruction of a called function.
     pub(super) fn find(
         insns: &[Insn],
         flow: &Flow,
@@ -151,7 +152,8 @@ fn meet(immediate: &[Option<u32>], rank: &[u32], mut a: u32, mut b: u32) -> u32 
     a
 }
 
-/// Returns the blocks from which the end can be reached, in reverse postorder of the reversed edges: the end comes first.
+/// Returns the blocks from which the end can be reached, in reverse postorder of the reversed edges: the end
+/// comes first.
 fn reverse_order(successors: &[Successors]) -> Vec<u32> {
     // The predecessors of all blocks in one list, and the start of each block's part.
     let mut starts: Vec<u32> = [0].into_iter().chain(successors.iter().map(|_| 0)).collect();

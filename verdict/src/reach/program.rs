@@ -3,15 +3,16 @@
 use core::ops::Range;
 use core_relo::{Endian, insn::Insn};
 
-/// The immediate of a call of a kernel function that takes the next element of an iterator (`bpf_iter_*_next`).
+/// The immediate of a call of a kernel function that takes the next element of an iterator
+/// (`bpf_iter_*_next`).
 pub const ITERATOR_NEXT: i32 = 1;
 
 /// A linked and relocated program.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "callers build it")]
 pub struct Program<'p> {
-    /// The instructions: the main program, then its subprograms. An `ld_imm64` takes two. The immediate of a call of a kernel function
-    /// is [`ITERATOR_NEXT`] or 0.
+    /// The instructions: the main program, then its subprograms. An `ld_imm64` takes two. The immediate of a
+    /// call of a kernel function is [`ITERATOR_NEXT`] or 0.
     pub insns: &'p [Insn],
     /// The functions, sorted by start. The first is the program.
     pub functions: &'p [Function],
@@ -21,12 +22,14 @@ pub struct Program<'p> {
     pub endian: Endian,
     /// Whether the kernel verifies global functions that nothing calls (before Linux 6.8).
     pub verifies_uncalled_functions: bool,
-    /// The first instruction of the exception callback, which the verifier checks as a called global function.
+    /// The first instruction of the exception callback, which the verifier checks as a called global
+    /// function.
     pub exception_callback: Option<u32>,
-    /// Whether the verifier may know bounds of numbers in the context: the result that an LSM hook passes (6.12).
+    /// Whether the verifier may know bounds of numbers in the context: the result that an LSM hook passes
+    /// (6.12).
     pub bounds_context: bool,
-    /// Whether a global function that gets the context as an argument has it as context. Functions of `syscall` programs may have it as
-    /// plain memory.
+    /// Whether a global function that gets the context as an argument has it as context. Functions of
+    /// `syscall` programs may have it as plain memory.
     pub passes_context: bool,
 }
 

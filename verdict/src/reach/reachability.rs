@@ -69,7 +69,8 @@ pub struct Reachability {
     /// For each instruction, the last branch of a path to the instruction.
     pub(super) last_branch: Vec<u32>,
     pub(super) branches: Vec<Branch>,
-    /// The accesses to the context: the instruction and the offset, and whether the verifier reaches the access.
+    /// The accesses to the context: the instruction and the offset, and whether the verifier reaches the
+    /// access.
     pub(super) context_accesses: HashMap<(u32, ContextOffset), Reach>,
     /// The values that the program returns, with the exits.
     pub(super) returned: Vec<ReturnedValue>,
@@ -93,7 +94,8 @@ pub struct ReturnedValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
 pub enum Returned {
-    /// A number. No verifier excludes those from `lo` upwards to `hi`, which continue at zero after the largest one.
+    /// A number. No verifier excludes those from `lo` upwards to `hi`, which continue at zero after the
+    /// largest one.
     Number {
         /// The first number.
         lo: u64,
@@ -102,7 +104,8 @@ pub enum Returned {
     },
     /// A pointer.
     Pointer,
-    /// A value that the verifier may know better than the analysis. All verifiers exclude values outside of these bounds.
+    /// A value that the verifier may know better than the analysis. All verifiers exclude values outside of
+    /// these bounds.
     Bounded {
         /// The first number.
         lo: u64,
@@ -118,7 +121,8 @@ impl Reachability {
         index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
     }
 
-    /// Returns the values that the program returns. `None` if the analysis did not follow all paths, or there are too many.
+    /// Returns the values that the program returns. `None` if the analysis did not follow all paths, or there
+    /// are too many.
     pub fn returned(&self) -> Option<&[ReturnedValue]> {
         (self.is_complete && self.returned.len() < RETURNED_VALUES).then_some(&self.returned)
     }
@@ -137,8 +141,8 @@ impl Reachability {
         self.branches.len()
     }
 
-    /// Returns the branches of one path to an instruction: each branch instruction and whether the branch is taken. Empty if the
-    /// instruction is dead.
+    /// Returns the branches of one path to an instruction: each branch instruction and whether the branch is
+    /// taken. Empty if the instruction is dead.
     pub fn path(&self, insn: u32) -> Vec<(u32, bool)> {
         let index = usize::try_from(insn).ok();
         let last = index.and_then(|index| self.last_branch.get(index)).copied();

@@ -22,22 +22,23 @@ pub(super) enum LowBounds {
 
 /// A number in a register or a stack slot.
 ///
-/// A direction of a branch is dead if the bounds exclude the direction, because all verifiers since Linux 5.10 know the bounds. A
-/// direction is reachable if a possible value takes the direction.
+/// A direction of a branch is dead if the bounds exclude the direction, because all verifiers since Linux
+/// 5.10 know the bounds. A direction is reachable if a possible value takes the direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scalar {
     /// The values that some verifier does not exclude, or more.
     pub(super) bounds: Interval,
     /// The part of the bounds that every verifier knows for the low half.
     pub(super) low: LowBounds,
-    /// Whether a verifier may have signed and unsigned bounds that contradict each other. Such a verifier follows impossible directions,
-    /// and its decisions need not agree with narrower bounds.
+    /// Whether a verifier may have signed and unsigned bounds that contradict each other. Such a verifier
+    /// follows impossible directions, and its decisions need not agree with narrower bounds.
     pub(super) is_split: bool,
     /// The values that no verifier excludes, or fewer.
     pub(super) possible: Possible,
     /// The instruction whose result the number is, or [`NO_ID`]. Copies share the id.
     pub(super) id: u32,
-    /// The constant that was added to the number since its instruction. `None` if the analysis does not relate the number to copies.
+    /// The constant that was added to the number since its instruction. `None` if the analysis does not
+    /// relate the number to copies.
     pub(super) offset: Option<u64>,
 }
 
@@ -62,7 +63,8 @@ impl Scalar {
         Self::new(Interval::width(bytes), Possible::Range(Interval::width(bytes)))
     }
 
-    /// Returns a number of a width in bytes that the analysis does not know, for a reason. The verifier may know the number.
+    /// Returns a number of a width in bytes that the analysis does not know, for a reason. The verifier may
+    /// know the number.
     pub(super) const fn unknown(bytes: u32, cause: Undecided) -> Self {
         Self::new(Interval::width(bytes), Possible::Unknown(cause))
     }
@@ -74,7 +76,8 @@ impl Scalar {
 
     /// Returns the number that every verifier knows.
     ///
-    /// The verifier of Linux 5.10 may have bounds of one number, and not know the bits of the low half (`__reg_bound_offset`).
+    /// The verifier of Linux 5.10 may have bounds of one number, and not know the bits of the low half
+    /// (`__reg_bound_offset`).
     pub(super) fn as_constant(self) -> Option<u64> {
         let number = self.bounds.as_single()?;
         match self.low {
@@ -110,7 +113,8 @@ impl Scalar {
         self.bounds.contains_all(other.bounds) && self.low <= other.low && self.is_split >= other.is_split
     }
 
-    /// Returns a number that stands for both numbers. Bounds that grow become those of all numbers, unless `keeps_range`.
+    /// Returns a number that stands for both numbers. Bounds that grow become those of all numbers, unless
+    /// `keeps_range`.
     pub(super) fn join(self, other: Self, keeps_range: bool) -> Self {
         let bounds = if self.bounds.contains_all(other.bounds) {
             self.bounds

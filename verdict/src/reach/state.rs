@@ -28,7 +28,8 @@ pub(super) struct State {
     /// The reason why a verifier may not reach the state. `None` if every verifier does.
     pub(super) undecided: Option<Undecided>,
     pub(super) registers: [Value; REGISTERS],
-    /// The stack slots of all frames with values that the analysis follows, sorted by frame and offset. They do not overlap.
+    /// The stack slots of all frames with values that the analysis follows, sorted by frame and offset. They
+    /// do not overlap.
     ///
     /// Other stack memory contains values that helpers wrote. No verifier knows them.
     pub(super) slots: Vec<Slot>,
@@ -88,7 +89,8 @@ impl State {
         }
     }
 
-    /// Changes the state to that at the start of a function that the last caller calls. `argument` is the value of all arguments.
+    /// Changes the state to that at the start of a function that the last caller calls. `argument` is the
+    /// value of all arguments.
     pub(super) fn enter(&mut self, start: u32, chain: u32, argument: Value) {
         let frame = self.frame();
         self.slots.retain(|slot| slot.frame < frame);
@@ -168,7 +170,8 @@ impl State {
         }
     }
 
-    /// Returns whether a relation holds for all pairs of values. Memory without a slot has the value `memory`.
+    /// Returns whether a relation holds for all pairs of values. Memory without a slot has the value
+    /// `memory`.
     fn compare(&self, other: &Self, memory: Value, relation: impl Fn(Value, Value) -> bool) -> bool {
         let callers = self.callers.iter().flat_map(Caller::values);
         let other_callers = other.callers.iter().flat_map(Caller::values);
@@ -266,7 +269,8 @@ fn find_part<'s>(slots: &'s [Slot], part: &Slot) -> Option<&'s Slot> {
     slots.get(position).filter(|slot| slot.is_same_part(part))
 }
 
-/// Joins slots. A part of the stack that only one side describes, or both in different parts, becomes unknown.
+/// Joins slots. A part of the stack that only one side describes, or both in different parts, becomes
+/// unknown.
 fn join_slots(slots: &mut Vec<Slot>, others: &[Slot], keeps_range: bool) -> bool {
     let mut is_changed = false;
     for slot in slots.iter_mut() {

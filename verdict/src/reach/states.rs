@@ -40,7 +40,8 @@ type Pending = (usize, Reverse<u32>, Reverse<usize>, StateId);
 #[derive(Debug)]
 struct Chain {
     function: u32,
-    /// The number of the entry of the function's first join point. The last entry is that of the function's start.
+    /// The number of the entry of the function's first join point. The last entry is that of the function's
+    /// start.
     first_entry: usize,
 }
 
@@ -112,7 +113,8 @@ impl StateStore {
         Ok(chain)
     }
 
-    /// Returns the chain of a function with a number of join points that the next instruction of a state calls.
+    /// Returns the chain of a function with a number of join points that the next instruction of a state
+    /// calls.
     pub(super) fn callee_chain(
         &mut self,
         state: &State,
@@ -139,7 +141,8 @@ impl StateStore {
         Ok(number)
     }
 
-    /// Returns the stored states at a join point of a chain's function. The number of join points stands for the function's start.
+    /// Returns the stored states at a join point of a chain's function. The number of join points stands for
+    /// the function's start.
     pub(super) fn states_at(&self, chain: u32, join: u32) -> impl Iterator<Item = &State> + Clone {
         let chain = self.chains.get(index(chain));
         let entry = chain.and_then(|chain| self.entries.get(chain.first_entry..)?.get(index(join)));
@@ -149,7 +152,8 @@ impl StateStore {
         })
     }
 
-    /// Stores a state at a join point of its function, to follow the state later, unless a stored state replaces it.
+    /// Stores a state at a join point of its function, to follow the state later, unless a stored state
+    /// replaces it.
     pub(super) fn insert(&mut self, state: &State, join: u32) -> Result<(), StoreFull> {
         // A state without an entry would be a path that is not followed.
         let chain = self.chains.get(index(state.chain)).ok_or(StoreFull)?;

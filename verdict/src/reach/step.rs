@@ -148,7 +148,8 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
     }
 }
 
-/// Copies a value. `extends` is the width in bits from which the sign is extended, 0 without, or 1 for a cast of an address.
+/// Copies a value. `extends` is the width in bits from which the sign is extended, 0 without, or 1 for a cast
+/// of an address.
 fn move_value(is_32bit: bool, extends: i16, value: Value, pc: u32) -> Value {
     let bits = u32::try_from(extends).unwrap_or(1);
     match (value, bits) {
@@ -197,7 +198,8 @@ fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_sam
     }
 }
 
-/// Adds a number to a pointer. `distance` is `None` unless every verifier knows the number. `is_variable` is whether none does.
+/// Adds a number to a pointer. `distance` is `None` unless every verifier knows the number. `is_variable` is
+/// whether none does.
 fn move_pointer(pointer: Value, distance: Option<u64>, is_variable: bool) -> Value {
     let near_distance = distance.and_then(|distance| i32::try_from(distance.cast_signed()).ok());
     match pointer {

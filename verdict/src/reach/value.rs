@@ -12,7 +12,8 @@ pub(super) enum Value {
     Stack { frame: u8, offset: i32 },
     /// A pointer into a stack frame, at an unknown offset.
     StackRange { frame: u8 },
-    /// A pointer into unchanging data: the index of the [load](super::program::Program::loads), and the offset.
+    /// A pointer into unchanging data: the index of the [load](super::program::Program::loads), and the
+    /// offset.
     Frozen { load: u32, offset: u64 },
     /// The address of a function, given by its first instruction.
     Function(u32),
@@ -22,7 +23,8 @@ pub(super) enum Value {
     OrNull {
         call: u32,
         is_tracked: bool,
-        /// Whether the verifier may know that the pointer is not null (kernel: `can_elide_value_nullness`, since Linux 6.14).
+        /// Whether the verifier may know that the pointer is not null (kernel: `can_elide_value_nullness`,
+        /// since Linux 6.14).
         may_be_elided: bool,
     },
     /// A map.
@@ -37,7 +39,8 @@ pub(super) enum Value {
 }
 
 impl ContextOffset {
-    /// Returns the offset after a constant is added. `None` stands for a constant that does not fit, or a number that is not known.
+    /// Returns the offset after a constant is added. `None` stands for a constant that does not fit, or a
+    /// number that is not known.
     pub(super) fn add(self, distance: Option<i32>) -> Self {
         match (self, distance) {
             (Self::Constant(offset), Some(distance)) => {
@@ -80,7 +83,8 @@ impl Value {
         }
     }
 
-    /// Returns whether all that is possible with the other value for certain is possible with this value for certain.
+    /// Returns whether all that is possible with the other value for certain is possible with this value for
+    /// certain.
     pub(super) fn allows(self, other: Self) -> bool {
         match (self, other) {
             (Self::Scalar(scalar), Self::Scalar(other)) => scalar.possible.contains_all(other.possible),
@@ -99,7 +103,8 @@ impl Value {
         }
     }
 
-    /// Returns whether an access through the value cannot reach the stack or unchanging data, and the value is no function.
+    /// Returns whether an access through the value cannot reach the stack or unchanging data, and the value
+    /// is no function.
     pub(super) const fn is_opaque(self) -> bool {
         matches!(
             self,

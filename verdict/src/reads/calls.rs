@@ -129,7 +129,8 @@ impl<O: TracedObject> Trace<'_, O> {
         }
     }
 
-    /// Records what a call passes to a function: maps that all calls pass, and addresses in the context that one passes.
+    /// Records what a call passes to a function: maps that all calls pass, and addresses in the context that
+    /// one passes.
     fn pass_arguments(&mut self, start: u32, arguments: [Value; 5]) {
         let arguments = arguments.map(Value::as_argument);
         let known = self.arguments.entry(start).or_insert(arguments);

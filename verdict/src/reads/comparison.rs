@@ -3,7 +3,8 @@
 use core::fmt;
 use core_relo::insn::{Insn, jump};
 
-/// A comparison of a value with a constant. A comparison and its negation are the same, because a branch has two directions.
+/// A comparison of a value with a constant. A comparison and its negation are the same, because a branch has
+/// two directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the instruction set has no other comparisons")]
 pub enum Comparison {

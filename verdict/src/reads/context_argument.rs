@@ -39,12 +39,12 @@ pub(super) const fn passed_value(value: Value) -> Option<PassedValue> {
     })
 }
 
-/// Returns whether every kernel takes the first argument of a helper for the context, in programs of all types that may call it (kernel:
-/// `ARG_PTR_TO_CTX`).
+/// Returns whether every kernel takes the first argument of a helper for the context, in programs of all
+/// types that may call it (kernel: `ARG_PTR_TO_CTX`).
 ///
-/// Observed on 5.10, 6.1, 6.12, 6.18 and 7.2 with an address on the stack, for each helper and program type. Left out are helpers that
-/// take another type in some programs, such as `bpf_get_socket_cookie` and `bpf_setsockopt`, and `bpf_get_netns_cookie`, which also takes
-/// null.
+/// Observed on 5.10, 6.1, 6.12, 6.18 and 7.2 with an address on the stack, for each helper and program type.
+/// Left out are helpers that take another type in some programs, such as `bpf_get_socket_cookie` and
+/// `bpf_setsockopt`, and `bpf_get_netns_cookie`, which also takes null.
 pub(super) const fn takes_context(helper: Helper) -> bool {
     use Helper as H;
     matches!(
@@ -129,7 +129,8 @@ pub(super) const fn takes_context(helper: Helper) -> bool {
     )
 }
 
-/// Returns whether the first parameter of a kernel function is the context of the program, in programs at tc and XDP.
+/// Returns whether the first parameter of a kernel function is the context of the program, in programs at tc
+/// and XDP.
 pub(crate) fn kfunc_takes_context(name: &[u8]) -> bool {
     matches!(
         name,

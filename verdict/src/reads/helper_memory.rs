@@ -1,10 +1,11 @@
 //! The memory that helpers read and write.
 //!
-//! The tables are the arguments that the kernel declares as memory, as keys or as values of maps (kernel: `struct bpf_func_proto`), and
-//! that every kernel since 5.10 with the helper reads, or writes. Left out are arguments that older kernels take for read and newer ones
-//! for written, such as the result of `bpf_strtol`, the parameters of `bpf_fib_lookup`, the name of `bpf_sysctl_get_name` (written from
-//! 6.16 on) and, in tracing programs, the buffer of `bpf_get_stack`; the bytes of `bpf_xdp_store_bytes`, which older kernels take for
-//! written; and those whose use depends on the map, such as the value of `bpf_map_peek_elem`.
+//! The tables are the arguments that the kernel declares as memory, as keys or as values of maps (kernel:
+//! `struct bpf_func_proto`), and that every kernel since 5.10 with the helper reads, or writes. Left out are
+//! arguments that older kernels take for read and newer ones for written, such as the result of `bpf_strtol`,
+//! the parameters of `bpf_fib_lookup`, the name of `bpf_sysctl_get_name` (written from 6.16 on) and, in
+//! tracing programs, the buffer of `bpf_get_stack`; the bytes of `bpf_xdp_store_bytes`, which older kernels
+//! take for written; and those whose use depends on the map, such as the value of `bpf_map_peek_elem`.
 
 use core_relo::insn::Helper as H;
 
@@ -101,7 +102,8 @@ pub(super) const fn written_arguments(helper: H) -> &'static [u8] {
 mod tests {
     use super::*;
 
-    /// An argument that some kernels take for read and others for written tells nothing about the map or the context behind the address.
+    /// An argument that some kernels take for read and others for written tells nothing about the map or the
+    /// context behind the address.
     #[test]
     fn arguments_that_kernels_declare_differently_are_left_out() {
         // `bpf_get_stack` in programs of raw tracepoints.

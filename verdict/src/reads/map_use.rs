@@ -35,7 +35,8 @@ pub(crate) enum MapAccess {
     PassAsContext,
     /// It reads a value of the map.
     Load,
-    /// It calls `bpf_get_stack` with a value of the map as the buffer, which not every kernel takes for memory that it writes to.
+    /// It calls `bpf_get_stack` with a value of the map as the buffer, which not every kernel takes for
+    /// memory that it writes to.
     StackBuffer,
     /// It writes to a value of the map, itself or by a helper.
     Store,

@@ -1,8 +1,10 @@
-//! The reads of a program through its context, with CO-RE and of configuration values, and its uses of maps, from its instructions alone.
+//! The reads of a program through its context, with CO-RE and of configuration values, and its uses of maps,
+//! from its instructions alone.
 //!
-//! The trace follows values forward, from the start of each function, and forgets values where paths with different values meet. It
-//! finds the reads and uses of usual programs, not all of them: what it does not find is never reported. Addresses in the context are
-//! followed on every path, so that an access to the context is one on some path. Arguments of calls are those of every path.
+//! The trace follows values forward, from the start of each function, and forgets values where paths with
+//! different values meet. It finds the reads and uses of usual programs, not all of them: what it does not
+//! find is never reported. Addresses in the context are followed on every path, so that an access to the
+//! context is one on some path. Arguments of calls are those of every path.
 
 mod calls;
 mod comparison;

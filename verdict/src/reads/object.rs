@@ -20,6 +20,7 @@ pub(crate) trait TracedObject {
     /// Returns an extern that is a kfunc which takes the address of a special field in a map's value.
     fn field_kfunc(&self, index: ExternIndex) -> Option<FieldFunction>;
 
-    /// Returns the registers with the addresses of memory that an extern, if it is a kfunc, may read and write.
+    /// Returns the registers with the addresses of memory that an extern, if it is a kfunc, may read and
+    /// write.
     fn kfunc_memory(&self, index: ExternIndex) -> &'static [u8];
 }

@@ -86,7 +86,8 @@ impl Value {
         }
     }
 
-    /// Returns a value that a call passes to a function: an address in the context, a map, or an address in a map's value.
+    /// Returns a value that a call passes to a function: an address in the context, a map, or an address in a
+    /// map's value.
     pub(super) fn as_argument(self) -> Self {
         match self {
             Self::Map(_) | Self::Element(_) => self,
@@ -145,7 +146,8 @@ impl State {
         }
     }
 
-    /// Forgets addresses in values of a map, on the path where one of them is null. Helpers take null for an argument that is left out.
+    /// Forgets addresses in values of a map, on the path where one of them is null. Helpers take null for an
+    /// argument that is left out.
     pub(super) fn forget_elements(&mut self, map: MapIndex) {
         for value in self.registers.iter_mut().filter(|value| **value == Value::Element(map)) {
             *value = Value::Unknown;
@@ -167,8 +169,8 @@ impl State {
         }
     }
 
-    /// Forgets what a call may change: the registers of arguments and of the result, and the stack that an argument points to, also by
-    /// addresses that are stored there.
+    /// Forgets what a call may change: the registers of arguments and of the result, and the stack that an
+    /// argument points to, also by addresses that are stored there.
     pub(super) fn call(&mut self) {
         for register in 0..=5 {
             if let Value::Stack(offset) = self.get(register) {
@@ -192,13 +194,15 @@ impl State {
         }
     }
 
-    /// Returns whether a function that the program calls may get an address in the context, and store it on the stack of its caller.
+    /// Returns whether a function that the program calls may get an address in the context, and store it on
+    /// the stack of its caller.
     pub(super) fn passes_context(&self) -> bool {
         let slots = self.stack.iter().map(|slot| slot.value);
         self.arguments().into_iter().chain(slots).any(Value::is_context)
     }
 
-    /// Forgets slots that an address may have overwritten, after a store through another address that is not known.
+    /// Forgets slots that an address may have overwritten, after a store through another address that is not
+    /// known.
     pub(super) fn weaken_stack(&mut self) {
         for slot in &mut self.stack {
             slot.value = slot.value.on_some_path();
@@ -217,7 +221,8 @@ impl State {
         self.stack.retain(|slot| slot.value != Value::Unknown);
     }
 
-    /// Forgets all but the frame pointer and the addresses in the context, where paths meet of which not all are known.
+    /// Forgets all but the frame pointer and the addresses in the context, where paths meet of which not all
+    /// are known.
     pub(super) fn join_unknown(&mut self) {
         for value in &mut self.registers {
             *value = value.on_some_path();

@@ -84,12 +84,14 @@ pub(super) struct Trace<'r, O> {
     pub(super) records: &'r [(u32, usize)],
     pub(super) code: &'r LinkedProgram,
     pub(super) object: &'r O,
-    /// The first instructions of functions that later code or the kernel calls. When the trace arrives at such a function, it has not seen
-    /// all calls. `None` before the first use.
+    /// The first instructions of functions that later code or the kernel calls. When the trace arrives at
+    /// such a function, it has not seen all calls. `None` before the first use.
     pub(super) hidden_callees: Option<HashSet<u32>>,
-    /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each instruction moves them.
+    /// The states at the targets of jumps; `None` if a state is not known. States are boxed, because each
+    /// instruction moves them.
     pub(super) pending: BTreeMap<u32, Option<Box<State>>>,
-    /// The arguments of functions that are called, as far as they are maps, values of maps or addresses in the context.
+    /// The arguments of functions that are called, as far as they are maps, values of maps or addresses in
+    /// the context.
     pub(super) arguments: HashMap<u32, [Value; 5]>,
     pub(super) traced: Traced,
     /// The end of the program's own function.
@@ -118,7 +120,8 @@ impl<O: TracedObject> Trace<'_, O> {
         self.state = Some(state);
     }
 
-    /// Returns whether the verifier follows each call of a function with the caller's values, and the trace has seen all calls.
+    /// Returns whether the verifier follows each call of a function with the caller's values, and the trace
+    /// has seen all calls.
     fn has_known_callers(&mut self, start: u32) -> bool {
         let code = self.code;
         let copies = &code.functions;
@@ -128,7 +131,8 @@ impl<O: TracedObject> Trace<'_, O> {
             && !self.hidden_callees.get_or_insert_with(|| hidden_callees(code)).contains(&start)
     }
 
-    /// Computes the state at an instruction. At the head of a loop, only addresses in the context are known, of some paths.
+    /// Computes the state at an instruction. At the head of a loop, only addresses in the context are known,
+    /// of some paths.
     fn enter(&mut self, at: u32, is_loop_head: bool) {
         let is_straight = self.state.is_some() && !is_loop_head && !self.pending.contains_key(&at);
         if is_straight {

@@ -20,10 +20,11 @@ pub enum AttachNeed {
     Needs(Vec<NeedId>),
     /// The section's name implies no program type. User space must set the type.
     NoProgramType,
-    /// The section's name has no attach target, but the kernel wants one at load. User space must set the target. The program and attach
-    /// type are known.
+    /// The section's name has no attach target, but the kernel wants one at load. User space must set the
+    /// target. The program and attach type are known.
     NoTarget(Vec<NeedId>),
-    /// The program replaces a function of another program, which user space must set (`freplace`). The program type is known.
+    /// The program replaces a function of another program, which user space must set (`freplace`). The
+    /// program type is known.
     OtherProgram(Vec<NeedId>),
 }
 
@@ -36,7 +37,8 @@ impl AttachNeed {
         }
     }
 
-    /// Returns the requirements of a program (libbpf: `libbpf_prepare_prog_load`). `setting` takes the place of the section's target.
+    /// Returns the requirements of a program (libbpf: `libbpf_prepare_prog_load`). `setting` takes the place
+    /// of the section's target.
     pub(super) fn new(
         program: &Program<'_>,
         has_gpl_license: bool,
@@ -105,7 +107,8 @@ impl AttachNeed {
             if matches!(def.attach_type, Some(AttachType::LsmMac)) || kind == TargetKind::Function {
                 needs.push(table.add(Need::Trampolines));
             }
-            // Every kernel lets fmod_ret programs replace the result of `security_*`, but no such program sleeps.
+            // Every kernel lets fmod_ret programs replace the result of `security_*`, but no such program
+            // sleeps.
             let is_security_hook = name.starts_with("security_") && !def.flags.is_sleepable();
             match (kind, def.attach_type) {
                 (TargetKind::Lsm, _) if def.flags.is_sleepable() => {
@@ -126,8 +129,8 @@ impl AttachNeed {
     }
 }
 
-/// Returns whether the kernel checks a program's attach type at load (kernel: `bpf_prog_load_check_attach`). For other types the
-/// attach type matters only when the program is attached.
+/// Returns whether the kernel checks a program's attach type at load (kernel: `bpf_prog_load_check_attach`).
+/// For other types the attach type matters only when the program is attached.
 fn checks_attach_type(def: &SecDef) -> bool {
     use ProgramType as P;
     let is_checked = matches!(

@@ -5,7 +5,8 @@ use crate::kernel::NameQuery;
 use core_relo::btf::Kind;
 use core_relo_object::object::{SectionTarget, module_of_prefix};
 
-/// A place that a loader attaches a program to after the load, from the name of the program's section. The load does not look it up.
+/// A place that a loader attaches a program to after the load, from the name of the program's section. The
+/// load does not look it up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttachPoint {
@@ -15,8 +16,9 @@ pub struct AttachPoint {
     pub name: String,
     /// The path or name of the binary of a uprobe or USDT probe.
     pub binary: Option<String>,
-    /// Declarations in the kernel's BTF, each of which shows that the kernel has the place. Their absence shows nothing: functions are
-    /// static, inlined or closed to probes, and events share structs. Empty for places outside of the kernel.
+    /// Declarations in the kernel's BTF, each of which shows that the kernel has the place. Their absence
+    /// shows nothing: functions are static, inlined or closed to probes, and events share structs. Empty for
+    /// places outside of the kernel.
     pub declarations: Vec<(Kind, String)>,
 }
 
@@ -48,7 +50,8 @@ pub enum AttachPointKind {
     Usdt,
 }
 
-/// The categories of trace events that are no tracepoints: those of system calls, of ftrace itself, and those that users define.
+/// The categories of trace events that are no tracepoints: those of system calls, of ftrace itself, and those
+/// that users define.
 const WITHOUT_TRACEPOINTS: [&str; 9] = [
     "syscalls",
     "ftrace",
@@ -84,8 +87,8 @@ impl AttachPointKind {
 }
 
 impl AttachPoint {
-    /// Returns the place that a section's name implies. Returns `None` if the name implies none, and for targets that the load resolves.
-    /// `hook` is that of the program.
+    /// Returns the place that a section's name implies. Returns `None` if the name implies none, and for
+    /// targets that the load resolves. `hook` is that of the program.
     pub(super) fn new(section: &str, hook: &Hook) -> Option<Self> {
         use AttachPointKind as K;
         let function = |name: &str| vec![(Kind::Func, name.to_owned())];
@@ -138,7 +141,8 @@ impl AttachPoint {
         Some(Self { kind, name, binary: binary.map(str::to_owned), declarations })
     }
 
-    /// Returns the requirement that attaches the program, if the kernel's types or symbols can tell whether it is met.
+    /// Returns the requirement that attaches the program, if the kernel's types or symbols can tell whether
+    /// it is met.
     pub(super) fn need(&self, names: &mut NameQuery) -> Option<Need> {
         use AttachPointKind as K;
         match self.kind {
@@ -149,7 +153,8 @@ impl AttachPoint {
             }
             K::Function | K::FunctionReturn => {
                 let function = self.name.split_once('+').map_or(&*self.name, |(function, _offset)| function);
-                // core-relo takes an address in place of a name, which no symbol has. A module may be loaded later.
+                // core-relo takes an address in place of a name, which no symbol has. A module may be loaded
+                // later.
                 let is_known = !function.starts_with("0x") && !function.contains(':');
                 is_known.then(|| Need::ProbedFunction(names.symbol(function.as_bytes())))
             }

@@ -11,7 +11,8 @@ use crate::{kernel::InsnRule, limits, linked_code::usize_of};
 use core_relo::insn::Insn;
 use core_relo_object::{link::LinkedProgram, object::SecDef};
 
-/// Returns the instructions of a program that break rules. `records` are the instructions that CO-RE relocations change.
+/// Returns the instructions of a program that break rules. `records` are the instructions that CO-RE
+/// relocations change.
 pub(super) fn broken_rule_sites(
     code: &LinkedProgram,
     records: &[(u32, usize)],

@@ -1,4 +1,5 @@
-//! The object's BTF and its programs' `func_info` and `line_info` as a loader sends them, checked by the rules of kernels.
+//! The object's BTF and its programs' `func_info` and `line_info` as a loader sends them, checked by the
+//! rules of kernels.
 
 use super::program::ProgramNeeds;
 use crate::loaders::BtfPolicy;
@@ -22,7 +23,8 @@ pub(crate) struct ObjectBtf {
     policy: BtfPolicy,
     /// The reason why a load fails before the kernel sees the BTF.
     pub(crate) error: Option<LinkError>,
-    /// Whether the BTF violates none of the strictest rules, which do not change it either: it violates those of no kernel.
+    /// Whether the BTF violates none of the strictest rules, which do not change it either: it violates those
+    /// of no kernel.
     clean_by_strictest: OnceLock<bool>,
     /// The results by rules. Most kernels share their rules with others.
     results: Mutex<Vec<(KernelBtfRules, Option<SentViolation>)>>,
@@ -30,7 +32,8 @@ pub(crate) struct ObjectBtf {
     info_suspects: OnceLock<HashSet<ProgramIndex>>,
 }
 
-/// A violation of a kernel's rules by the BTF that a loader sends. For a loader that sends parts of the BTF, it is one by the whole BTF.
+/// A violation of a kernel's rules by the BTF that a loader sends. For a loader that sends parts of the BTF,
+/// it is one by the whole BTF.
 #[derive(Clone, Debug)]
 pub(crate) struct SentViolation {
     pub(crate) violation: BtfViolation,
@@ -55,7 +58,8 @@ impl ObjectBtf {
         }
     }
 
-    /// Returns whether the BTF violates neither these rules nor the others. One check answers for most objects, and for all kernels.
+    /// Returns whether the BTF violates neither these rules nor the others. One check answers for most
+    /// objects, and for all kernels.
     pub(crate) fn is_clean(
         &self,
         rules: &KernelBtfRules,
@@ -81,7 +85,8 @@ impl ObjectBtf {
         Ok(*self.clean_by_strictest.get_or_init(|| is_clean))
     }
 
-    /// Returns the first violation of the rules of a kernel: one that is left in the repaired BTF, if there is one.
+    /// Returns the first violation of the rules of a kernel: one that is left in the repaired BTF, if there
+    /// is one.
     pub(crate) fn violation(&self, rules: &KernelBtfRules) -> Result<Option<SentViolation>, InternalError> {
         let Some(sent) = &self.sent else { return Ok(None) };
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +128,8 @@ impl SentViolation {
 }
 
 impl ObjectBtf {
-    /// Returns the violations of a program's records by the rules of a kernel, as libbpf sends them. `programs` are those of the object.
+    /// Returns the violations of a program's records by the rules of a kernel, as libbpf sends them.
+    /// `programs` are those of the object.
     pub(crate) fn info_violations(
         &self,
         own: Option<&Btf<'_>>,

@@ -28,8 +28,8 @@ impl<'r> ExistenceChecks<'r> {
         Self { kinds }
     }
 
-    /// Returns the kind of the check that a program has for an access, or for the type that the access begins with. The program may use
-    /// the access elsewhere without a check.
+    /// Returns the kind of the check that a program has for an access, or for the type that the access begins
+    /// with. The program may use the access elsewhere without a check.
     pub fn find(&self, access: &Spec) -> Option<RelocKind> {
         let find = |accessors| self.kinds.get(&(access.root, accessors)).copied();
         find(&*access.accessors).or_else(|| find(&[]))

@@ -10,7 +10,8 @@ use core_relo_object::object::{AttachType, ProgramType, SecDef};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContextKind {
-    /// The arguments of the function, tracepoint, hook or struct_ops member that the program is attached to, a word each (kernel: `btf_ctx_access`).
+    /// The arguments of the function, tracepoint, hook or struct_ops member that the program is attached to,
+    /// a word each (kernel: `btf_ctx_access`).
     Arguments,
     /// The struct of a program type, which `struct bpf_ctx_convert` of the kernel's BTF names.
     Struct(ProgramType),
@@ -38,8 +39,8 @@ pub const SYSTEM_CALL_BYTES: u32 = 1 << 16;
 pub const REGISTER_BYTES: u32 = 8;
 
 impl ContextKind {
-    /// Returns the context of programs of a section. Returns `None` if the kernel does not decide by the place alone, or if nothing tells
-    /// how: extensions of other programs.
+    /// Returns the context of programs of a section. Returns `None` if the kernel does not decide by the
+    /// place alone, or if nothing tells how: extensions of other programs.
     pub(super) fn new(def: &SecDef) -> Option<Self> {
         use AttachType as A;
         use ProgramType as P;
@@ -64,8 +65,9 @@ impl ContextKind {
         }
     }
 
-    /// Returns whether some kernel since 5.10 may refuse an access of programs of a section. No kernel permits an atomic
-    /// access to a context (kernel: `check_atomic`). The first argument of an extension may be other memory.
+    /// Returns whether some kernel since 5.10 may refuse an access of programs of a section. No kernel
+    /// permits an atomic access to a context (kernel: `check_atomic`). The first argument of an extension may
+    /// be other memory.
     pub(super) fn may_refuse(context: Option<Self>, def: &SecDef, access: ContextAccess) -> bool {
         match context {
             Some(context) => !context.always_permits(def, access),
@@ -112,8 +114,8 @@ pub(crate) fn is_aligned(access: ContextAccess) -> bool {
     i32::try_from(access.bytes).is_ok_and(|bytes| access.offset.checked_rem(bytes) == Some(0))
 }
 
-/// Returns the size of the context struct of a program type in Linux 5.10, or in the first kernel with the type; the smallest of all
-/// architectures. Later kernels add members.
+/// Returns the size of the context struct of a program type in Linux 5.10, or in the first kernel with the
+/// type; the smallest of all architectures. Later kernels add members.
 const fn oldest_bytes(program_type: ProgramType) -> Option<u32> {
     use ProgramType as P;
     Some(match program_type {

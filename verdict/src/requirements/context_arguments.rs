@@ -13,7 +13,8 @@ use crate::{
 use core_relo::{Name, explain::text};
 use core_relo_object::object::{ProgramType, SecDef};
 
-/// Returns the calls that the kernel refuses because of an argument. `functions` are the program's global functions, if its object has BTF.
+/// Returns the calls that the kernel refuses because of an argument. `functions` are the program's global
+/// functions, if its object has BTF.
 pub(super) fn context_argument_sites(
     arguments: &[TracedArgument],
     def: Option<&SecDef>,

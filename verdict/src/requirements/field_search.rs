@@ -72,14 +72,15 @@ impl FieldParts {
         Self { has_others: found.has_others || has_others, ..found }
     }
 
-    /// Returns whether the value has members, or the section variables, of one kind that a kernel which knows it finds only once.
+    /// Returns whether the value has members, or the section variables, of one kind that a kernel which knows
+    /// it finds only once.
     pub(super) fn repeats_single(&self) -> bool {
         SpecialField::ALL.into_iter().any(|field| field.is_single() && self.own(field).count() > 1)
     }
 
-    /// Returns the fields that the value has once, and kptrs. A kernel that refuses a part of the value finds no field in it from 6.2 on, and
-    /// creates the map all the same (kernel: `btf_parse_fields`). A kernel that does not accept a field in maps of the type, `map_type`,
-    /// creates the map without types.
+    /// Returns the fields that the value has once, and kptrs. A kernel that refuses a part of the value finds
+    /// no field in it from 6.2 on, and creates the map all the same (kernel: `btf_parse_fields`). A kernel
+    /// that does not accept a field in maps of the type, `map_type`, creates the map without types.
     pub(super) fn fields(&self, map_type: Option<MapType>) -> Vec<ValueField> {
         let single = |field: SpecialField| {
             if field == SpecialField::KernelPointer {
@@ -111,7 +112,8 @@ impl FieldParts {
             .collect()
     }
 
-    /// Returns the forms of other fields beside one of which kernels that know it find no field in the values of maps of a type.
+    /// Returns the forms of other fields beside one of which kernels that know it find no field in the values
+    /// of maps of a type.
     pub(super) fn refused(&self, map_type: MapType) -> Vec<FieldForm> {
         let refused = |other: SpecialField| {
             let form =
@@ -198,7 +200,8 @@ impl<'b> Search<'b> {
             self.parts.has_others |= mentions_field(self.btf, ty);
             return;
         }
-        // The alignment counts from the start of the struct, wherever that is (kernel: `btf_find_nested_struct`).
+        // The alignment counts from the start of the struct, wherever that is (kernel:
+        // `btf_find_nested_struct`).
         for member in ty.members() {
             let Some(ty) = self.btf.ty(member.ty) else {
                 self.parts.has_others = true;

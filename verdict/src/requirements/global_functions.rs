@@ -1,4 +1,5 @@
-//! The prototypes of global functions: the rules that they break, and the parameters that the kernel takes for memory or the context.
+//! The prototypes of global functions: the rules that they break, and the parameters that the kernel takes
+//! for memory or the context.
 
 use super::{
     need::{Need, NeedTable},
@@ -71,7 +72,8 @@ impl<'f> GlobalFunctions<'f> {
         self.btf.ty(function.target()?).filter(|ty| ty.kind() == Kind::FuncProto)
     }
 
-    /// Returns the type that a pointer points to. `None` for a type other than a pointer to a type; `void` is one.
+    /// Returns the type that a pointer points to. `None` for a type other than a pointer to a type; `void` is
+    /// one.
     fn pointee(&self, ty: TypeId) -> Option<Type<'f>> {
         let pointer = self.btf.strip(ty).ok().filter(|ty| ty.kind() == Kind::Ptr)?;
         self.btf.strip(pointer.target()?).ok()
@@ -94,8 +96,8 @@ impl<'f> GlobalFunctions<'f> {
         pointee.kind() == Kind::Struct && Some(pointee.name().as_bytes()) == name
     }
 
-    /// Returns whether kernels since 6.3 take a pointer to a type for one to the context, because its name is that of the kernel's struct
-    /// (kernel: `btf_is_projection_of`). Older kernels take it for memory.
+    /// Returns whether kernels since 6.3 take a pointer to a type for one to the context, because its name is
+    /// that of the kernel's struct (kernel: `btf_is_projection_of`). Older kernels take it for memory.
     fn is_projected_context(&self, pointee: Type<'_>) -> bool {
         let projected: &[u8] = match self.program_type.and_then(context_struct_name) {
             Some(b"__sk_buff") => b"sk_buff",
@@ -107,7 +109,8 @@ impl<'f> GlobalFunctions<'f> {
 
     /// Returns whether Linux 5.10 may take a pointer to a type for one to the context.
     fn may_be_context(&self, pointee: Type<'_>) -> bool {
-        // The architecture decides on the names of registers. An extension has the context of the program that it extends.
+        // The architecture decides on the names of registers. An extension has the context of the program
+        // that it extends.
         let is_of_any_type = matches!(self.program_type, None | Some(ProgramType::Ext | ProgramType::Kprobe));
         pointee.kind() == Kind::Struct
             && (is_of_any_type || pointee.name().as_bytes().is_empty() || self.is_named_context(pointee))
@@ -170,7 +173,8 @@ fn is_declared_dynptr(pointee: Type<'_>) -> bool {
     pointee.kind() == Kind::Fwd && pointee.name().as_bytes() == b"bpf_dynptr"
 }
 
-/// Returns whether no kernel knows the size of a type. Kernels since 6.8 take a dynptr for one whose struct is only declared.
+/// Returns whether no kernel knows the size of a type. Kernels since 6.8 take a dynptr for one whose struct
+/// is only declared.
 fn is_without_size(pointee: Type<'_>) -> bool {
     match pointee.kind() {
         Kind::Void | Kind::FuncProto => true,

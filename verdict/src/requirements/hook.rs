@@ -12,14 +12,16 @@ use core_relo_object::object::{AttachType, Object, Program, ProgramType, SecDef}
 pub enum Hook {
     /// None that a comparison knows.
     None,
-    /// A function whose arguments are the words of the context: fentry, fexit, fmod_ret, fsession, LSM, iterators.
+    /// A function whose arguments are the words of the context: fentry, fexit, fmod_ret, fsession, LSM,
+    /// iterators.
     Function {
         /// The name in the kernel's BTF.
         name: String,
         /// Whether the result follows the arguments.
         has_result: bool,
     },
-    /// A tracepoint whose arguments are the words of the context: `tp_btf`, `raw_tp`. The name begins with `btf_trace_`.
+    /// A tracepoint whose arguments are the words of the context: `tp_btf`, `raw_tp`. The name begins with
+    /// `btf_trace_`.
     Tracepoint(String),
     /// A member of a struct_ops struct, whose arguments are the words of the context.
     StructOpsMember {
@@ -70,7 +72,8 @@ impl Hook {
         }
     }
 
-    /// Returns the struct of a trace event: the one that the program declares, or that of the event's own class.
+    /// Returns the struct of a trace event: the one that the program declares, or that of the event's own
+    /// class.
     fn event(object: &Object<'_>, program: &Program<'_>, target: &str) -> Self {
         let declared = object.btf().and_then(|btf| context_struct(btf, program.name()));
         let declared = declared.map(|ty| ty.name().essential());
@@ -97,7 +100,8 @@ pub(crate) fn context_struct<'b>(btf: &'b Btf<'b>, function: &[u8]) -> Option<Ty
     pointee(btf, proto.params().next()?.ty).filter(|ty| ty.kind() == Kind::Struct)
 }
 
-/// Returns the type that a pointer points to, without modifiers and typedefs. Returns `None` if the type is no pointer.
+/// Returns the type that a pointer points to, without modifiers and typedefs. Returns `None` if the type is
+/// no pointer.
 pub(crate) fn pointee<'b>(btf: &'b Btf<'_>, id: TypeId) -> Option<Type<'b>> {
     let pointer = btf.strip(id).ok().filter(|ty| ty.kind() == Kind::Ptr)?;
     btf.strip(pointer.target()?).ok()

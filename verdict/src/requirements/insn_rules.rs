@@ -23,7 +23,8 @@ pub(super) struct LeftToLoader {
     pub(super) has_relocation: bool,
 }
 
-/// Returns whether an instruction is one of the usual ones and breaks no rule, whatever the object leaves to the loader.
+/// Returns whether an instruction is one of the usual ones and breaks no rule, whatever the object leaves to
+/// the loader.
 pub(super) const fn is_usual(insn: Insn) -> bool {
     let Insn { code, dst, src, off, imm } = insn;
     match code {

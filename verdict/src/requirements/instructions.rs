@@ -31,7 +31,8 @@ pub(super) fn decoded(insns: &[Insn]) -> impl Iterator<Item = (u32, Insn)> {
     })
 }
 
-/// Returns the part of the instruction set that an instruction belongs to, if every kernel with BTF knows the part.
+/// Returns the part of the instruction set that an instruction belongs to, if every kernel with BTF knows the
+/// part.
 pub(super) fn old_feature(insn: Insn) -> Option<InsnFeature> {
     match insn.class() {
         Class::Alu if insn.operation() != alu::END && feature_of(insn).is_none() => Some(InsnFeature::Alu32),
@@ -93,7 +94,8 @@ fn feature_of(insn: Insn) -> Option<InsnFeature> {
     }
 }
 
-/// Returns whether an instruction loads an argument on the stack, or stores one. Other instructions do not have the register.
+/// Returns whether an instruction loads an argument on the stack, or stores one. Other instructions do not
+/// have the register.
 pub(super) fn uses_stack_argument(insn: Insn) -> bool {
     const LOAD: u8 = 0x79;
     const STORES: [u8; 2] = [0x7a, 0x7b];
@@ -105,7 +107,8 @@ pub(super) fn uses_stack_argument(insn: Insn) -> bool {
     }
 }
 
-/// Returns whether an instruction jumps backwards with a 16-bit offset. Newer jumps need newer kernels anyway.
+/// Returns whether an instruction jumps backwards with a 16-bit offset. Newer jumps need newer kernels
+/// anyway.
 const fn is_backward_jump(insn: Insn) -> bool {
     matches!(insn.class(), Class::Jmp)
         && insn.off < 0

@@ -1,4 +1,5 @@
-//! The license of an object. The kernel keeps some functions for programs with a license that is compatible with the GPL.
+//! The license of an object. The kernel keeps some functions for programs with a license that is compatible
+//! with the GPL.
 
 use crate::kernel::KernelName;
 use core_relo::insn::Helper;
@@ -20,8 +21,9 @@ pub enum LicenseUse {
 const GPL_COMPATIBLE: [&[u8]; 6] =
     [b"GPL", b"GPL v2", b"GPL and additional rights", b"Dual BSD/GPL", b"Dual MIT/GPL", b"Dual MPL/GPL"];
 
-/// The helpers that only GPL-compatible programs call, a bit for each number. Observed on Linux 5.10, 6.1, 6.12 and 7.2, by a program of
-/// each type with another license. The kernels agree on all helpers that they have. `bpf_override_return` is from the kernel's source.
+/// The helpers that only GPL-compatible programs call, a bit for each number. Observed on Linux 5.10, 6.1,
+/// 6.12 and 7.2, by a program of each type with another license. The kernels agree on all helpers that they
+/// have. `bpf_override_return` is from the kernel's source.
 const GPL_HELPERS: [u64; 4] =
     [0x0580_2018_0240_0050, 0xc28f_c010_0000_0028, 0x8003_be28_4040_0000, 0x0000_0000_0000_f000];
 
@@ -40,7 +42,8 @@ pub(super) fn is_gpl_helper(helper: Helper, program_type: Option<ProgramType>) -
     word.is_some_and(|word| word & (1 << (helper.0 % 64)) != 0)
 }
 
-/// Returns whether only GPL-compatible programs of a type load (kernel: `bpf_lsm_verify_prog`, `check_struct_ops_btf_id`).
+/// Returns whether only GPL-compatible programs of a type load (kernel: `bpf_lsm_verify_prog`,
+/// `check_struct_ops_btf_id`).
 pub(super) const fn is_gpl_program_type(program_type: ProgramType) -> bool {
     matches!(program_type, ProgramType::Lsm | ProgramType::StructOps)
 }

@@ -22,7 +22,8 @@ use hashbrown::HashSet;
 /// The instructions before a call among which the load of its argument is searched for.
 const LOADS_BEFORE_CALL: usize = 16;
 
-/// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps whichever path leads to them.
+/// Returns the requirements of a program's uses of maps. `traced` are the instructions that use maps
+/// whichever path leads to them.
 pub(super) fn map_use_sites(
     code: &LinkedProgram,
     def: Option<&SecDef>,
@@ -117,8 +118,9 @@ pub(super) fn map_use_sites(
     sites
 }
 
-/// Returns the load of the lock's address after which a program releases the lock: the last instruction that writes to the register of the
-/// argument, without a call or a jump in between. Kernels before 6.2 take each load for another lock (kernel: `process_spin_lock`).
+/// Returns the load of the lock's address after which a program releases the lock: the last instruction that
+/// writes to the register of the argument, without a call or a jump in between. Kernels before 6.2 take each
+/// load for another lock (kernel: `process_spin_lock`).
 fn reloaded_lock(code: &LinkedProgram, call: u32, function: FieldFunction) -> Option<u32> {
     if function.callee != FieldCallee::Helper(Helper::SPIN_UNLOCK) {
         return None;
@@ -147,8 +149,9 @@ fn reloaded_lock(code: &LinkedProgram, call: u32, function: FieldFunction) -> Op
     None
 }
 
-/// Returns whether every kernel writes to the buffer of `bpf_get_stack` in programs of a section. Those of raw tracepoints and fentry take
-/// the buffer for memory that they read, until a release after 6.12 (kernel: `bpf_get_stack_proto_raw_tp`).
+/// Returns whether every kernel writes to the buffer of `bpf_get_stack` in programs of a section. Those of
+/// raw tracepoints and fentry take the buffer for memory that they read, until a release after 6.12 (kernel:
+/// `bpf_get_stack_proto_raw_tp`).
 fn writes_stack(def: Option<&SecDef>) -> bool {
     use ProgramType as P;
     def.is_some_and(|def| matches!(def.program_type, P::Kprobe | P::Tracepoint | P::PerfEvent))
@@ -182,8 +185,8 @@ fn uses_by_type(map: &UsedMap, def: Option<&SecDef>) -> Vec<MapUse> {
     uses
 }
 
-/// Returns whether a helper changes a map of sockets that programs of the type do not change (kernel: `may_update_sockmap`). An extension
-/// may do what the program that it extends may do.
+/// Returns whether a helper changes a map of sockets that programs of the type do not change (kernel:
+/// `may_update_sockmap`). An extension may do what the program that it extends may do.
 fn refuses_sockets(helper: Helper, map_type: MapType, def: &SecDef) -> bool {
     use ProgramType as P;
     matches!(map_type, MapType::Sockmap | MapType::Sockhash)

@@ -20,8 +20,8 @@ pub(crate) struct MappedSection<'o> {
     pub(crate) fields: Vec<ValueField>,
 }
 
-/// Returns the sections in which kernels that know a field find the variable, and whose map user space cannot map (kernel:
-/// `btf_find_datasec_var`, `bpf_map_mmap`). `maps` are those of the linker.
+/// Returns the sections in which kernels that know a field find the variable, and whose map user space cannot
+/// map (kernel: `btf_find_datasec_var`, `bpf_map_mmap`). `maps` are those of the linker.
 pub(super) fn mapped_sections<'o>(
     linker: &ProgramLinker<'o, '_>,
     maps: &[UsedMap],

@@ -161,7 +161,8 @@ fn definition_needs(def: &MapDef, table: &mut NeedTable) -> Vec<NeedId> {
     needs
 }
 
-/// Returns the error of a map of local storage whose keys are not integers (kernel: `bpf_local_storage_map_check_btf`).
+/// Returns the error of a map of local storage whose keys are not integers (kernel:
+/// `bpf_local_storage_map_check_btf`).
 fn key_type_error(def: &MapDef, btf: &Btf<'_>) -> Option<MapDefError> {
     use MapType as M;
     let storages = [M::SkStorage, M::InodeStorage, M::TaskStorage, M::CgrpStorage];
@@ -171,7 +172,8 @@ fn key_type_error(def: &MapDef, btf: &Btf<'_>) -> Option<MapDefError> {
     (key.kind() != Kind::Int).then_some(error)
 }
 
-/// Returns the special fields of the values, and of inner maps' values, at places that some kernel does not accept.
+/// Returns the special fields of the values, and of inner maps' values, at places that some kernel does not
+/// accept.
 fn find_field_needs(def: &MapDef, btf: Option<&Btf<'_>>, table: &mut NeedTable) -> Vec<NeedId> {
     let fields = btf.map_or_else(Vec::new, |btf| restricted_fields(def, btf)).into_iter();
     let need = |RestrictedField { place, field }| Need::MapField { place, field };
@@ -195,8 +197,8 @@ fn missing_inner_attributes(def: &MapDef) -> Vec<MapDefError> {
     missing.map(|input| MapDefError { is_inner: true, map_type, rule: MapRule::Missing(input) }).collect()
 }
 
-/// Returns the attributes that user space must set, for maps whose attributes the kernel or libbpf does not complete (kernel: the
-/// `map_alloc_check` and `map_alloc` of each type).
+/// Returns the attributes that user space must set, for maps whose attributes the kernel or libbpf does not
+/// complete (kernel: the `map_alloc_check` and `map_alloc` of each type).
 fn inputs(def: &MapDef) -> Vec<MapInput> {
     use MapType as M;
     let Some(known) = def.known_type() else { return Vec::new() };

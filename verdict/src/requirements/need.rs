@@ -40,7 +40,8 @@ pub enum Need {
     Symbol(SymbolName),
     /// A kernel variable with a type, by name.
     Variable(KernelName),
-    /// The address of a kernel variable with a type, by name. The kernel looks up the address among its symbols.
+    /// The address of a kernel variable with a type, by name. The kernel looks up the address among its
+    /// symbols.
     VariableAddress(SymbolName),
     /// A map type, by number (`enum bpf_map_type`).
     MapType(u32),
@@ -59,9 +60,11 @@ pub enum Need {
         /// The declaration in the kernel's BTF.
         declaration: KernelName,
     },
-    /// A tracepoint that programs are attached to as a trace event or raw tracepoint. The load does not look it up.
+    /// A tracepoint that programs are attached to as a trace event or raw tracepoint. The load does not look
+    /// it up.
     Tracepoint(TracepointName),
-    /// A function that programs are attached to by a kprobe, among the kernel's symbols. The load does not look it up.
+    /// A function that programs are attached to by a kprobe, among the kernel's symbols. The load does not
+    /// look it up.
     ProbedFunction(SymbolName),
     /// A loaded module with BTF, some of whose functions the program traces.
     Module(Box<str>),
@@ -71,7 +74,8 @@ pub enum Need {
     SleepableLsm(Box<str>),
     /// Trampolines, without which the kernel attaches no program to a function or LSM hook.
     Trampolines,
-    /// A function in the kernel's error injection list: for fmod_ret programs, and for fentry and fexit programs that may sleep.
+    /// A function in the kernel's error injection list: for fmod_ret programs, and for fentry and fexit
+    /// programs that may sleep.
     ErrorInjection(Box<str>),
     /// A kind of struct_ops, by the name of its struct.
     StructOps(StructOpsName),
@@ -109,8 +113,8 @@ pub enum Need {
 }
 
 impl Need {
-    /// Returns whether a program has the requirement only on kernels that take the object's BTF. Without BTF, the kernel follows the calls of all
-    /// functions, and maps have no special fields.
+    /// Returns whether a program has the requirement only on kernels that take the object's BTF. Without BTF,
+    /// the kernel follows the calls of all functions, and maps have no special fields.
     pub(crate) const fn depends_on_btf(&self) -> bool {
         matches!(
             self,
@@ -297,7 +301,8 @@ impl NeedTable {
         })
     }
 
-    /// Returns whether a trampoline of a kernel function or LSM hook runs a program. Policies of machines refuse such programs.
+    /// Returns whether a trampoline of a kernel function or LSM hook runs a program. Policies of machines
+    /// refuse such programs.
     pub fn traces_functions(&self) -> bool {
         let is_traced = |need: &Need| {
             matches!(need, Need::AttachTarget { kind: TargetKind::Function | TargetKind::Lsm, .. })
@@ -305,8 +310,8 @@ impl NeedTable {
         self.needs.iter().any(is_traced)
     }
 
-    /// Returns whether a program is attached by a kprobe to a function that the kernel's types lack, so that only symbols can tell whether
-    /// the kernel has it.
+    /// Returns whether a program is attached by a kprobe to a function that the kernel's types lack, so that
+    /// only symbols can tell whether the kernel has it.
     pub fn probes_untyped_function(&self, vmlinux: &VmlinuxNames<'_>) -> bool {
         self.needs.iter().any(|need| match need {
             Need::ProbedFunction(name) => !vmlinux.has_function(name),

@@ -70,7 +70,8 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
     pub(crate) left_out_maps: HashSet<MapIndex>,
-    /// Whether these are the requirements of a load with known settings: the programs of the load are judged as loaded together.
+    /// Whether these are the requirements of a load with known settings: the programs of the load are judged
+    /// as loaded together.
     pub(crate) is_load: bool,
     /// Whether the kernel may lack a strong extern that no loaded program uses.
     pub(crate) allows_unused_externs: bool,
@@ -91,8 +92,8 @@ pub struct StructOpsProgram {
 }
 
 impl<'o, 'd> ObjectNeeds<'o, 'd> {
-    /// Collects the requirements of an object that libbpf loads. An object without BTF has no `relocs`. Fails if no loader opens the
-    /// object.
+    /// Collects the requirements of an object that libbpf loads. An object without BTF has no `relocs`. Fails
+    /// if no loader opens the object.
     pub fn collect<'r>(
         object: &'o Object<'d>,
         relocs: impl Into<Option<&'r Relocs<'r>>>,
@@ -187,8 +188,9 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
 }
 
 impl ObjectNeeds<'_, '_> {
-    /// Applies settings of user space: types and targets of programs, programs that are loaded, sizes and contents of maps, inner maps, maps
-    /// that are not created, programs in program arrays and struct_ops maps.
+    /// Applies settings of user space: types and targets of programs, programs that are loaded, sizes and
+    /// contents of maps, inner maps, maps that are not created, programs in program arrays and struct_ops
+    /// maps.
     ///
     /// Each program is still judged alone, unless [`judge_as_load`](Self::judge_as_load) is called.
     pub fn apply_settings(&mut self, settings: &Settings, table: &mut NeedTable) {
@@ -266,7 +268,8 @@ impl ObjectNeeds<'_, '_> {
         self.apply_initial_programs(settings);
     }
 
-    /// Makes the judge take the programs that are loaded for those of one load: they are judged as loaded together, the others alone.
+    /// Makes the judge take the programs that are loaded for those of one load: they are judged as loaded
+    /// together, the others alone.
     pub const fn judge_as_load(&mut self) {
         self.is_load = true;
     }
@@ -301,8 +304,8 @@ impl ObjectNeeds<'_, '_> {
         }
     }
 
-    /// Records that a load has a single program, whose relocations alone eliminate candidates. Only the first call counts. Without a program of
-    /// the name, nothing changes.
+    /// Records that a load has a single program, whose relocations alone eliminate candidates. Only the first
+    /// call counts. Without a program of the name, nothing changes.
     pub fn relocate_alone(&self, name: &str) {
         if let Some(program) = self.programs.iter().find(|program| program.name == name) {
             self.alone.get_or_init(|| program.index);
@@ -315,8 +318,8 @@ impl ObjectNeeds<'_, '_> {
         self.programs.get(position)
     }
 
-    /// Returns the plan by load: that of the default load or of a load with known settings, and that of each other program by itself. `plan`
-    /// has all relocations of the object.
+    /// Returns the plan by load: that of the default load or of a load with known settings, and that of each
+    /// other program by itself. `plan` has all relocations of the object.
     pub fn plan_by_load<'c, 'p>(&self, plan: Cow<'c, Plan<'p>>) -> Result<PlanByLoad<'c, 'p>, InternalError> {
         if !plan.depends_on_selection() {
             return Ok(PlanByLoad::undivided(plan));
@@ -325,8 +328,9 @@ impl ObjectNeeds<'_, '_> {
         PlanByLoad::new(plan, &self.linker, &self.selected_functions(), &held)
     }
 
-    /// Returns the programs of the default load, or of a load with the applied settings. Those that program arrays of the load hold are
-    /// among them, and those that struct_ops maps of the load use, also if a setting leaves them out.
+    /// Returns the programs of the default load, or of a load with the applied settings. Those that program
+    /// arrays of the load hold are among them, and those that struct_ops maps of the load use, also if a
+    /// setting leaves them out.
     pub fn programs_of_load(&self) -> Result<Vec<ProgramIndex>, InternalError> {
         let mut loaded = self.selected_functions();
         self.linker.add_held_programs(&mut loaded, self.held_programs())?;
@@ -346,8 +350,8 @@ impl ObjectNeeds<'_, '_> {
         held
     }
 
-    /// Returns, for each function of the object, whether a load selects the function as a program: by default or by its settings, or with
-    /// its `struct_ops` map.
+    /// Returns, for each function of the object, whether a load selects the function as a program: by default
+    /// or by its settings, or with its `struct_ops` map.
     fn selected_functions(&self) -> Vec<bool> {
         let mut selected = vec![false; self.object.programs().len()];
         for program in &self.programs {
@@ -388,7 +392,8 @@ fn refused_names(linker: &ProgramLinker<'_, '_>) -> Vec<String> {
     refused.map(|entry| core_relo::explain::text(Name::new(entry.name).shortened())).collect()
 }
 
-/// Returns the programs that program arrays hold initially, each once for each map. Arrays that are not created hold none.
+/// Returns the programs that program arrays hold initially, each once for each map. Arrays that are not
+/// created hold none.
 fn array_programs(
     linker: &ProgramLinker<'_, '_>,
     settings: &Settings,
@@ -436,7 +441,8 @@ fn find_program(
     })
 }
 
-/// Sets the members of struct_ops maps that programs are loaded for. Programs of several different members keep none.
+/// Sets the members of struct_ops maps that programs are loaded for. Programs of several different members
+/// keep none.
 fn set_struct_ops_members(
     linker: &ProgramLinker<'_, '_>,
     programs: &mut [ProgramNeeds],

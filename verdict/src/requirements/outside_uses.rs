@@ -5,8 +5,8 @@ use crate::{kernel::MapUse, linked_code::usize_of};
 use core_relo::insn::Class;
 use core_relo_object::link::{LinkedProgram, RefTarget};
 
-/// Returns the uses of data sections beyond the sizes that the settings of a load give them: addresses, and accesses by the next
-/// instruction.
+/// Returns the uses of data sections beyond the sizes that the settings of a load give them: addresses, and
+/// accesses by the next instruction.
 pub(super) fn outside_uses<'m>(code: &LinkedProgram, maps: &'m [UsedMap]) -> Vec<(u32, &'m UsedMap, MapUse)> {
     let find = |(at, target): &(u32, RefTarget)| {
         let RefTarget::Data { map, offset } = target else { return None };

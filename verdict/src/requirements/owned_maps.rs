@@ -27,8 +27,8 @@ pub(crate) struct OwnedMap {
     pub(crate) index: MapIndex,
     pub(crate) name: String,
     pub(crate) map_type: MapType,
-    /// The programs that refer to the map, in the order of a load. Dead code counts: the kernel collects the maps of a program before it
-    /// follows any path (kernel: `resolve_pseudo_ldimm64`).
+    /// The programs that refer to the map, in the order of a load. Dead code counts: the kernel collects the
+    /// maps of a program before it follows any path (kernel: `resolve_pseudo_ldimm64`).
     pub(crate) users: Vec<ProgramIndex>,
 }
 

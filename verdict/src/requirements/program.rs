@@ -43,7 +43,8 @@ pub struct ProgramNeeds {
     pub name: String,
     /// The program.
     pub index: ProgramIndex,
-    /// The name of the section that the program is loaded for, if the settings of a load name another than the object.
+    /// The name of the section that the program is loaded for, if the settings of a load name another than
+    /// the object.
     pub(crate) section: Option<Box<[u8]>>,
     /// The definition of the section's name. `None` if the name implies no program type.
     pub sec_def: Option<&'static SecDef>,
@@ -55,13 +56,15 @@ pub struct ProgramNeeds {
     pub attach: AttachNeed,
     /// The place that a loader attaches the program to after the load, if the section's name implies one.
     pub attach_point: Option<AttachPoint>,
-    /// The requirement that attaches the program to this place, as far as a kernel can tell. The program loads without it.
+    /// The requirement that attaches the program to this place, as far as a kernel can tell. The program
+    /// loads without it.
     pub attaches_by: Option<NeedId>,
     /// The program with its subprograms, before relocation; or the reason why linking fails.
     pub code: Result<LinkedProgram, LinkError>,
     /// The requirements of instructions, in order.
     pub sites: Vec<Site>,
-    /// The records that relocate the program: the instruction in the linked program, and the index of the record.
+    /// The records that relocate the program: the instruction in the linked program, and the index of the
+    /// record.
     pub records: Vec<(u32, usize)>,
     /// The declaration of the kernel that the context comes from.
     pub hook: Hook,
@@ -75,8 +78,8 @@ pub struct ProgramNeeds {
     pub context: Option<ContextKind>,
     /// The accesses to the context without CO-RE, whose place not every kernel permits.
     pub context_accesses: Vec<ContextAccess>,
-    /// The accesses to the context without CO-RE at offsets that the instructions alone do not tell. Every kernel refuses those at an offset
-    /// that its verifier does not know.
+    /// The accesses to the context without CO-RE at offsets that the instructions alone do not tell. Every
+    /// kernel refuses those at an offset that its verifier does not know.
     pub(crate) variable_accesses: Vec<VariableAccess>,
     /// The accesses to the program's stack at offsets that CO-RE sets.
     pub(crate) frame_accesses: Vec<FrameAccess>,
@@ -122,8 +125,8 @@ impl TracedObject for ProgramObject<'_, '_, '_> {
 }
 
 impl ProgramNeeds {
-    /// Collects the requirements of a program. `records` are the instructions of all CO-RE records: the function, and the instruction in
-    /// the section.
+    /// Collects the requirements of a program. `records` are the instructions of all CO-RE records: the
+    /// function, and the instruction in the section.
     pub(super) fn collect(
         parts: ObjectParts<'_, '_>,
         index: ProgramIndex,
@@ -168,7 +171,8 @@ impl ProgramNeeds {
         needs
     }
 
-    /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not every kernel permits.
+    /// Traces what the program reads and returns, its uses of maps, and the accesses to its context that not
+    /// every kernel permits.
     fn trace(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
         let Traced {
@@ -251,7 +255,8 @@ impl ProgramNeeds {
         self.compare_hook(table);
     }
 
-    /// Collects the requirements of the instructions: what they need, rules that they break, and their uses of maps and of the context.
+    /// Collects the requirements of the instructions: what they need, rules that they break, and their uses
+    /// of maps and of the context.
     pub(super) fn collect_uses(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         self.collect_sites(parts, table);
         self.add_broken_rules(parts, table);
@@ -286,7 +291,8 @@ impl ProgramNeeds {
         }
     }
 
-    /// Adds the rules for instructions and global functions that the program breaks to the requirements. [`trace`](Self::trace) sorts them.
+    /// Adds the rules for instructions and global functions that the program breaks to the requirements.
+    /// [`trace`](Self::trace) sorts them.
     fn add_broken_rules(&mut self, parts: ObjectParts<'_, '_>, table: &mut NeedTable) {
         let Ok(code) = &self.code else { return };
         self.sites.extend(broken_rule_sites(code, &self.records, self.sec_def, table));
@@ -319,12 +325,14 @@ impl ProgramNeeds {
         source_line(btf, self.code.as_ref().ok()?, insn)
     }
 
-    /// Returns the bytes of stack that the deepest chain of calls takes, or `None` if linking fails. The kernel allows 512.
+    /// Returns the bytes of stack that the deepest chain of calls takes, or `None` if linking fails. The
+    /// kernel allows 512.
     pub fn stack_bytes(&self) -> Option<u32> {
         self.code.as_ref().ok().map(stack::stack_bytes)
     }
 
-    /// Returns the instructions of sets that every kernel with BTF knows, such as 32-bit arithmetic. `sites` has the others.
+    /// Returns the instructions of sets that every kernel with BTF knows, such as 32-bit arithmetic. `sites`
+    /// has the others.
     pub fn old_instructions(&self) -> impl Iterator<Item = (u32, InsnFeature)> {
         self.code.iter().flat_map(|code| {
             let is_extern = |at: u32| {
@@ -337,7 +345,8 @@ impl ProgramNeeds {
         })
     }
 
-    /// Returns whether the program, or a function of it, does tail calls. A program that is not linked may do some.
+    /// Returns whether the program, or a function of it, does tail calls. A program that is not linked may do
+    /// some.
     pub(crate) fn has_tail_calls(&self) -> bool {
         self.code.as_ref().map_or(true, |code| {
             instructions::decoded(&code.insns).any(|(_, insn)| instructions::is_tail_call(insn))

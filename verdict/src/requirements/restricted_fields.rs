@@ -14,7 +14,8 @@ pub(super) struct RestrictedField {
     pub(super) field: ValueField,
 }
 
-/// Returns the special fields of a map's values, and of its inner maps' values, at places that some kernel does not accept.
+/// Returns the special fields of a map's values, and of its inner maps' values, at places that some kernel
+/// does not accept.
 pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<RestrictedField> {
     use MapType as M;
     let storage = |def: &&MapDef| {

@@ -7,7 +7,8 @@ use core_relo_object::link::LinkedProgram;
 /// The unit of a frame's size (kernel: `check_max_stack_depth`, before 6.8; then 16 for compiled programs).
 const FRAME_UNIT: u32 = 32;
 
-/// Returns the bytes of stack that the deepest chain of calls takes. The kernel allows 512. A callback counts as a call.
+/// Returns the bytes of stack that the deepest chain of calls takes. The kernel allows 512. A callback counts
+/// as a call.
 pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
     let starts: Vec<_> = code.functions.iter().map(|copy| copy.start).collect();
     let function_of = |insn: u32| starts.partition_point(|start| *start <= insn).checked_sub(1);
@@ -49,7 +50,8 @@ pub(super) fn stack_bytes(code: &LinkedProgram) -> u32 {
     deepest.first().copied().unwrap_or(0)
 }
 
-/// Returns the size of a function's frame: the lowest address on the stack that an instruction uses or computes.
+/// Returns the size of a function's frame: the lowest address on the stack that an instruction uses or
+/// computes.
 fn frame_bytes<'i>(insns: impl IntoIterator<Item = &'i Insn>) -> u32 {
     let (mut lowest, mut offsets) = (0i32, [None; 11]);
     let mut is_second_half = false;

@@ -35,7 +35,8 @@ pub(super) fn broken_rules(code: &LinkedProgram) -> Vec<(u32, InsnRule)> {
     broken
 }
 
-/// Returns whether an instruction refers to something that the loader fills in. The linker has resolved the references to functions.
+/// Returns whether an instruction refers to something that the loader fills in. The linker has resolved the
+/// references to functions.
 pub(super) fn has_reference(code: &LinkedProgram, insn: u32) -> bool {
     let position = code.refs.binary_search_by_key(&insn, |(at, _)| *at).ok();
     let target = position.and_then(|position| code.refs.get(position)).map(|(_, target)| *target);
@@ -72,7 +73,7 @@ fn broken_jump(code: &LinkedProgram, functions: &[Range<u32>]) -> Option<(u32, I
     into_load
 }
 
-/// Returns whether an instruction is the second half of a 64-bit load. Only such instructions have the opcode 0.
+/// Returns whether an instruction is the second half of a 64-bit load. Only these have the opcode 0.
 fn is_second_half(code: &LinkedProgram, at: u32) -> bool {
     let insn = |at: u32| code.insns.get(usize_of(at));
     insn(at).is_some_and(|second| second.code == 0)

@@ -30,7 +30,8 @@ pub(super) struct UsedMap {
     pub(super) allocates_later: bool,
     /// The special fields of the values, if the kernel creates the map with them.
     pub(super) fields: ValueFields,
-    /// The special fields that the kernel does not find in the values, because the map has no types or their type has no such member.
+    /// The special fields that the kernel does not find in the values, because the map has no types or their
+    /// type has no such member.
     pub(super) missing_fields: Vec<SpecialField>,
     /// The special fields in a form that only some kernels find.
     pub(super) formed_fields: Vec<(SpecialField, FieldForm)>,
@@ -55,7 +56,8 @@ impl UsedMap {
         let maps = linker.maps().iter().map(|entry| {
             let mut map = Self::new(entry, settings, btf);
             if let (MapSource::Data(section), Some(data), Some(_)) = (entry.source, &mut data, map.map_type) {
-                // The kernel refuses the types of a read-only map with fields. A loader creates it without types.
+                // The kernel refuses the types of a read-only map with fields. A loader creates it without
+                // types.
                 if !map.is_read_only {
                     map.fields.holder = FieldHolder::Variable;
                     if let Some(found) = data.of_section(section.name) {
@@ -156,7 +158,8 @@ impl UsedMap {
         }
     }
 
-    /// Finds the special fields that no kernel, or only some, find in values with some parts in a map of a type.
+    /// Finds the special fields that no kernel, or only some, find in values with some parts in a map of a
+    /// type.
     fn find_missing_fields(&mut self, possible: &PossibleFields, parts: &FieldParts, map_type: MapType) {
         let refused = parts.refused(map_type);
         // No kernel finds one of several members, or one that maps of the type may not have.
@@ -177,8 +180,9 @@ impl UsedMap {
     }
 }
 
-/// Returns whether no kernel creates a map with the types of its keys and values, if the values have a special field. A loader then creates
-/// the map without types (kernel: `map_check_btf`, `array_map_check_btf`).
+/// Returns whether no kernel creates a map with the types of its keys and values, if the values have a
+/// special field. A loader then creates the map without types (kernel: `map_check_btf`,
+/// `array_map_check_btf`).
 pub(super) fn loses_types(def: &MapDef, map_type: MapType, key: TypeId, btf: &Btf<'_>) -> bool {
     let is_array = matches!(map_type, MapType::Array | MapType::PercpuArray);
     def.map_flags & READ_ONLY_PROG != 0 || (is_array && !may_be_index(btf, key))

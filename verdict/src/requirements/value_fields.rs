@@ -27,8 +27,9 @@ struct FormedField {
 }
 
 impl PossibleFields {
-    /// Returns the fields in values of a type: in the struct, and in the structs and arrays in it. Kernels do not look into unions, nor at
-    /// members with a qualifier or a typedef. No kernel accepts several locks or timers in an array.
+    /// Returns the fields in values of a type: in the struct, and in the structs and arrays in it. Kernels do
+    /// not look into unions, nor at members with a qualifier or a typedef. No kernel accepts several locks or
+    /// timers in an array.
     pub(super) fn of_value(btf: &Btf<'_>, value: Type<'_>) -> Self {
         if value.kind() != Kind::Struct {
             return Self::default();
@@ -36,7 +37,8 @@ impl PossibleFields {
         Self::of_members(btf, value.members().map(|member| member.ty))
     }
 
-    /// Returns the fields in the variables of a DATASEC, which the kernel searches as the members of a struct.
+    /// Returns the fields in the variables of a DATASEC, which the kernel searches as the members of a
+    /// struct.
     pub(super) fn of_datasec(btf: &Btf<'_>, datasec: Type<'_>) -> Self {
         let target = |var| btf.ty(var).and_then(Type::target);
         let targets: Option<Vec<_>> = datasec.secinfos().map(|info| target(info.ty)).collect();
@@ -103,7 +105,8 @@ impl PossibleFields {
         }
     }
 
-    /// Returns the form of a field that only some kernels find. Returns `None` if values have the field in several forms, or do not have it.
+    /// Returns the form of a field that only some kernels find. Returns `None` if values have the field in
+    /// several forms, or do not have it.
     pub(super) fn form(&self, field: SpecialField) -> Option<FieldForm> {
         let mut forms = self.formed.iter().filter(|formed| formed.field == field);
         let first = forms.next().filter(|_| !self.any.contains(&field))?;
@@ -121,7 +124,8 @@ impl PossibleFields {
     }
 }
 
-/// Returns whether some kernel may look at a type, or at a part of it, for a field: structs of the fields' names, and pointers with tags.
+/// Returns whether some kernel may look at a type, or at a part of it, for a field: structs of the fields'
+/// names, and pointers with tags.
 pub(super) fn mentions_field(btf: &Btf<'_>, ty: Type<'_>) -> bool {
     let mut seen = HashSet::new();
     let mut members = 0..limits::VALUE_MEMBERS;

@@ -25,11 +25,12 @@ pub struct Agreement {
     pub reachable: usize,
 }
 
-/// Generates a program from bytes, analyses the program, and runs it with several inputs. Panics if a run contradicts the analysis:
+/// Generates a program from bytes, analyses the program, and runs it with several inputs. Panics if a run
+/// contradicts the analysis:
 ///
 /// * A run executes no dead instruction.
-/// * A complete run that depends on constants only is the only path of the most precise verifier. So it executes all reachable
-///   instructions.
+/// * A complete run that depends on constants only is the only path of the most precise verifier. So it
+///   executes all reachable instructions.
 /// * The branches of all explored paths stay below the limit on steps.
 pub fn check_reach(bytes: &[u8]) -> Agreement {
     let program = generate(bytes);

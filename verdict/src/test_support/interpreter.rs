@@ -1,4 +1,5 @@
-//! An interpreter of programs. A run ends where every verifier refuses the program, such as at a read of an unset register.
+//! An interpreter of programs. A run ends where every verifier refuses the program, such as at a read of an
+//! unset register.
 
 use super::decisions::Inputs;
 use super::memory::{Frame, Word};
@@ -318,7 +319,8 @@ impl Machine<'_> {
         let functions = &self.program.functions;
         let callee = functions.iter().find(|function| usize::try_from(function.start) == Ok(start))?;
         if callee.is_global {
-            // The verifier checks the function with any arguments, and assumes that it writes to the memory behind them.
+            // The verifier checks the function with any arguments, and assumes that it writes to the memory
+            // behind them.
             self.run.uses_inputs = true;
             for register in 1..=5 {
                 match self.get(register) {

@@ -5,7 +5,8 @@ use core_relo::{Endian, insn::Insn};
 use core_relo_object::object::SEC_DEFS;
 use core_relo_object::test_support::{SectionKind, SymbolKind, TestObject, call, exit, load, returns};
 
-/// Returns an object to which a rule applies. The rules that come with it apply, too: those of legacy maps, and of externs of `.kconfig`.
+/// Returns an object to which a rule applies. The rules that come with it apply, too: those of legacy maps,
+/// and of externs of `.kconfig`.
 pub fn loader_object(rule: LoaderRule) -> Vec<u8> {
     let mut m = build(rule);
     // libbpf ignores the BTF of an object whose `.BTF.ext` has no records.

@@ -1,5 +1,5 @@
-//! Generated programs, and an interpreter that runs them: tests compare the analysis of reachability with real runs. Objects on which
-//! loaders differ.
+//! Generated programs, and an interpreter that runs them: tests compare the analysis of reachability with
+//! real runs. Objects on which loaders differ.
 #![expect(clippy::arithmetic_side_effects, clippy::panic, reason = "test code may panic")]
 
 mod check;

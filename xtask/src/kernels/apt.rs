@@ -36,7 +36,8 @@ const PREFIXES: [&str; 4] = ["linux-image-", "linux-binary-", "linux-modules-", 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 impl Apt {
-    /// Creates the directory and fetches the package lists of an architecture from the mirror of this machine's apt.
+    /// Creates the directory and fetches the package lists of an architecture from the mirror of this
+    /// machine's apt.
     pub fn new(dir: &Path, platform: &'static Platform) -> Outcome<Self> {
         let mirror = mirror().ok_or("no Debian mirror in this machine's apt sources")?;
         if !Path::new(KEYRING).is_file() {

@@ -1,4 +1,5 @@
-//! Kernels to boot: the image unpacked, its configuration and the modules tests need, cached below `target/kernels/boot/`.
+//! Kernels to boot: the image unpacked, its configuration and the modules tests need, cached below
+//! `target/kernels/boot/`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,8 @@ pub fn busybox(platform: &'static Platform) -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// Returns a kernel image given by the user, with the modules and configuration from the distribution's usual paths.
+/// Returns a kernel image given by the user, with the modules and configuration from the distribution's usual
+/// paths.
 pub fn from_image(path: &Path) -> Outcome<Bootable> {
     let cannot = |error: String| Failure::CannotRun(format!("{}: {error}", path.display()));
     let arch = KernelImage::open(path)?.arch();
@@ -132,7 +134,8 @@ fn fetch(platform: &Platform, series: &str) -> Outcome {
     result
 }
 
-/// Copies the needed files of unpacked packages into the cache. The image comes last, so that an interrupted copy does not look complete.
+/// Copies the needed files of unpacked packages into the cache. The image comes last, so that an interrupted
+/// copy does not look complete.
 fn cache_files(tree: &Path, dir: &Path) -> Outcome {
     let files = files_below(tree);
     let named = |prefix: &str| {
@@ -215,7 +218,8 @@ fn open(dir: &Path, platform: &'static Platform) -> Option<Bootable> {
     })
 }
 
-/// Returns the release from the kernel's banner (`Linux version …`), or from the image's path: a compressed image shows no banner.
+/// Returns the release from the kernel's banner (`Linux version …`), or from the image's path: a compressed
+/// image shows no banner.
 fn release(kernel: &[u8], path: &Path) -> Option<String> {
     const BANNER: &[u8] = b"Linux version ";
     let at = kernel.windows(BANNER.len()).enumerate().filter(|(_, window)| *window == BANNER);

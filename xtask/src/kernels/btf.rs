@@ -1,5 +1,5 @@
-//! A minimal reader of ELF and BTF that cuts the BTF out of a kernel. It shares no code with the project's parsers,
-//! which are tested with its results.
+//! A minimal reader of ELF and BTF that cuts the BTF out of a kernel. It shares no code with the project's
+//! parsers, which are tested with its results.
 
 /// Reads numbers in the byte order of the data.
 #[derive(Clone, Copy)]
@@ -43,7 +43,8 @@ pub fn elf_section<'a>(data: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     })
 }
 
-/// Finds a kernel's BTF in an image that is not ELF: a header, followed by types that fill their section exactly.
+/// Finds a kernel's BTF in an image that is not ELF: a header, followed by types that fill their section
+/// exactly.
 pub fn scan(image: &[u8]) -> Option<&[u8]> {
     const LITTLE: &[u8] = b"\x9f\xeb\x01\x00\x18\x00\x00\x00";
     const BIG: &[u8] = b"\xeb\x9f\x01\x00\x00\x00\x00\x18";

@@ -1,4 +1,5 @@
-//! Finds the BTF in a boot image: decompresses the payload with the system's tools, then reads `.BTF` or scans.
+//! Finds the BTF in a boot image: decompresses the payload with the system's tools, then reads `.BTF` or
+//! scans.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -52,8 +53,9 @@ pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
     Err(format!("no BTF found in the image; {} not installed", missing.join(", ")).into())
 }
 
-/// Returns the image that QEMU boots fastest, or at all. For x86, that is the kernel as ELF, which the guest need not unpack. For arm64,
-/// it is the unpacked kernel of an EFI image, which QEMU before 8.0 does not know. All other images stay as they are.
+/// Returns the image that QEMU boots fastest, or at all. For x86, that is the kernel as ELF, which the guest
+/// need not unpack. For arm64, it is the unpacked kernel of an EFI image, which QEMU before 8.0 does not
+/// know. All other images stay as they are.
 pub fn bootable(image: Vec<u8>) -> Outcome<Vec<u8>> {
     if let Some(payload) = zboot_payload(&image) {
         return unpack(payload).ok_or_else(|| unpack_failure(payload).into());

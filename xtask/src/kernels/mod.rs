@@ -1,7 +1,7 @@
 //! `cargo xtask kernels`: vmlinux and module BTF of Debian kernels, as targets to relocate against.
 //!
-//! apt downloads the packages, with its state in `target/kernels/apt`. The system's apt state is neither used nor changed. A kernel that
-//! cannot be fetched is a skip with its reason, never a failure.
+//! apt downloads the packages, with its state in `target/kernels/apt`. The system's apt state is neither used
+//! nor changed. A kernel that cannot be fetched is a skip with its reason, never a failure.
 
 mod apt;
 pub mod boot;
@@ -27,7 +27,8 @@ struct KernelSelection {
     series: String,
     arch: String,
     flavour: String,
-    /// Whether the BTF of modules is extracted as well. This works before 7.x, where the image's package contains the modules.
+    /// Whether the BTF of modules is extracted as well. This works before 7.x, where the image's package
+    /// contains the modules.
     has_modules: bool,
 }
 
@@ -76,7 +77,8 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Fetches the selected kernels that are not cached yet. Returns a line with the reason for each one that cannot be fetched.
+/// Fetches the selected kernels that are not cached yet. Returns a line with the reason for each one that
+/// cannot be fetched.
 pub fn fetch(series: &[String]) -> Vec<String> {
     let missing: Vec<KernelSelection> =
         selections(series).into_iter().filter(|selection| !selection.is_cached()).collect();
@@ -188,7 +190,8 @@ fn unpack(deb: &Path, tree: &Path, modules: &[&str]) -> Outcome {
         let dashed = module.replace('_', "-");
         [format!("*/{module}.ko*"), format!("*/{dashed}.ko*")]
     }));
-    // tar fails if a pattern matches nothing, and not every package has every file: the caller checks the unpacked files.
+    // tar fails if a pattern matches nothing, and not every package has every file: the caller checks the
+    // unpacked files.
     let stdin = dpkg.stdout.take().map_or(Stdio::null(), Stdio::from);
     let tar = tar.stdin(stdin).stderr(Stdio::null()).status();
     let dpkg = dpkg.wait().map_err(|error| format!("dpkg-deb: {error}"))?;
@@ -196,7 +199,8 @@ fn unpack(deb: &Path, tree: &Path, modules: &[&str]) -> Outcome {
     if dpkg.success() { Ok(()) } else { Err(format!("dpkg-deb: {dpkg}").into()) }
 }
 
-/// Returns the selections for the series or architectures in `series`, or the default selections if there are none.
+/// Returns the selections for the series or architectures in `series`, or the default selections if there are
+/// none.
 fn selections(series: &[String]) -> Vec<KernelSelection> {
     let all = DEFAULT.map(|(series, arch, flavour, modules)| KernelSelection {
         series: series.to_owned(),

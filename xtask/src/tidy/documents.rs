@@ -16,7 +16,8 @@ pub(super) fn check_named_tests(files: &[File], problems: &mut Vec<String>) {
         let Some((_, tests)) = line.strip_suffix(" |").and_then(|row| row.rsplit_once(" | ")) else {
             continue;
         };
-        // Every second part is code font: a test, its module and name, or in brackets the source in `bpf-progs/link`.
+        // Every second part is code font: a test, its module and name, or in brackets the source in
+        // `bpf-progs/link`.
         for name in tests.split('`').skip(1).step_by(2).filter(|name| !name.starts_with("own_")) {
             let function = name.rsplit("::").next().unwrap_or(name);
             if !code().any(|file| file.text.contains(&format!("fn {function}("))) {
@@ -30,7 +31,8 @@ pub(super) fn check_named_tests(files: &[File], problems: &mut Vec<String>) {
 const FEATURE_TABLES: [&str; 4] =
     ["loader/README.md", "loader/src/lib.rs", "adaptive/README.md", "adaptive/src/lib.rs"];
 
-/// Checks that the tables of features in `README.md` and `src/lib.rs` of a crate have the features of its `Cargo.toml`.
+/// Checks that the tables of features in `README.md` and `src/lib.rs` of a crate have the features of its
+/// `Cargo.toml`.
 pub(super) fn check_feature_tables(files: &[File], problems: &mut Vec<String>) {
     for file in files {
         let directory = match file.path.parent() {

@@ -1,10 +1,12 @@
-//! The order of a crate's modules: siblings do not use each other in circles, and the modules of the root are layers.
+//! The order of a crate's modules: siblings do not use each other in circles, and the modules of the root are
+//! layers.
 
 use super::module_graph::{Edge, circles, edges};
 use super::sources::Crate;
 use std::collections::HashMap;
 
-/// The modules of each crate's root, the lowest layer first. A module uses only those of the layers before its own.
+/// The modules of each crate's root, the lowest layer first. A module uses only those of the layers before
+/// its own.
 const LAYERS: [(&str, &[&str]); 11] = [
     (
         "btf",

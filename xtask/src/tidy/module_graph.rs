@@ -112,7 +112,8 @@ fn imported(module: &Module<'_, '_>) -> Vec<(String, Vec<String>)> {
     imported
 }
 
-/// Returns the absolute paths in the code of a module that begin with `crate`, `self` or `super`, with their lines.
+/// Returns the absolute paths in the code of a module that begin with `crate`, `self` or `super`, with their
+/// lines.
 fn paths(module: &Module<'_, '_>) -> Vec<(usize, Vec<String>)> {
     let mut collector = Collector { module: module.path.clone(), found: Vec::new() };
     collector.visit_file(&module.source.tree);

@@ -21,7 +21,8 @@ pub(super) fn check(krate: &Crate<'_, '_>, problems: &mut Vec<String>) {
     }
 }
 
-/// Checks that the code uses only what its crate may use, and that byte order, flavours, limits and unsafe code have their places.
+/// Checks that the code uses only what its crate may use, and that byte order, flavours, limits and unsafe
+/// code have their places.
 fn check_lines(dir: &str, module: &Module<'_, '_>, problems: &mut Vec<String>) {
     let path = module.source.file.path.to_string_lossy();
     let name = module.source.file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -64,7 +65,8 @@ fn check_unsafe(module: &Module<'_, '_>, problems: &mut Vec<String>) {
     }
 }
 
-/// Checks that the `Debug` of public errors is not derived: `unwrap` and `fn main() -> Result<(), Box<dyn Error>>` print it.
+/// Checks that the `Debug` of public errors is not derived: `unwrap` and
+/// `fn main() -> Result<(), Box<dyn Error>>` print it.
 fn check_error_debug(module: &Module<'_, '_>, problems: &mut Vec<String>) {
     for (number, name) in errors_with_derived_debug(&module.source.tree.items) {
         problems.push(format!(

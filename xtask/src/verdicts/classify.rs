@@ -161,7 +161,8 @@ impl Refusal {
         match self.last_log_line() {
             Some(line) => find_cause(line, &LOG_MESSAGES).unwrap_or(Cause::Verifier),
             None if self.is_of_machine() => Cause::Machine,
-            // The kernel checks the program type, its attach type and the attach target before the verifier runs.
+            // The kernel checks the program type, its attach type and the attach target before the verifier
+            // runs.
             None => Cause::ProgramType,
         }
     }

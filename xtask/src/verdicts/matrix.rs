@@ -17,7 +17,8 @@ pub struct Matrix {
     pub wrong_loads: Vec<String>,
     /// `refused` or `needs_input`, but the program loads.
     pub false_refusals: Vec<String>,
-    /// `loads`, but the kernel refuses the program for a cause that no verdict foresees: the verifier, privileges, memory.
+    /// `loads`, but the kernel refuses the program for a cause that no verdict foresees: the verifier,
+    /// privileges, memory.
     pub other_refusals: Vec<String>,
     /// Real refusals of a foreseeable cause: all, and those that the verdict foresees.
     refusals: usize,

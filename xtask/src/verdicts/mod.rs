@@ -37,8 +37,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Loads every program of the objects on each kernel and, if it has the architecture, on the running one, and compares with the
-    /// verdicts.
+    /// Loads every program of the objects on each kernel and, if it has the architecture, on the running one,
+    /// and compares with the verdicts.
     pub fn run(&self, kernels: &[Bootable], dir: Option<&Path>) -> Outcome {
         let command = build_command()?;
         let mut total = Matrix::default();
@@ -128,8 +128,8 @@ fn compare_kernel(
     Ok(matrix)
 }
 
-/// Returns the committed objects in the byte order of an architecture, those of the examples, and those below a directory, without those
-/// that crash the kernel.
+/// Returns the committed objects in the byte order of an architecture, those of the examples, and those below
+/// a directory, without those that crash the kernel.
 fn objects(
     dir: Option<&Path>,
     platform: &Platform,
@@ -164,7 +164,8 @@ fn build_command() -> Outcome<PathBuf> {
     if command.is_file() { Ok(command) } else { Err(format!("{}: not built", command.display()).into()) }
 }
 
-/// Runs the command and returns its output. Exit status 1 means that something was refused, 2 that some results are unknown.
+/// Runs the command and returns its output. Exit status 1 means that something was refused, 2 that some
+/// results are unknown.
 fn run(command: &mut Command) -> Outcome<String> {
     let out = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let out = out.map_err(|error| format!("core-relo: {error}"))?;

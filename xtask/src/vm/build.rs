@@ -1,7 +1,7 @@
 //! The programs of guests: the test binary `tests/tests/live.rs`, and the command.
 //!
-//! Guests of the host's architecture run the executables of `cargo xtask test`, so that nothing is compiled twice. For the other
-//! architectures, both are built as static programs.
+//! Guests of the host's architecture run the executables of `cargo xtask test`, so that nothing is compiled
+//! twice. For the other architectures, both are built as static programs.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;

@@ -14,15 +14,16 @@ use crate::kernels::boot::{self, Bootable};
 use crate::platform::Platform;
 use crate::system::{Failure, Outcome, find};
 
-/// The line on the guest's third serial port at the start of the tests. This port carries the guest's state, without the tests' output.
+/// The line on the guest's third serial port at the start of the tests. This port carries the guest's state,
+/// without the tests' output.
 pub const STARTED: &str = "@@started";
 /// The prefix of the line on that port with the exit status of the tests.
 pub const EXITED: &str = "@@exited ";
 /// The prefix of the lines on that port that name skipped tests.
 pub const SKIP: &str = "SKIP ";
 
-/// The longest wait for the serial ports, in tenths of a second. The kernel creates those of a module some time after it is inserted. A
-/// redirection to a device that is not there yet would create a file.
+/// The longest wait for the serial ports, in tenths of a second. The kernel creates those of a module some
+/// time after it is inserted. A redirection to a device that is not there yet would create a file.
 const PORT_TENTHS: u32 = 300;
 
 /// The guest's directory of test objects.
@@ -73,7 +74,8 @@ pub fn pack(kernel: &Bootable, executables: &GuestFiles, progs: &Path, args: &[S
     if let Some(config) = &kernel.config {
         files.copy(config, &format!("boot/config-{}", kernel.release))?;
     }
-    // The live tests attach uprobes to functions of their own and of libc. Of libraries that both need, the first stays.
+    // The live tests attach uprobes to functions of their own and of libc. Of libraries that both need, the
+    // first stays.
     let arch = kernel.platform.arch;
     add_executable(&mut files, &executables.test, LIVE_TEST, arch, ExecutableParts::All)?;
     add_executable(&mut files, &executables.command, COMMAND, arch, ExecutableParts::Loaded)?;
@@ -96,8 +98,8 @@ fn no_busybox() -> Failure {
     Failure::CannotRun("no static busybox (Debian, Ubuntu: apt-get install busybox-static)".to_owned())
 }
 
-/// Returns the script that the kernel runs first (`init`). The kernel's console, the tests' output and the guest's state have a serial
-/// port each.
+/// Returns the script that the kernel runs first (`init`). The kernel's console, the tests' output and the
+/// guest's state have a serial port each.
 fn script(ports: SerialPorts, modules: &[String], args: &[String]) -> String {
     let SerialPorts { output, notes, errors, .. } = ports;
     // Only the console works before the module with the serial ports is inserted.

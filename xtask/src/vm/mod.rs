@@ -80,7 +80,8 @@ pub fn run(args: &[String]) -> Outcome {
     report.result()
 }
 
-/// Runs the tests on the oldest and the newest kernel. A kernel that is not available is a skip with its reason.
+/// Runs the tests on the oldest and the newest kernel. A kernel that is not available is a skip with its
+/// reason.
 pub fn oldest_and_newest(may_install: bool) -> Report {
     let mut report = Report::default();
     let request = Request { may_install, ..Request::new(default_platform()) };

@@ -53,7 +53,8 @@ impl KernelResults {
         }
     }
 
-    /// Writes the results to the directory of a kernel. With `keep_others`, the stored results of other tests stay.
+    /// Writes the results to the directory of a kernel. With `keep_others`, the stored results of other tests
+    /// stay.
     pub fn store(&self, dir: &Path, keep_others: bool) -> Outcome {
         let file = dir.join(FILE);
         let mut all = match std::fs::read_to_string(&file) {

@@ -1,4 +1,5 @@
-//! The choice of variants: verdicts first, then what attempts tell. The attempts are made up, so that no kernel is needed.
+//! The choice of variants: verdicts first, then what attempts tell. The attempts are made up, so that no
+//! kernel is needed.
 
 use super::skeleton::skeleton_error;
 use crate::{

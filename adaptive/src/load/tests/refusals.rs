@@ -1,4 +1,5 @@
-//! Several refusals in one attempt: one attempt finds all of them, and only those count that the next selection cannot change.
+//! Several refusals in one attempt: one attempt finds all of them, and only those count that the next
+//! selection cannot change.
 
 use super::{AttemptError, names, refused};
 use crate::{AdaptiveError, AdaptiveLoad, AdaptiveLoader, RejectionStage, Status, variants::VariantTable};
@@ -16,7 +17,8 @@ use core_relo_test_support::skip;
 
 const GROUPS: usize = 20;
 
-/// Loads variants into the running kernel. Returns `None` after a line `SKIP`, if this process may load nothing.
+/// Loads variants into the running kernel. Returns `None` after a line `SKIP`, if this process may load
+/// nothing.
 fn load_on_running_kernel(bytes: &[u8], table: &str) -> Option<Result<AdaptiveLoad<Loaded>, AdaptiveError>> {
     let object = Object::parse(bytes).unwrap();
     let loader = Loader::new(&object);
@@ -83,7 +85,8 @@ fn a_program_without_alternatives_ends_the_load_with_its_own_error() {
     }
 }
 
-/// The first program that uses a program array decides which types of programs may use it. In the second attempt, that is another one.
+/// The first program that uses a program array decides which types of programs may use it. In the second
+/// attempt, that is another one.
 #[test]
 fn a_refusal_that_depends_on_a_replaced_program_does_not_count() {
     let mut m = TestObject::new();

@@ -21,7 +21,8 @@ use core_relo_object::{
 
 const MAP: &[(&str, u32)] = &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)];
 
-/// Creates an object: `fast` uses map `ring`, `slow` uses map `perf`, `extra` both, `main` none. Constants of 1, 4 and 8 bytes, and a `bool`.
+/// Creates an object: `fast` uses map `ring`, `slow` uses map `perf`, `extra` both, `main` none. Constants of
+/// 1, 4 and 8 bytes, and a `bool`.
 fn sample(tags: &[(&str, &str)]) -> Vec<u8> {
     let mut m = TestObject::new();
     let (_, ring) = m.map("ring", MAP, None);
@@ -352,8 +353,8 @@ fn hostile_tables_are_read_in_proportion_to_their_size() {
     assert!(matches!(VariantTable::parse(&long), Err(VariantError::Entry { line: 1, .. })));
 }
 
-/// Creates an object with programs `one`, `two`, `three` and `four`, and the program arrays `steps`, which names `one`, and `last`, which
-/// names `four`.
+/// Creates an object with programs `one`, `two`, `three` and `four`, and the program arrays `steps`, which
+/// names `one`, and `last`, which names `four`.
 fn sample_with_program_array() -> Vec<u8> {
     let mut m = TestObject::new();
     let proto = m.types.func_proto(TypeId::VOID, &[]);
@@ -404,7 +405,8 @@ fn program_arrays_follow_the_choice() {
     assert!(fit("group step = two > three").is_ok());
 }
 
-/// An array whose contents have an error has no programs that follow the choice. The error is that of planning the load.
+/// An array whose contents have an error has no programs that follow the choice. The error is that of
+/// planning the load.
 #[test]
 fn an_error_in_the_contents_of_maps_is_an_error_of_the_table() {
     let mut m = TestObject::new();

@@ -3,7 +3,8 @@
 use super::field::ManagedField;
 use thiserror::Error;
 
-/// The reason why the kernel refuses a struct with fields that it manages, such as `bpf_spin_lock`. The kernel logs nothing.
+/// The reason why the kernel refuses a struct with fields that it manages, such as `bpf_spin_lock`. The
+/// kernel logs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ManagedError {

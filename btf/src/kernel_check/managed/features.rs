@@ -33,9 +33,11 @@ pub(in super::super) struct ManagedFeatures {
     pub(in super::super) resilient_locks: bool,
     /// Whether pointers with other type tags count as no fields, where other kernels refuse the struct.
     pub(in super::super) other_pointer_tags: bool,
-    /// Whether locks and reference counts in nested structs count as fields of the struct, which has at most one of each.
+    /// Whether locks and reference counts in nested structs count as fields of the struct, which has at most
+    /// one of each.
     pub(in super::super) unique_fields: bool,
-    /// Whether a struct that may be owned must not own structs that own others. Other kernels refuse cycles of owners only.
+    /// Whether a struct that may be owned must not own structs that own others. Other kernels refuse cycles
+    /// of owners only.
     pub(in super::super) flat_ownership: bool,
 }
 

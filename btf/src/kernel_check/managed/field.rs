@@ -83,12 +83,14 @@ impl ManagedField {
         }
     }
 
-    /// Returns whether the members of a struct have at most one field of the type. Nested structs have their own.
+    /// Returns whether the members of a struct have at most one field of the type. Nested structs have their
+    /// own.
     pub(in super::super) const fn is_single(self) -> bool {
         matches!(self, Self::SpinLock | Self::ResilientSpinLock)
     }
 
-    /// Returns whether a struct with such a field makes other structs be checked: those with a member of the type.
+    /// Returns whether a struct with such a field makes other structs be checked: those with a member of the
+    /// type.
     pub(in super::super) const fn is_sought(self) -> bool {
         !matches!(self, Self::ResilientSpinLock | Self::Kptr)
     }

@@ -1,5 +1,5 @@
-//! Fields that the kernel manages, such as locks and lists: their types, the kernels' rules for them, and the reasons for which a struct with
-//! such fields is refused.
+//! Fields that the kernel manages, such as locks and lists: their types, the kernels' rules for them, and the
+//! reasons for which a struct with such fields is refused.
 
 mod error;
 mod features;

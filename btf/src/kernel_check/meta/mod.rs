@@ -32,7 +32,8 @@ struct CheckedRecord {
 }
 
 impl<'d> Checker<'d> {
-    /// Finds and checks all records. Returns which types violate a rule, by index. A type with a wrong name can be resolved all the same.
+    /// Finds and checks all records. Returns which types violate a rule, by index. A type with a wrong name
+    /// can be resolved all the same.
     ///
     /// The search for records ends at the first record whose length is not known.
     pub(super) fn check_records(&mut self) -> Vec<bool> {
@@ -53,7 +54,8 @@ impl<'d> Checker<'d> {
         has_violation
     }
 
-    /// Checks the record at an offset. Returns `None` if the section ends within the record, or the length is not known.
+    /// Checks the record at an offset. Returns `None` if the section ends within the record, or the length is
+    /// not known.
     fn check_record(&mut self, id: TypeId, offset: u32, left: u32) -> Option<CheckedRecord> {
         let (Some(record), Some(left)) = (self.records.read(offset), left.checked_sub(COMMON_BYTES)) else {
             let rule = BtfRule::Truncated { need: COMMON_BYTES, left };

@@ -110,7 +110,8 @@ impl<'d> Resolver<'_, 'd> {
         Ok(())
     }
 
-    /// Returns the kind of the type of a member or element, which must have a size or refer to a type with a size.
+    /// Returns the kind of the type of a member or element, which must have a size or refer to a type with a
+    /// size.
     fn part_kind(&self, id: TypeId) -> Result<Kind, TypeIdError> {
         match self.kind(id) {
             None => Err(TypeIdError::Absent),

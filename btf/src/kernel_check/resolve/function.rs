@@ -84,7 +84,8 @@ impl<'d> Resolver<'_, 'd> {
         self.check_value_type(id)
     }
 
-    /// Checks that a type has a size, after it was resolved. The error is `None` if the violation has been reported.
+    /// Checks that a type has a size, after it was resolved. The error is `None` if the violation has been
+    /// reported.
     fn check_value_type(&mut self, id: TypeId) -> Result<(), Option<TypeIdError>> {
         let kind = self.kind(id).ok_or(Some(TypeIdError::Absent))?;
         if self.needs_resolution(kind) && !self.is_resolved(id) {

@@ -57,7 +57,8 @@ impl<'d> Resolver<'_, 'd> {
     }
 }
 
-/// Checks a member that is no bitfield (kernel: `btf_struct_check_member`, `btf_ptr_check_member` and others).
+/// Checks a member that is no bitfield (kernel: `btf_struct_check_member`, `btf_ptr_check_member` and
+/// others).
 fn check_whole(ty: Sized, offset: u32, struct_bytes: u32) -> Result<(), BtfRule> {
     if !offset.is_multiple_of(BYTE) {
         return Err(BtfRule::MemberAlignment { found: offset, bits: BYTE });
@@ -108,7 +109,8 @@ fn int_bits(int: RawInt, offset: u32, width: u32) -> Result<Bits, BtfRule> {
     Ok(Bits { offset, width: if width == 0 { int.bits() } else { width } })
 }
 
-/// Returns the bits of an integer, which may be a bitfield by its own offset and width (kernel: `btf_int_check_member`).
+/// Returns the bits of an integer, which may be a bitfield by its own offset and width (kernel:
+/// `btf_int_check_member`).
 fn legacy_int_bits(int: RawInt, offset: u32) -> Result<Bits, BtfRule> {
     let offset = offset.checked_add(int.offset()).ok_or(BtfRule::BitfieldOffset)?;
     Ok(Bits { offset, width: int.bits() })

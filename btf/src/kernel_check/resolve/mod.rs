@@ -1,8 +1,8 @@
 //! Rules for types together: each type is resolved to a type with a size (kernel: `btf_check_all_types`).
 //!
-//! The kernel follows references depth first, and stops at types that end a reference of the kind being followed: a pointer inside a
-//! struct is such an end, so that a struct may contain a pointer to itself. The order of the visits decides which chains are too long,
-//! so the order here is the kernel's.
+//! The kernel follows references depth first, and stops at types that end a reference of the kind being
+//! followed: a pointer inside a struct is such an end, so that a struct may contain a pointer to itself. The
+//! order of the visits decides which chains are too long, so the order here is the kernel's.
 
 mod composite;
 mod function;
@@ -80,7 +80,8 @@ struct Resolver<'c, 'd> {
 }
 
 impl Checker<'_> {
-    /// Resolves all types. `has_violation` has the types whose records violate a rule: what they refer to is not checked.
+    /// Resolves all types. `has_violation` has the types whose records violate a rule: what they refer to is
+    /// not checked.
     pub(super) fn check_references(&mut self, has_violation: &[bool]) {
         let progress = |failed: &bool| if *failed { Progress::Failed } else { Progress::NotVisited };
         let types = || self.records.ids().zip(has_violation);
@@ -271,7 +272,8 @@ fn is_declaration(kind: Kind) -> bool {
     matches!(kind, Kind::Var | Kind::DeclTag | Kind::Datasec)
 }
 
-/// Returns whether types of this kind have no size, and do not refer to a type with a size (kernel: `btf_type_nosize`).
+/// Returns whether types of this kind have no size, and do not refer to a type with a size (kernel:
+/// `btf_type_nosize`).
 fn has_no_size(kind: Kind) -> bool {
     matches!(kind, Kind::Void | Kind::Fwd | Kind::Func | Kind::FuncProto | Kind::DeclTag)
 }

@@ -9,7 +9,8 @@ use crate::{
 };
 
 impl<'d> Resolver<'_, 'd> {
-    /// Resolves a PTR, modifier or VAR (kernel: `btf_ptr_resolve`, `btf_modifier_resolve`, `btf_var_resolve`).
+    /// Resolves a PTR, modifier or VAR (kernel: `btf_ptr_resolve`, `btf_modifier_resolve`,
+    /// `btf_var_resolve`).
     pub(super) fn step_reference(&mut self, frame: Frame<'d>) -> Step {
         let kind = frame.record.kind();
         let found = TypeId(frame.record.third);
@@ -37,7 +38,8 @@ impl<'d> Resolver<'_, 'd> {
         if let Some(sized) = self.sized(found) {
             return Step::Pop(Resolved { id: sized.id, size: 0 });
         }
-        // A variable needs a size. A pointer or modifier may lead to `void`, a forward declaration or a function.
+        // A variable needs a size. A pointer or modifier may lead to `void`, a forward declaration or a
+        // function.
         let end = if self.is_resolved(found) { self.resolved_id(found) } else { found };
         let is_allowed = matches!(self.kind(end), Some(Kind::Void | Kind::Fwd | Kind::FuncProto));
         if kind == Kind::Var || !is_allowed {

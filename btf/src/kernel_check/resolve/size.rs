@@ -59,7 +59,8 @@ impl Resolver<'_, '_> {
         self.resolved.get(id.index()).map_or(TypeId::VOID, |resolved| resolved.id)
     }
 
-    /// Returns whether the result of resolving a type is one that the kernel expects (kernel: `btf_resolve_valid`).
+    /// Returns whether the result of resolving a type is one that the kernel expects (kernel:
+    /// `btf_resolve_valid`).
     pub(super) fn is_consistent(&self, id: TypeId) -> bool {
         debug_assert!(self.progress(id) == Progress::Resolved, "only resolved types are compared");
         let resolved = self.resolved_id(id);

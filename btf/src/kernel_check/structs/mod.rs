@@ -1,7 +1,8 @@
-//! Structs with fields that the kernel manages, such as locks and lists (kernel: `btf_parse_struct_metas`, `btf_check_and_fixup_fields`).
+//! Structs with fields that the kernel manages, such as locks and lists (kernel: `btf_parse_struct_metas`,
+//! `btf_check_and_fixup_fields`).
 //!
-//! A struct is checked if a member has the type of such a field. The kernel also looks up the types of kptrs among its own, which is not
-//! done here.
+//! A struct is checked if a member has the type of such a field. The kernel also looks up the types of kptrs
+//! among its own, which is not done here.
 
 mod search;
 

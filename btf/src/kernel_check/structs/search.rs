@@ -1,4 +1,5 @@
-//! The fields of a struct that the kernel manages (kernel: `btf_find_struct_field`, `btf_find_kptr`, `btf_find_graph_root`).
+//! The fields of a struct that the kernel manages (kernel: `btf_find_struct_field`, `btf_find_kptr`,
+//! `btf_find_graph_root`).
 
 use super::super::{
     managed::{ManagedError, ManagedFeatures, ManagedField},
@@ -90,7 +91,8 @@ pub(super) struct Search<'s, 'd> {
     structs: HashMap<&'d [u8], TypeId>,
     /// The values of the tags `contains:`, by type and component.
     contains: HashMap<(TypeId, u32), Vec<&'d [u8]>>,
-    /// The members by name of the structs that roots own: type, and offset in bits. Of members with the same name, the first.
+    /// The members by name of the structs that roots own: type, and offset in bits. Of members with the same
+    /// name, the first.
     members: HashMap<TypeId, HashMap<&'d [u8], (TypeId, u32)>>,
     /// The results of nested structs.
     nested: HashMap<TypeId, Nested<'d>>,
@@ -125,7 +127,8 @@ impl<'s, 'd> Search<'s, 'd> {
         search
     }
 
-    /// Returns the types whose members make the kernel check a struct: the first struct of each name, and kptrs.
+    /// Returns the types whose members make the kernel check a struct: the first struct of each name, and
+    /// kptrs.
     pub(super) fn sought_types(&self) -> Vec<TypeId> {
         let is_sought =
             |name: &[u8]| ManagedField::from_name(name, self.features).is_some_and(ManagedField::is_sought);

@@ -2,7 +2,8 @@
 
 use crate::endian::Endian;
 
-/// Returns `bits` bits of `data` from bit `start` as a number, or `None` past the end or for more than 128 bits.
+/// Returns `bits` bits of `data` from bit `start` as a number, or `None` past the end or for more than 128
+/// bits.
 ///
 /// In big-endian data the first bit is the most significant bit of a byte.
 pub(super) fn unsigned(endian: Endian, data: &[u8], start: usize, bits: u32) -> Option<u128> {
@@ -24,7 +25,8 @@ pub(super) fn unsigned(endian: Endian, data: &[u8], start: usize, bits: u32) -> 
         Endian::Little => skipped_bits,
         Endian::Big => covering_bits.checked_sub(skipped_bits)?.checked_sub(bits)?,
     };
-    // The 17th, most significant byte does not fit into 128 bits. It is added after the other bytes are shifted.
+    // The 17th, most significant byte does not fit into 128 bits. It is added after the other bytes are
+    // shifted.
     let lower = match endian {
         Endian::Little => rest.iter().rev().fold(0, add),
         Endian::Big => rest.iter().fold(0, add),

@@ -14,8 +14,8 @@ const NAN: u64 = 0b11 << 62;
 
 /// A floating-point number of x86 with 80 bits.
 ///
-/// [`to_f64`](Self::to_f64) has the value if a `double` does. `Display` writes the number as C does with `%a`: `0x1.8p+1` is 3. Every number
-/// comes back from its text by [`parse`](Self::parse).
+/// [`to_f64`](Self::to_f64) has the value if a `double` does. `Display` writes the number as C does with
+/// `%a`: `0x1.8p+1` is 3. Every number comes back from its text by [`parse`](Self::parse).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtendedFloat {
     is_negative: bool,
@@ -24,8 +24,8 @@ pub struct ExtendedFloat {
 }
 
 impl ExtendedFloat {
-    /// Returns the number with these 80 bits, followed by zeros. Returns `None` for other bits after them, for NaN with other bits than the
-    /// default one, and for bits that processors since the 80387 refuse.
+    /// Returns the number with these 80 bits, followed by zeros. Returns `None` for other bits after them,
+    /// for NaN with other bits than the default one, and for bits that processors since the 80387 refuse.
     pub fn from_bits(bits: u128) -> Option<Self> {
         let mantissa = u64::try_from(bits & u128::from(u64::MAX)).ok()?;
         let high = u64::try_from(bits >> 64).ok().filter(|high| *high <= 0xffff)?;
@@ -89,7 +89,8 @@ impl ExtendedFloat {
         Some(f64::from_bits(sign | bits))
     }
 
-    /// Parses a hexadecimal number, `0x1.8p+1`. Returns `None` for other text, and for a number that has no exact value.
+    /// Parses a hexadecimal number, `0x1.8p+1`. Returns `None` for other text, and for a number that has no
+    /// exact value.
     pub fn parse(text: &str) -> Option<Self> {
         let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;

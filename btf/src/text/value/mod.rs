@@ -1,4 +1,5 @@
-//! Values: bytes that are interpreted by a type. A visitor reads the parts of a value, or the value is printed as C.
+//! Values: bytes that are interpreted by a type. A visitor reads the parts of a value, or the value is
+//! printed as C.
 
 mod bits;
 mod extended;

@@ -21,7 +21,8 @@ pub enum Scalar<'v> {
     Bool(bool),
     /// A character: an INT with the encoding CHAR, or a `char`.
     Char(u8),
-    /// A floating-point number of 4 or 8 bytes. A NaN with other bits than the default one is [`Scalar::Raw`].
+    /// A floating-point number of 4 or 8 bytes. A NaN with other bits than the default one is
+    /// [`Scalar::Raw`].
     Float(f64),
     /// A floating-point number of x86 with 80 bits whose value no `double` has. Others are [`Scalar::Float`].
     Extended(ExtendedFloat),
@@ -31,7 +32,8 @@ pub enum Scalar<'v> {
     Enum(EnumValue<'v>),
     /// An array of `char`.
     Text {
-        /// The bytes, including those after the NUL: see [`Scalar::c_str`]. If the data ends early, fewer than `len` bytes.
+        /// The bytes, including those after the NUL: see [`Scalar::c_str`]. If the data ends early, fewer
+        /// than `len` bytes.
         bytes: &'v [u8],
         /// The number of elements in the type. For a flexible array, the number of bytes.
         len: u32,
@@ -120,11 +122,11 @@ impl<'v> EnumValue<'v> {
         }
     }
 
-    /// Returns the names of the flags that are set in the value, and the remaining bits. Returns `None` if no flag is set, or if the
-    /// enum is not an enum of flags.
+    /// Returns the names of the flags that are set in the value, and the remaining bits. Returns `None` if no
+    /// flag is set, or if the enum is not an enum of flags.
     ///
-    /// An enum of flags has enumerators for at least three single bits. All other enumerators are combinations of these bits. An enum
-    /// that counts from 0 or 1 without gaps has no flags.
+    /// An enum of flags has enumerators for at least three single bits. All other enumerators are
+    /// combinations of these bits. An enum that counts from 0 or 1 without gaps has no flags.
     pub fn flags(self) -> Option<(impl Iterator<Item = Name<'v>>, u64)> {
         let single = self.ty.enumerators().filter(|v| v.c_value().is_power_of_two());
         let all = single.clone().fold(0, |all, v| all | v.c_value());
@@ -222,7 +224,8 @@ pub(super) fn read<'v>(
     }
 }
 
-/// Returns whether the numbers of a FLOAT of 12 or 16 bytes have the format of x86. Compilers have others of these sizes, such as `_Float128`.
+/// Returns whether the numbers of a FLOAT of 12 or 16 bytes have the format of x86. Compilers have others of
+/// these sizes, such as `_Float128`.
 fn is_extended(ty: Type<'_>, long_double: LongDouble) -> bool {
     long_double == LongDouble::X86 && ty.name().as_bytes() == b"long double"
 }

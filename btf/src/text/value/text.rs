@@ -54,8 +54,9 @@ impl<'v> ValueText<'v> {
         Self { names, ..self }
     }
 
-    /// Sets whether the text contains members that are zero, and those whose parts are all zero. The default is yes. The text always
-    /// contains the value itself. An array with an element that is not zero contains all elements.
+    /// Sets whether the text contains members that are zero, and those whose parts are all zero. The default
+    /// is yes. The text always contains the value itself. An array with an element that is not zero contains
+    /// all elements.
     #[must_use]
     pub fn zeroes(self, zeroes: bool) -> Self {
         Self { zeroes, ..self }
@@ -95,7 +96,8 @@ impl Display for ValueText<'_> {
     }
 }
 
-/// The destination of the text. A buffer allows to remove the text of an aggregate, which is known to be zero only at its end.
+/// The destination of the text. A buffer allows to remove the text of an aggregate, which is known to be zero
+/// only at its end.
 enum Output<'f, 'g> {
     Stream(&'f mut Formatter<'g>),
     Buffer(String),
@@ -173,7 +175,8 @@ impl Writer<'_, '_, '_> {
         (0..self.text.indent).chain(0..self.depth).try_for_each(|_| self.out.write_str(self.text.indent_unit))
     }
 
-    /// Removes the text of the aggregate that ends, if it is a member and all its parts are zero. Returns whether it did.
+    /// Removes the text of the aggregate that ends, if it is a member and all its parts are zero. Returns
+    /// whether it did.
     fn remove_zero_aggregate(&mut self) -> bool {
         let (Output::Buffer(buffer), Some(ended)) = (&mut self.out, self.open.pop()) else { return false };
         if ended.is_member && !ended.is_nonzero {

@@ -1,7 +1,7 @@
 //! Visits of the parts of a value.
 //!
-//! Types may contain themselves, and bytes may end early. A visit goes [`limits::VALUE_DEPTH`] levels down, and takes a number of
-//! steps in proportion to the bytes. Deeper and further parts are [`Scalar::Omitted`].
+//! Types may contain themselves, and bytes may end early. A visit goes [`limits::VALUE_DEPTH`] levels down,
+//! and takes a number of steps in proportion to the bytes. Deeper and further parts are [`Scalar::Omitted`].
 
 use super::scalar::{self, LongDouble, Scalar};
 use crate::{
@@ -98,7 +98,8 @@ impl<'d> Btf<'d> {
 }
 
 impl<'v> Value<'v> {
-    /// Sets the format of floating-point numbers with more than 8 bytes. By default, it is unknown, and they are [`Scalar::Raw`].
+    /// Sets the format of floating-point numbers with more than 8 bytes. By default, it is unknown, and they
+    /// are [`Scalar::Raw`].
     #[must_use]
     pub fn long_double(mut self, format: LongDouble) -> Self {
         self.long_double = format;
@@ -198,7 +199,8 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Visits an aggregate and its parts. A part without bytes lies after the end of the data, and is the last one.
+    /// Visits an aggregate and its parts. A part without bytes lies after the end of the data, and is the
+    /// last one.
     fn aggregate(
         &mut self,
         location: &ValueLocation<'v>,
@@ -316,7 +318,8 @@ fn is_flexible_array(btf: &Btf<'_>, ty: TypeId) -> bool {
     btf.strip(ty).ok().and_then(Type::array).is_some_and(|array| array.nelems == 0)
 }
 
-/// Returns whether an array of this type is a string. `char` is a character; `unsigned char` is a byte, unless its encoding is CHAR.
+/// Returns whether an array of this type is a string. `char` is a character; `unsigned char` is a byte,
+/// unless its encoding is CHAR.
 fn is_char(ty: Type<'_>) -> bool {
     ty.int().is_some_and(|int| {
         let named = ty.name().as_bytes() == b"char" || int.encoding & IntInfo::CHAR != 0;

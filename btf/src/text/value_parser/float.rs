@@ -7,8 +7,9 @@ use crate::{
 };
 
 impl ValueParser<'_> {
-    /// Returns the bits of a float for text: `1.5`, `-1e10`, `Infinity`, `-inf`, `NaN`. For more than 8 bytes, decimal numbers are rounded to
-    /// 8 bytes; hexadecimal ones have all bits: `0x1.999999999999999ap-4`.
+    /// Returns the bits of a float for text: `1.5`, `-1e10`, `Infinity`, `-inf`, `NaN`. For more than 8
+    /// bytes, decimal numbers are rounded to 8 bytes; hexadecimal ones have all bits:
+    /// `0x1.999999999999999ap-4`.
     pub(super) fn float(&self, ty: Type<'_>, text: &str, size: usize) -> Result<u128, ValueError> {
         if !is_number(ty, size) {
             return Err(ValueError::FloatFormat(size));
@@ -38,8 +39,8 @@ impl ValueParser<'_> {
     }
 }
 
-/// Returns whether the values of a floating-point type may be written as numbers. Compilers have other types of these sizes, such as
-/// `_Float128`.
+/// Returns whether the values of a floating-point type may be written as numbers. Compilers have other types
+/// of these sizes, such as `_Float128`.
 pub(super) fn is_number(ty: Type<'_>, size: usize) -> bool {
     size <= 8 || ty.name().as_bytes() == b"long double"
 }

@@ -51,19 +51,22 @@ pub struct ValueParser<'b> {
 }
 
 impl<'b> ValueParser<'b> {
-    /// Creates a parser of values of the types of a BTF. The bytes of the values have the byte order of the BTF.
+    /// Creates a parser of values of the types of a BTF. The bytes of the values have the byte order of the
+    /// BTF.
     pub fn new(btf: &'b Btf<'b>) -> Self {
         Self { btf, long_double: LongDouble::default() }
     }
 
-    /// Sets the format of floating-point numbers with more than 8 bytes. By default, it is unknown, and they are written as all their bytes.
+    /// Sets the format of floating-point numbers with more than 8 bytes. By default, it is unknown, and they
+    /// are written as all their bytes.
     #[must_use]
     pub fn long_double(self, format: LongDouble) -> Self {
         Self { long_double: format, ..self }
     }
 
-    /// Parses a value as [`Value::text`](super::Value::text) prints it, with types or without, or as JSON. A number, the name of an
-    /// enumerator, and text without quotes are values as well, as for [`parse_word`](Self::parse_word).
+    /// Parses a value as [`Value::text`](super::Value::text) prints it, with types or without, or as JSON. A
+    /// number, the name of an enumerator, and text without quotes are values as well, as for
+    /// [`parse_word`](Self::parse_word).
     ///
     /// `bytes` have the size of the type. They are the parts of the value that the text does not have.
     pub fn parse(&self, ty: TypeId, text: &str, bytes: Vec<u8>) -> Result<Vec<u8>, ValueError> {
@@ -88,14 +91,16 @@ impl<'b> ValueParser<'b> {
         })
     }
 
-    /// Parses a value of `size` bytes as a person types it: `7`, `ON`, `bash`, `10,0,0,1`. A text needs no quotes. Composites, and arrays of
-    /// numbers, may be written as [`Value::text`](super::Value::text) prints them. Parts that the word does not have are zero.
+    /// Parses a value of `size` bytes as a person types it: `7`, `ON`, `bash`, `10,0,0,1`. A text needs no
+    /// quotes. Composites, and arrays of numbers, may be written as [`Value::text`](super::Value::text)
+    /// prints them. Parts that the word does not have are zero.
     pub fn parse_word(&self, ty: TypeId, word: &str, size: usize) -> Result<Vec<u8>, ValueError> {
         self.check_size(ty, size)?;
         self.word(self.btf.strip(ty)?, word)
     }
 
-    /// Returns an error if a type has another size. The size of a damaged type may be large: a value needs no more memory than its bytes.
+    /// Returns an error if a type has another size. The size of a damaged type may be large: a value needs no
+    /// more memory than its bytes.
     fn check_size(&self, ty: TypeId, expected: usize) -> Result<(), ValueError> {
         match self.size_of(ty)? {
             found if found == expected => Ok(()),
@@ -113,7 +118,8 @@ impl<'b> ValueParser<'b> {
         ValueWriter::new(*self, bytes).finish(ty, &value)
     }
 
-    /// Returns whether a text is a value in a notation, and not a number, name or text without quotes. Names of threads may be `(sd-pam)`.
+    /// Returns whether a text is a value in a notation, and not a number, name or text without quotes. Names
+    /// of threads may be `(sd-pam)`.
     fn is_notation(&self, id: TypeId, ty: Type<'_>, text: &str) -> bool {
         let has_type = || ty.kind().is_composite() || text.starts_with(&type_prefix(self.btf, id));
         match text.bytes().next() {

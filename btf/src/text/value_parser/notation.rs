@@ -1,6 +1,7 @@
 //! The notations of values: JSON, and the text of `map dump`.
 //!
-//! One grammar has both: `{"pid": 7, "comm": "sh"}`, and `{.pid = 7, .comm = "sh"}`, also with types, `(struct event){.pid = (int)7}`.
+//! One grammar has both: `{"pid": 7, "comm": "sh"}`, and `{.pid = 7, .comm = "sh"}`, also with types,
+//! `(struct event){.pid = (int)7}`.
 
 use super::ValueError;
 use alloc::{borrow::ToOwned as _, string::String, vec::Vec};

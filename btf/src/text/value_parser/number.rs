@@ -88,7 +88,8 @@ fn magnitude(text: &str) -> Option<(bool, u128)> {
     Some((is_negative, magnitude.ok()?))
 }
 
-/// Returns a decimal or hexadecimal integer for a value of `width` bits. A decimal one with zeros in front is an octal one in C.
+/// Returns a decimal or hexadecimal integer for a value of `width` bits. A decimal one with zeros in front is
+/// an octal one in C.
 pub(super) fn number(text: &str, width: usize) -> Option<i128> {
     let (is_negative, value) = magnitude(text)?;
     let digits = text.strip_prefix('-').unwrap_or(text);

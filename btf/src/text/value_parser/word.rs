@@ -67,8 +67,8 @@ impl ValueParser<'_> {
     }
 }
 
-/// Returns whether a word for an array is text: always for `char`, never for `bool`. For other types of one byte, a word is text unless it
-/// is a list of numbers.
+/// Returns whether a word for an array is text: always for `char`, never for `bool`. For other types of one
+/// byte, a word is text unless it is a list of numbers.
 fn takes_text(element: Type<'_>, word: &str) -> bool {
     let is_byte = element.kind() == Kind::Int && element.size_or_type() == 1;
     let is_number = |part: &str| parse_number(part.trim(), 1, Signedness::Either, Endian::Little).is_ok();
@@ -76,8 +76,8 @@ fn takes_text(element: Type<'_>, word: &str) -> bool {
     is_byte && !is_bool(element) && (element.name().as_bytes() == b"char" || !are_numbers())
 }
 
-/// Returns whether a word for an array is a list as it is printed: always with a `[`, but for bytes, which may be text such as `[abc]`, only
-/// with numbers. `char` has no lists.
+/// Returns whether a word for an array is a list as it is printed: always with a `[`, but for bytes, which
+/// may be text such as `[abc]`, only with numbers. `char` has no lists.
 fn is_list(element: Type<'_>, word: &str) -> bool {
     let Some(inner) = word.strip_prefix('[') else { return false };
     if !takes_text(element, word) {

@@ -20,10 +20,11 @@ const NO_CLASS: u32 = u32::MAX;
 /// The end of a list. `void` is in no list.
 const END: u32 = 0;
 
-/// The canonical types: those that remain after deduplication. Equal types have equal keys ([`Record::has_key_of`]).
+/// The canonical types: those that remain after deduplication. Equal types have equal keys
+/// ([`Record::has_key_of`]).
 ///
-/// The types of one key are in libbpf's order of comparison. In libbpf, a new type becomes the first of its list, and each growth
-/// of the hash map reverses every list.
+/// The types of one key are in libbpf's order of comparison. In libbpf, a new type becomes the first of its
+/// list, and each growth of the hash map reverses every list.
 pub(super) struct CanonicalTypes {
     lists: HashTable<List>,
     /// The type after each type in its list, by id.
@@ -31,8 +32,8 @@ pub(super) struct CanonicalTypes {
     hasher: DefaultHashBuilder,
     len: usize,
     capacity: usize,
-    /// The class of each type by id, if types are divided into classes. Structs, unions and typedefs of different classes have different
-    /// lists.
+    /// The class of each type by id, if types are divided into classes. Structs, unions and typedefs of
+    /// different classes have different lists.
     classes: Vec<u32>,
 }
 

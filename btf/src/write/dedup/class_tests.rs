@@ -16,7 +16,8 @@ impl Random {
     }
 }
 
-/// Adds types with few names, which refer to each other in both directions: copies of a small graph, in which some differ.
+/// Adds types with few names, which refer to each other in both directions: copies of a small graph, in which
+/// some differ.
 fn add_types(b: &mut Builder, random: &mut Random, count: u32) {
     const NAMES: [&str; 3] = ["a", "b", "c"];
     let first = b.next_id().0;

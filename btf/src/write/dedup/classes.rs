@@ -1,11 +1,12 @@
 //! Classes of types whose graphs may be equal: types of different classes are never merged.
 //!
-//! The comparison of two graphs ends at their first difference, which may be far away. For many types of one name, that takes time in
-//! proportion to the square of their number. The classes are computed for all types at once, in n log n steps (Hopcroft's algorithm for
-//! automata: types are states, the references of a record are its transitions), and only where comparisons have taken many steps.
+//! The comparison of two graphs ends at their first difference, which may be far away. For many types of one
+//! name, that takes time in proportion to the square of their number. The classes are computed for all types
+//! at once, in n log n steps (Hopcroft's algorithm for automata: types are states, the references of a record
+//! are its transitions), and only where comparisons have taken many steps.
 //!
-//! The classes are as coarse as the comparison: a forward declaration and the definitions of its name are in one class, whatever their
-//! members, and so are enums of one name.
+//! The classes are as coarse as the comparison: a forward declaration and the definitions of its name are in
+//! one class, whatever their members, and so are enums of one name.
 
 use super::{
     DedupError, UNMAPPED,
@@ -82,7 +83,8 @@ fn forward_names(records: &Records) -> Result<HashSet<(u32, Kind)>, DedupError> 
     Ok(names)
 }
 
-/// Returns whether the members of a type decide on its class: not those of a type that has a forward declaration.
+/// Returns whether the members of a type decide on its class: not those of a type that has a forward
+/// declaration.
 fn has_references(record: Record<'_>, forwards: &HashSet<(u32, Kind)>) -> bool {
     let is_leaf = matches!(record.kind(), Kind::Int | Kind::Float | Kind::Fwd | Kind::Enum | Kind::Enum64);
     let is_declared = record.kind().is_composite() && forwards.contains(&(record.name(), record.kind()));

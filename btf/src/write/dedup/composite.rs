@@ -30,7 +30,8 @@ impl Deduplicator {
                     break;
                 }
             }
-            // Types that were compared before are compared once more. That changes nothing, unless a FWD of the base got its definition.
+            // Types that were compared before are compared once more. That changes nothing, unless a FWD of
+            // the base got its definition.
             if !is_merged && self.divide_into_classes()? {
                 same_key = self.canonical.first(&self.records, id)?;
             }
@@ -38,8 +39,8 @@ impl Deduplicator {
         self.map_to(id, to)
     }
 
-    /// Divides all types into classes if the comparisons have taken many steps, so that only types of one class are compared after that.
-    /// Returns whether the lists of canonical types have changed.
+    /// Divides all types into classes if the comparisons have taken many steps, so that only types of one
+    /// class are compared after that. Returns whether the lists of canonical types have changed.
     fn divide_into_classes(&mut self) -> Result<bool, DedupError> {
         if self.steps_left.get() >= self.classes_below {
             return Ok(false);
@@ -50,10 +51,12 @@ impl Deduplicator {
         Ok(true)
     }
 
-    /// Applies `hypot_map` after the candidate and canonical graphs proved equal (libbpf: `btf_dedup_merge_hypot_map`).
+    /// Applies `hypot_map` after the candidate and canonical graphs proved equal (libbpf:
+    /// `btf_dedup_merge_hypot_map`).
     ///
-    /// Forward declarations are mapped to their definitions, and composites of the candidate graph to those of the canonical graph.
-    /// If the graphs are equal only with another definition of a FWD of the base, nothing else is mapped.
+    /// Forward declarations are mapped to their definitions, and composites of the candidate graph to those
+    /// of the canonical graph. If the graphs are equal only with another definition of a FWD of the base,
+    /// nothing else is mapped.
     fn merge_hypot_map(&mut self) -> Result<(), DedupError> {
         for at in 0..self.hypot_list.len() {
             let Some(canon) = self.hypot_list.get(at).copied() else { break };

@@ -26,8 +26,9 @@ pub(super) struct Comparing {
 }
 
 impl Deduplicator {
-    /// Returns whether the graph of a candidate type equals that of a canonical type (libbpf: `btf_dedup_is_equiv`; a stack replaces
-    /// its recursion). Stores in `hypot_map` the candidate type of each canonical type.
+    /// Returns whether the graph of a candidate type equals that of a canonical type (libbpf:
+    /// `btf_dedup_is_equiv`; a stack replaces its recursion). Stores in `hypot_map` the candidate type of
+    /// each canonical type.
     pub(super) fn is_equivalent(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
         self.clear_hypot_map()?;
         self.defines_base_forward = false;
@@ -51,7 +52,8 @@ impl Deduplicator {
         Ok(true)
     }
 
-    /// Compares two records. Returns `false` if they differ, and puts them on the stack if the types to which they refer decide.
+    /// Compares two records. Returns `false` if they differ, and puts them on the stack if the types to which
+    /// they refer decide.
     fn begin_comparison(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
         self.step(1)?;
         if self.resolve(cand)? == self.resolve(canon)? {
@@ -118,8 +120,8 @@ impl Deduplicator {
         Ok(if self.records.get(end)?.kind() == Kind::Fwd { id } else { end })
     }
 
-    /// Returns whether two types of one graph are identical. A compiler may write a type twice, and refer to both copies
-    /// (libbpf: `btf_dedup_identical_types`, which ignores the element types of arrays).
+    /// Returns whether two types of one graph are identical. A compiler may write a type twice, and refer to
+    /// both copies (libbpf: `btf_dedup_identical_types`, which ignores the element types of arrays).
     fn is_identical(&self, first: u32, second: u32, levels: u32) -> Result<bool, DedupError> {
         let (mut first, mut second) = (first, second);
         loop {

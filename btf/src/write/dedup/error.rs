@@ -18,7 +18,8 @@ pub enum DedupError {
     /// A name or a record cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// A type refers to a type that does not exist. Only a BTF that was parsed without validation has such references.
+    /// A type refers to a type that does not exist. Only a BTF that was parsed without validation has such
+    /// references.
     #[error("type [{id}] refers to type [{target}], which does not exist")]
     NoType {
         /// The type.

@@ -8,7 +8,8 @@
 //! 4. forward declarations with one definition (`forward`)
 //! 5. the remaining types, after the types to which they refer (`reference`)
 //!
-//! The types of a base stay as they are: every one of them is canonical. Types of a split BTF are mapped to equal types of its base.
+//! The types of a base stay as they are: every one of them is canonical. Types of a split BTF are mapped to
+//! equal types of its base.
 //!
 //! The result has the same types as libbpf's, in the same order.
 
@@ -51,7 +52,8 @@ pub struct DedupResult {
 impl DedupResult {
     /// Returns the new id of a type of the original BTF.
     ///
-    /// Types of the base keep their ids. The id of a forward declaration in the base may be that of a definition in the split BTF.
+    /// Types of the base keep their ids. The id of a forward declaration in the base may be that of a
+    /// definition in the split BTF.
     pub fn id(&self, old: TypeId) -> Option<TypeId> {
         self.ids.get(old.index()).copied()
     }
@@ -69,8 +71,8 @@ impl DedupResult {
 
 /// Deduplicates a BTF. The result for a split BTF has the same base, and lacks all types that the base has.
 ///
-/// The result contains only strings to which a type refers, and no layout section. Hostile types end with an error after
-/// [`limits::DEDUP_STEPS`].
+/// The result contains only strings to which a type refers, and no layout section. Hostile types end with an
+/// error after [`limits::DEDUP_STEPS`].
 ///
 /// ```
 /// use core_relo_btf::{Btf, Builder, Endian, TypeId, dedup};
@@ -90,7 +92,8 @@ pub fn dedup(btf: &Btf<'_>) -> Result<DedupResult, DedupError> {
     dedup_into(btf, builder, limits::DEDUP_STEPS)
 }
 
-/// As [`dedup`], into a builder of the same byte order and base that has strings and no types. The strings keep their offsets.
+/// As [`dedup`], into a builder of the same byte order and base that has strings and no types. The strings
+/// keep their offsets.
 ///
 /// Ends with an error after `max_steps`. A step, a comparison of a type or a word, takes some nanoseconds.
 pub fn dedup_into(btf: &Btf<'_>, builder: Builder, max_steps: u64) -> Result<DedupResult, DedupError> {
@@ -122,7 +125,8 @@ fn dedup_with(btf: &Btf<'_>, mut builder: Builder, limits: StepLimits) -> Result
 /// The error for an id without a mapping.
 const UNMAPPED: DedupError = DedupError::Internal { invariant: "every type of the BTF has a mapping" };
 
-/// The steps for each type before all types are divided into classes. The BTF of most kernels needs 70 to 105 steps.
+/// The steps for each type before all types are divided into classes. The BTF of most kernels needs 70 to 105
+/// steps.
 const STEPS_BEFORE_CLASSES: u64 = 120;
 
 /// The mapping of a type that is not resolved yet.
@@ -135,7 +139,8 @@ struct Deduplicator {
     /// The id of the first type that is not a type of the base.
     first_own: u32,
     canonical: CanonicalTypes,
-    /// The type to which each type is mapped. A canonical type is mapped to itself. Other mappings may form chains.
+    /// The type to which each type is mapped. A canonical type is mapped to itself. Other mappings may form
+    /// chains.
     map: Vec<u32>,
     /// The hypothetical mapping from canonical types to candidate types, while the two graphs are compared
     /// (libbpf: `hypot_map`).
@@ -144,7 +149,8 @@ struct Deduplicator {
     hypot_list: Vec<u32>,
     /// The pairs of types on the way from the compared types to the types that are compared now.
     comparing: Vec<Comparing>,
-    /// Whether the graphs are equal only if a FWD of the base is a type of the split BTF (libbpf: `hypot_adjust_canon`).
+    /// Whether the graphs are equal only if a FWD of the base is a type of the split BTF (libbpf:
+    /// `hypot_adjust_canon`).
     defines_base_forward: bool,
     steps_left: Cell<u64>,
     /// The number of steps left at which types are divided into classes; 0 after that.
@@ -231,8 +237,8 @@ impl Deduplicator {
         Ok(())
     }
 
-    /// Adds the canonical types to the builder, in their order, with consecutive ids (libbpf: `btf_dedup_compact_types`,
-    /// `btf_dedup_remap_types`).
+    /// Adds the canonical types to the builder, in their order, with consecutive ids (libbpf:
+    /// `btf_dedup_compact_types`, `btf_dedup_remap_types`).
     fn compact(self, mut builder: Builder) -> Result<DedupResult, DedupError> {
         let mut ids: Vec<TypeId> = (0..self.records.end()).map(TypeId).collect();
         let canonical: Vec<u32> = self

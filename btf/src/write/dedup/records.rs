@@ -18,7 +18,8 @@ const NO_RECORD: DedupError = DedupError::Internal { invariant: "every type of t
 pub(super) const SHORT_RECORD: DedupError =
     DedupError::Internal { invariant: "every record has the words of its kind" };
 
-/// The records of a BTF and of its bases, with `void` as the first. Every type to which a record refers has a record.
+/// The records of a BTF and of its bases, with `void` as the first. Every type to which a record refers has a
+/// record.
 pub(super) struct Records {
     words: Vec<u32>,
     /// The start of each record in `words`, and the end of the last.
@@ -26,7 +27,8 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Reads the types of a BTF and of its bases, and adds their names to `strings`, in order (libbpf: `btf_dedup_strings`).
+    /// Reads the types of a BTF and of its bases, and adds their names to `strings`, in order (libbpf:
+    /// `btf_dedup_strings`).
     pub(super) fn read(btf: &Btf<'_>, strings: &mut Builder) -> Result<Self, DedupError> {
         let mut importer = Importer::new(btf);
         let mut words = Vec::from([0, 0, 0]);
@@ -113,8 +115,8 @@ impl<'r> Record<'r> {
         self.info().kind()
     }
 
-    /// Returns whether another type has the same key: the words in which equal types agree, whatever the types to which they refer
-    /// (libbpf: `btf_hash_common` and others).
+    /// Returns whether another type has the same key: the words in which equal types agree, whatever the
+    /// types to which they refer (libbpf: `btf_hash_common` and others).
     pub(super) fn has_key_of(self, other: Self) -> bool {
         match self.kind() {
             // A forward-declared enum has the key of its definition.
@@ -180,24 +182,28 @@ impl<'r> Record<'r> {
         params.iter().copied()
     }
 
-    /// Returns whether two structs or unions are equal except for the types of their members (libbpf: `btf_shallow_equal_struct`).
+    /// Returns whether two structs or unions are equal except for the types of their members (libbpf:
+    /// `btf_shallow_equal_struct`).
     pub(super) fn is_like_composite(self, other: Self) -> bool {
         let layout = |r: Self| r.members().map(|[name, _, offset]| (name, offset));
         self.common() == other.common() && layout(self).eq(layout(other))
     }
 
-    /// Returns whether two arrays are equal except for the types of element and index (libbpf: `btf_compat_array`).
+    /// Returns whether two arrays are equal except for the types of element and index (libbpf:
+    /// `btf_compat_array`).
     pub(super) fn is_like_array(self, other: Self) -> bool {
         self.common() == other.common() && self.array_len() == other.array_len()
     }
 
-    /// Returns whether two functions are equal except for the types of parameters and result (libbpf: `btf_compat_fnproto`).
+    /// Returns whether two functions are equal except for the types of parameters and result (libbpf:
+    /// `btf_compat_fnproto`).
     pub(super) fn is_like_function(self, other: Self) -> bool {
         let names = |r: Self| r.params().map(|[name, _]| name);
         self.name_and_info() == other.name_and_info() && names(self).eq(names(other))
     }
 
-    /// Returns whether two enums are equal, or one of them is a forward declaration (libbpf: `btf_compat_enum`).
+    /// Returns whether two enums are equal, or one of them is a forward declaration (libbpf:
+    /// `btf_compat_enum`).
     pub(super) fn is_like_enum(self, other: Self) -> bool {
         if self.is_forward_enum() || other.is_forward_enum() {
             return self.name() == other.name() && self.kind().is_enum() && other.kind().is_enum();

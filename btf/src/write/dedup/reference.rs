@@ -22,8 +22,8 @@ impl Deduplicator {
         Ok(())
     }
 
-    /// Deduplicates the types to which a type refers, then the type (libbpf: `btf_dedup_ref_type`; a stack replaces its
-    /// recursion).
+    /// Deduplicates the types to which a type refers, then the type (libbpf: `btf_dedup_ref_type`; a stack
+    /// replaces its recursion).
     fn dedup_reference(&mut self, id: u32) -> Result<(), DedupError> {
         let mut pending = Vec::new();
         self.begin(id, &mut pending)?;

@@ -8,7 +8,8 @@ use alloc::{
     vec::Vec,
 };
 
-/// Builds and deduplicates types in both byte orders. Returns the remaining types in bpftool's notation, and the new id of each type.
+/// Builds and deduplicates types in both byte orders. Returns the remaining types in bpftool's notation, and
+/// the new id of each type.
 fn deduped(build: impl Fn(&mut Builder)) -> Result<(Vec<String>, Vec<u32>), DedupError> {
     let dedup_in = |endian| {
         let mut b = Builder::new(endian);
@@ -180,7 +181,8 @@ fn types_that_no_compiler_writes_are_an_error() {
     assert_eq!(variable, Err(DedupError::Kind { id: TypeId(5), kind: Kind::Var }));
 }
 
-/// Three equal chains of functions whose parameters are functions, sixteen levels deep. Two chains merge into the third.
+/// Three equal chains of functions whose parameters are functions, sixteen levels deep. Two chains merge into
+/// the third.
 #[test]
 fn types_made_to_take_exponential_time_are_given_up() {
     let family = |b: &mut Builder, int| {
@@ -258,7 +260,8 @@ fn types_of_the_base_are_left_out_of_a_split_btf() {
     );
 }
 
-/// The base declares `inner`, the split BTF defines it. The base's `outer` therefore is another type than the split BTF's.
+/// The base declares `inner`, the split BTF defines it. The base's `outer` therefore is another type than the
+/// split BTF's.
 #[test]
 fn a_struct_that_the_base_only_declares_makes_other_types() {
     let outer = |b: &mut Builder, inner| {
@@ -325,7 +328,8 @@ fn tags_are_kept_apart_by_name_flag_and_component() {
     assert_eq!(kept, [1, 2, 3, 4, 5, 6, 7, 2, 3, 4, 5, 6, 7]);
 }
 
-/// A hundred thousand structs of one name that refer to each other as nobody writes them: how many types are left.
+/// A hundred thousand structs of one name that refer to each other as nobody writes them: how many types are
+/// left.
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers that the tests choose")]
 mod many {
     use super::*;
@@ -344,8 +348,8 @@ mod many {
         assert_eq!(deduped.map(left), expected.map(|left| usize::try_from(left).unwrap()));
     }
 
-    /// Builds structs, of which struct `n` contains a pointer to struct `to(n)`, or to `void` if there is none. Asserts the number of
-    /// types after deduplication.
+    /// Builds structs, of which struct `n` contains a pointer to struct `to(n)`, or to `void` if there is
+    /// none. Asserts the number of types after deduplication.
     fn assert_pointing(expected: Result<u32, DedupError>, to: impl Fn(u32) -> u32) {
         let structure = |number: u32| TypeId(2 * number + 1);
         assert_left(expected, |b| {

@@ -59,7 +59,8 @@ fn write_table(code: &mut Code, table: &Table, tables: &Tables) {
             code.line(format!("self.{values}.apply(loader)?;"));
             for function in functions {
                 let Function { field, member, .. } = function;
-                // An unchanged member leaves the choice to the settings of the map, and to the variants of the object.
+                // An unchanged member leaves the choice to the settings of the map, and to the variants of
+                // the object.
                 code.block(format!("if self.{field} != {} {{", tables.initial(function)), "}", |code| {
                     let program = format!("self.{field}.map(|program| program.name().to_owned())");
                     let programs = format!("loader.map_mut({name:?}).programs");

@@ -66,7 +66,8 @@ pub(super) fn write(
 
 /// Returns the number that the bytes of an enum have for an enumerator.
 ///
-/// clang before version 16 writes no sign: -1 of an enum of one byte is 4294967295 in the BTF, and 255 in the byte.
+/// clang before version 16 writes no sign: -1 of an enum of one byte is 4294967295 in the BTF, and 255 in the
+/// byte.
 fn stored_value(ty: Type<'_>, value: u64) -> Result<String, SkeletonError> {
     let bits = ty.size().and_then(|size| size.0.checked_mul(8));
     let unused = bits.and_then(|bits| u64::BITS.checked_sub(bits));

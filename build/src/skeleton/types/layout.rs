@@ -289,7 +289,8 @@ pub(super) fn bitfield<'b>(
     Ok(Some(Bitfield { member: *member, start, width: int.bits.into() }))
 }
 
-/// Returns the alignment that a Rust struct can have: that of its members, or a smaller one to which it is packed.
+/// Returns the alignment that a Rust struct can have: that of its members, or a smaller one to which it is
+/// packed.
 fn alignment(size: usize, members: &[(usize, usize)]) -> (usize, Option<usize>) {
     let natural = members.iter().map(|(_, align)| *align).max().unwrap_or(1);
     let mut align = natural;

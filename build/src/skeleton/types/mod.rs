@@ -1,7 +1,8 @@
 //! C types as Rust types.
 //!
-//! A type gets a name when a map, a variable or an event first uses it. Its text is written afterwards, so that types come in the
-//! order of their first use. The layout of a type is computed before it gets a name: only types that can be written have names.
+//! A type gets a name when a map, a variable or an event first uses it. Its text is written afterwards, so
+//! that types come in the order of their first use. The layout of a type is computed before it gets a name:
+//! only types that can be written have names.
 
 mod enumeration;
 mod layout;
@@ -98,8 +99,8 @@ impl<'b> Types<'b> {
         self.names.take(name)
     }
 
-    /// Returns the Rust type of a C type of `size` bytes: an array of bytes if Rust cannot express the type. `context` names an
-    /// anonymous type.
+    /// Returns the Rust type of a C type of `size` bytes: an array of bytes if Rust cannot express the type.
+    /// `context` names an anonymous type.
     pub(super) fn of_size(&mut self, id: TypeId, size: usize, context: &[u8]) -> RustType {
         match self.layouts.of(id) {
             Ok(layout) if layout.size == size => {
@@ -109,7 +110,8 @@ impl<'b> Types<'b> {
         }
     }
 
-    /// Returns the Rust type of the values in a struct_ops table: the members of a struct that are no pointers.
+    /// Returns the Rust type of the values in a struct_ops table: the members of a struct that are no
+    /// pointers.
     pub(super) fn of_table(&mut self, ty: Type<'b>) -> Result<RustType, SkeletonError> {
         if let Some(name) = self.tables_by_id.get(&ty.id()) {
             return Ok(RustType::new(name.clone()));
@@ -208,7 +210,8 @@ fn short_type_name(name: &[u8]) -> String {
 const ZEROCOPY: &str =
     ", ::zerocopy::FromBytes, ::zerocopy::IntoBytes, ::zerocopy::Immutable, ::zerocopy::KnownLayout";
 
-/// Writes the implementations that every type has: `Pod`, `Default`, and bytemuck's traits if they are wanted.
+/// Writes the implementations that every type has: `Pod`, `Default`, and bytemuck's traits if they are
+/// wanted.
 fn write_traits(code: &mut Code, name: &str, shape: Option<&str>, options: &Options) {
     code.line("");
     code.line("// SAFETY: any bytes are a value, and the layout below has no padding.");

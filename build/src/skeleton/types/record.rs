@@ -1,7 +1,8 @@
 //! C structs and unions as Rust structs.
 //!
-//! A struct has a field for each member, for each gap between members, and for the bytes of adjacent bitfields. A union has its bytes,
-//! and methods for its members, because only the program knows which member is meant.
+//! A struct has a field for each member, for each gap between members, and for the bytes of adjacent
+//! bitfields. A union has its bytes, and methods for its members, because only the program knows which member
+//! is meant.
 
 use super::{
     Pending, RustType, Types, enumeration,

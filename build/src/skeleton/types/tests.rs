@@ -119,7 +119,8 @@ fn enums_have_the_size_and_sign_of_c() {
     assert_lines(&text, &["pub struct Wide(pub u64);", "pub const MAX: Self = Self(18446744073709551615);"]);
 }
 
-/// clang before version 16 marks no enum as signed. A constant that does not fit its integer would not compile.
+/// clang before version 16 marks no enum as signed. A constant that does not fit its integer would not
+/// compile.
 #[test]
 fn enumerators_have_the_value_of_the_bytes() {
     let (_, text) = generate(|b, _| b.enumeration("e", 1, false, &[("A", -1), ("B", 100), ("C", 255)]));

@@ -16,8 +16,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Reads the words of a line, of which the one at `index` is completed. Replaces bpftool's words for an object by options. Their
-    /// number stays, because the shell counts words.
+    /// Reads the words of a line, of which the one at `index` is completed. Replaces bpftool's words for an
+    /// object by options. Their number stays, because the shell counts words.
     pub(super) fn read(words: &mut Vec<OsString>, index: usize, root: &Command) -> Self {
         let Some(current) = words.get_mut(index).map(mem::take) else { return Self::default() };
         let count = words.len();

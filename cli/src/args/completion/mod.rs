@@ -6,7 +6,8 @@
 //! | `values` | the values of each kind of argument: ids and names of objects in the running kernel, attach points and so on |
 //! | `script` | the scripts for the shells |
 //!
-//! The script of `core-relo completions SHELL` runs this command with [`VARIABLE`], and the words of the user's line as arguments.
+//! The script of `core-relo completions SHELL` runs this command with [`VARIABLE`], and the words of the
+//! user's line as arguments.
 
 mod line;
 mod script;
@@ -42,7 +43,8 @@ The script calls `core-relo`, which must be in PATH. It completes commands, opti
     (`--max-entries`, `--program-type` and the like), and names of types
 Keys and values of maps are not completed. `link update` completes the link only.";
 
-/// The completed arguments by the names of their fields. `name` is completed only in commands with `--id`: others use it for new names.
+/// The completed arguments by the names of their fields. `name` is completed only in commands with `--id`:
+/// others use it for new names.
 const ARGUMENTS: [(&str, Values); 26] = [
     ("positional_id", Values::Ids),
     ("id", Values::Ids),
@@ -72,8 +74,8 @@ const ARGUMENTS: [(&str, Values); 26] = [
     ("ksym", Values::Setting(NameKind::Symbol)),
 ];
 
-/// Answers a request of the shell's completion script, and ends the process. Returns if there is no request. `feature_names` returns the names
-/// that `feature` knows.
+/// Answers a request of the shell's completion script, and ends the process. Returns if there is no request.
+/// `feature_names` returns the names that `feature` knows.
 pub(crate) fn answer_shell(feature_names: fn() -> Vec<String>) {
     if env::var_os(VARIABLE).is_none() {
         return;

@@ -4,8 +4,9 @@ use super::VARIABLE;
 use clap_complete::env::Shells;
 use std::io;
 
-/// A function for bash, which divides words at `=` and `:` and replaces only the last part: `dev:eth0`. The function joins the parts, and
-/// removes the parts before the last one from the answers. Versions before 4.4 lack `nosort`.
+/// A function for bash, which divides words at `=` and `:` and replaces only the last part: `dev:eth0`. The
+/// function joins the parts, and removes the parts before the last one from the answers. Versions before 4.4
+/// lack `nosort`.
 const BASH_WORDS: &str = r#"
 _core_relo() {
     local word glue= last=$2

@@ -16,7 +16,8 @@ use core_relo_loader::{
 };
 use std::{ffi::OsStr, fs, os::fd::OwnedFd, path::Path, sync::Arc};
 
-/// The values of an argument. Objects are those of the kind that the command is about, unless a kind is named.
+/// The values of an argument. Objects are those of the kind that the command is about, unless a kind is
+/// named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values {
     Ids,
@@ -81,8 +82,8 @@ impl Candidates<'_> {
         }
     }
 
-    /// Adds ids, names and tags of the objects that a command is about. Adds nothing for a user who may not list them: a completion reports
-    /// no errors.
+    /// Adds ids, names and tags of the objects that a command is about. Adds nothing for a user who may not
+    /// list them: a completion reports no errors.
     fn add_objects(&mut self, command: &str, properties: &[Values]) {
         let kind = match command {
             "prog" => ObjectKind::Program,
@@ -216,7 +217,8 @@ impl Completer {
         candidates.found
     }
 
-    /// Adds the names in the objects of the line. Adds nothing for files that cannot be read: a completion reports no errors.
+    /// Adds the names in the objects of the line. Adds nothing for files that cannot be read: a completion
+    /// reports no errors.
     fn add_object_names(&self, kind: NameKind, candidates: &mut Candidates<'_>) {
         // A pipe would wait for its writer.
         for path in self.line.operands.iter().map(Path::new).filter(|path| path.is_file()) {

@@ -1,4 +1,5 @@
-//! `btf check`: the violations of the kernel's rules for BTF, and for the `func_info` and `line_info` of programs.
+//! `btf check`: the violations of the kernel's rules for BTF, and for the `func_info` and `line_info` of
+//! programs.
 
 use crate::{
     args::btf_check::BtfCheckArgs,
@@ -35,7 +36,8 @@ struct ViolationJson<'v> {
     r#type: Option<u32>,
     kind: Option<&'static str>,
     name: Option<String>,
-    /// `member`, `enumerator`, `parameter` or `entry`; `null` for the type itself. Of a program `func_info`, `line_info` or `function`.
+    /// `member`, `enumerator`, `parameter` or `entry`; `null` for the type itself. Of a program `func_info`,
+    /// `line_info` or `function`.
     place: Option<&'static str>,
     /// The index of the member, enumerator, parameter, entry, record or function; `null` for all records.
     index: Option<u32>,

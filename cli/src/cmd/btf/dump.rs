@@ -59,7 +59,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> CommandResul
     }
 }
 
-/// Returns the types to print. `--type-id` also selects types of the base BTF. Without `--type-id`, the types of the base are left out.
+/// Returns the types to print. `--type-id` also selects types of the base BTF. Without `--type-id`, the types
+/// of the base are left out.
 fn selected_types<'b>(btf: &'b Btf<'_>, args: &'b BtfDumpArgs) -> Box<dyn Iterator<Item = Type<'b>> + 'b> {
     let has_name =
         |ty: &Type<'_>| args.type_name.as_ref().is_none_or(|n| ty.name().as_bytes() == n.as_bytes());
@@ -69,7 +70,8 @@ fn selected_types<'b>(btf: &'b Btf<'_>, args: &'b BtfDumpArgs) -> Box<dyn Iterat
     }
 }
 
-/// Adds help to the error if the path does not exist and is a number: probably the id of a BTF in the running kernel.
+/// Adds help to the error if the path does not exist and is a number: probably the id of a BTF in the running
+/// kernel.
 fn with_kernel_id_help(path: &Path, bad: BadInput) -> BadInput {
     let id = path.to_str().and_then(|text| text.parse::<u32>().ok());
     match id.filter(|_| !path.exists()) {

@@ -67,7 +67,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfIdsArgs) -> CommandResult
     }
 }
 
-/// Returns the BTF of the file, or of `--btf` if the file has none. Returns `None` if there is neither, or no base.
+/// Returns the BTF of the file, or of `--btf` if the file has none. Returns `None` if there is neither, or no
+/// base.
 fn read_btf(args: &BtfIdsArgs, bytes: &[u8]) -> Result<Option<Btf<'static>>, BadInput> {
     let path = &*args.path;
     let bad = |e: TargetError| BadInput::from(InputError::new(path, Defect::Btf(Box::new(e))));
@@ -139,7 +140,8 @@ fn show(console: &mut Console<'_>, ids: &BtfIds<'_>, btf: Option<&Btf<'_>>) -> i
     Ok(())
 }
 
-/// Returns the kind and name of the type in a slot. Symbols name the slots of lists, and of sets that are not sorted yet.
+/// Returns the kind and name of the type in a slot. Symbols name the slots of lists, and of sets that are not
+/// sorted yet.
 fn slot_type(set: &IdSet<'_>, slot: &IdSlot, btf: Option<&Btf<'_>>, is_resolved: bool) -> Option<String> {
     if let Some(ty) = btf.and_then(|btf| btf.ty(slot.id)).filter(|_| slot.id != TypeId::VOID) {
         return Some(format!("{} {}", ty.kind(), ty.name()));

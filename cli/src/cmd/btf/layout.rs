@@ -15,7 +15,8 @@ use core_relo::btf::{CType, Kind, Layout, LayoutPart, Type};
 use serde::Serialize;
 use std::io;
 
-/// The structs that may contain each other in an expanded layout, and its members. Hostile types have any number.
+/// The structs that may contain each other in an expanded layout, and its members. Hostile types have any
+/// number.
 const DEPTH: usize = 16;
 const MEMBERS: usize = 100_000;
 

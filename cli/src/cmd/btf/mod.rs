@@ -1,4 +1,5 @@
-//! `btf`: types as text, JSON or C, values, differences, written and minimal BTF, archives of it, and the BTF in the running kernel.
+//! `btf`: types as text, JSON or C, values, differences, written and minimal BTF, archives of it, and the BTF
+//! in the running kernel.
 
 mod check;
 mod diff;

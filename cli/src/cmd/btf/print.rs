@@ -110,7 +110,8 @@ fn value_size(btf: &Btf<'_>, ty: Type<'_>) -> Option<usize> {
     usize::try_from(size).ok()
 }
 
-/// Returns the size of a section in bytes. Compilers leave it 0 until the loader knows it, so that the variables count, too.
+/// Returns the size of a section in bytes. Compilers leave it 0 until the loader knows it, so that the
+/// variables count, too.
 fn section_size(ty: Type<'_>) -> Option<u32> {
     let ends = ty.secinfos().map(|info| info.offset.checked_add(info.size));
     ends.chain([ty.size().map(|size| size.0)]).try_fold(0, |size, end| Some(size.max(end?)))

@@ -6,8 +6,8 @@ use core_relo::{
 };
 use std::collections::HashSet;
 
-/// Finds the named types that refer to one of `targets`, directly or through types without a name of their own: pointers,
-/// arrays, modifiers, prototypes, and anonymous structs and unions.
+/// Finds the named types that refer to one of `targets`, directly or through types without a name of their
+/// own: pointers, arrays, modifiers, prototypes, and anonymous structs and unions.
 pub(super) fn find_users<'b>(btf: &'b Btf<'_>, targets: &[TypeId]) -> Vec<Type<'b>> {
     // Every reference of a type, by the type that it leads to.
     let mut uses: Vec<(TypeId, TypeId)> =

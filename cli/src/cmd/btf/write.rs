@@ -109,8 +109,8 @@ impl Input {
     }
 }
 
-/// Returns the files of the BTFs on which a file's BTF is split: `base`, or the kernel in the same directory, and the files on which
-/// these are split.
+/// Returns the files of the BTFs on which a file's BTF is split: `base`, or the kernel in the same directory,
+/// and the files on which these are split.
 fn base_files(path: &Path, base: Option<&Path>, btf: &Btf<'_>) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = base.map(Path::to_path_buf).into_iter().collect();
     let mut lower = btf.base().filter(|_| base.is_none()).or_else(|| btf.base().and_then(|base| base.base()));

@@ -49,9 +49,11 @@ fn find_root() -> Result<PathBuf, BadInput> {
     })
 }
 
-/// Prints the programs of the cgroups below `root`, each directory before those in it. Returns whether there are any.
+/// Prints the programs of the cgroups below `root`, each directory before those in it. Returns whether there
+/// are any.
 ///
-/// The stack has the directories that are still to be visited, so neither memory nor descriptors grow with the depth.
+/// The stack has the directories that are still to be visited, so neither memory nor descriptors grow with
+/// the depth.
 fn print_descendants(
     console: &mut Console<'_>,
     args: &CgroupListArgs,

@@ -21,7 +21,8 @@ use std::{
 /// `BPF_F_ALLOW_OVERRIDE`, `BPF_F_ALLOW_MULTI` and `BPF_F_PREORDER`.
 const FLAGS: [(u32, &str); 3] = [(1, "override"), (2, "multi"), (64, "preorder")];
 
-/// The JSON line of a program of a cgroup. The keys are those of `bpftool cgroup`, except for `prog_id`, which is `id` there.
+/// The JSON line of a program of a cgroup. The keys are those of `bpftool cgroup`, except for `prog_id`,
+/// which is `id` there.
 #[derive(Debug, Serialize)]
 pub(super) struct CgroupProgram {
     pub(super) cgroup: String,

@@ -89,7 +89,8 @@ fn object_programs<'o>(
 pub(crate) type KernelVisitor<'v> =
     dyn FnMut(&mut Console<'_>, &[&str], &BootedKernel) -> io::Result<()> + 'v;
 
-/// Judges objects on kernels and boots the kernels. Passes the kernels to `emit` in their order. Bad objects are reported.
+/// Judges objects on kernels and boots the kernels. Passes the kernels to `emit` in their order. Bad objects
+/// are reported.
 pub(crate) fn boot_kernels(
     console: &mut Console<'_>,
     objects: &[PathBuf],

@@ -128,8 +128,8 @@ impl<'b> BootedLoad<'b> {
             .map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.for_core_relo(), self.reality))
     }
 
-    /// Returns what is wrong with the verdict, and the verdict with its first reason. A verdict does not foresee what is not judged,
-    /// such as the verifier's other reasons.
+    /// Returns what is wrong with the verdict, and the verdict with its first reason. A verdict does not
+    /// foresee what is not judged, such as the verifier's other reasons.
     pub(crate) fn wrong_verdict(&self) -> Option<(&'static str, String)> {
         let of_load = self.verdict.filter(|_| self.agreement() == Agreement::Differs)?;
         let verdict = of_load.for_core_relo();
@@ -150,7 +150,8 @@ impl<'b> BootedLoad<'b> {
         }
     }
 
-    /// Adds the reason of a refusal to a line, or the statistics. Those of a refused program tell nothing about the program that will load.
+    /// Adds the reason of a refusal to a line, or the statistics. Those of a refused program tell nothing
+    /// about the program that will load.
     pub(crate) fn add_outcome(&self, line: Line) -> Line {
         let line = match self.reality.reason() {
             Some(reason) => line.text(": ").text(first_line(reason)),
@@ -302,8 +303,8 @@ pub(crate) struct ObjectLoads<'b> {
 }
 
 impl<'b> ObjectLoads<'b> {
-    /// Returns the exit status of the object: that of the real loads of the programs in the default load. A real refusal is accepted
-    /// with all reasons of its verdict.
+    /// Returns the exit status of the object: that of the real loads of the programs in the default load. A
+    /// real refusal is accepted with all reasons of its verdict.
     pub(super) fn exit_status(&self, acceptance: Option<&Acceptance>) -> ExitStatus {
         let is_accepted = |index: usize| {
             let program = acceptance.and_then(|acceptance| acceptance.program(index));
@@ -354,7 +355,8 @@ impl<'b> ObjectLoads<'b> {
         })
     }
 
-    /// Returns a line for each program that was not loaded or whose verdict differs, or for each with statistics, and a line with counts.
+    /// Returns a line for each program that was not loaded or whose verdict differs, or for each with
+    /// statistics, and a line with counts.
     pub(super) fn lines(&self) -> Vec<Line> {
         let release = self.release.unwrap_or("not booted");
         let counts = AgreementCounts::new(self.agreements());
@@ -375,7 +377,8 @@ pub(crate) const fn reality_status(reality: &Reality) -> ExitStatus {
     }
 }
 
-/// Returns the lines of a refusal below its first line, as `load` prints them: the source line, and the verifier's last line.
+/// Returns the lines of a refusal below its first line, as `load` prints them: the source line, and the
+/// verifier's last line.
 pub(crate) fn refusal_lines(reality: &Reality) -> impl Iterator<Item = Line> {
     let lines = reality.reason().map(deciding_lines);
     lines.into_iter().flatten().map(|line| Line::new().text("    ").formatted(line))

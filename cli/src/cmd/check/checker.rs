@@ -50,8 +50,8 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Chooses among the variants that the objects declare, and those of `table`. Without this call, objects are judged as other
-    /// loaders load them.
+    /// Chooses among the variants that the objects declare, and those of `table`. Without this call, objects
+    /// are judged as other loaders load them.
     pub(super) fn with_variants(mut self, table: Option<&VariantTable>) -> Self {
         self.variants = VariantTables::new(self.judge.objects(), table);
         self
@@ -62,8 +62,8 @@ impl<'c> Checker<'c> {
         self.variants.errors()
     }
 
-    /// Checks the objects on a kernel, and returns the output for the kernel. `is_listed` is set for a kernel from a directory or an
-    /// archive. Such a kernel is skipped if no object has its byte order.
+    /// Checks the objects on a kernel, and returns the output for the kernel. `is_listed` is set for a kernel
+    /// from a directory or an archive. Such a kernel is skipped if no object has its byte order.
     pub(super) fn check(
         &self,
         id: &KernelId,
@@ -89,7 +89,8 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// Returns the kernel's name and its report, from the cache if the file has been checked under another name.
+    /// Returns the kernel's name and its report, from the cache if the file has been checked under another
+    /// name.
     fn report(&self, image: KernelImage<'_>) -> Result<(String, Arc<KernelReport>), InputError> {
         let file = image.file_id();
         if let Some((path, file_id)) = &file
@@ -109,7 +110,8 @@ impl<'c> Checker<'c> {
         Ok((kernel.name, report))
     }
 
-    /// Judges the objects on a kernel. `is_adaptive` is unset for kernels that boot, where each program is loaded by itself.
+    /// Judges the objects on a kernel. `is_adaptive` is unset for kernels that boot, where each program is
+    /// loaded by itself.
     pub(super) fn check_kernel(&self, kernel: &Kernel, is_adaptive: bool) -> KernelReport {
         self.judge.with_kernel(kernel, None, |case| {
             let plans: Vec<_> = case.objects.iter().enumerate().collect();

@@ -1,4 +1,5 @@
-//! The output for one kernel: JSON lines, rows of the table, messages. Threads prepare it, and one of them prints it.
+//! The output for one kernel: JSON lines, rows of the table, messages. Threads prepare it, and one of them
+//! prints it.
 
 use super::{
     booted::{AgreementCounts, BootedKernel, ObjectLoads},
@@ -74,7 +75,8 @@ pub(super) struct Row {
 }
 
 impl KernelOutput {
-    /// Creates the output for a kernel that was checked. The real loads of a booted kernel are printed beside the verdicts.
+    /// Creates the output for a kernel that was checked. The real loads of a booted kernel are printed beside
+    /// the verdicts.
     pub(super) fn new(
         (name, id): (&str, &KernelId),
         report: &KernelReport,

@@ -1,4 +1,5 @@
-//! `check`: relocates objects against kernels without loading them, and prints a line for each object and kernel.
+//! `check`: relocates objects against kernels without loading them, and prints a line for each object and
+//! kernel.
 
 pub(crate) mod boot;
 pub(crate) mod booted;
@@ -108,7 +109,8 @@ fn check_selection(
             let filter = KernelFilter::new(&is_included, results_file);
             KernelSelection::filtered(&args.kernels.paths(), filter, &threads.kernels)
         }
-        // The images to boot are the only kernels. Without objects, no directory is listed and no kernel is read.
+        // The images to boot are the only kernels. Without objects, no directory is listed and no kernel is
+        // read.
         false => KernelSelection::default(),
     };
     if let Some((results, previous)) = &resumed
@@ -165,7 +167,8 @@ struct CheckState {
     budget: BudgetGate,
 }
 
-/// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.
+/// Threads that check several kernels, and threads that check several objects on one kernel. The two never
+/// work at the same time.
 struct CheckThreads {
     kernels: Threads,
     objects: Threads,

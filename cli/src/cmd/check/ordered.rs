@@ -11,16 +11,19 @@ use std::{
     thread,
 };
 
-/// The maximum number of started units for each thread. Threads start later units while a slow unit is not finished.
+/// The maximum number of started units for each thread. Threads start later units while a slow unit is not
+/// finished.
 const STARTED_PER_THREAD: usize = 8;
 
-/// The maximum number of results of one unit that wait for earlier units. A thread that has more results blocks.
+/// The maximum number of results of one unit that wait for earlier units. A thread that has more results
+/// blocks.
 const WAITING_RESULTS: usize = 16;
 
 /// A broken invariant: the queue of units is open until the last thread has ended.
 const QUEUE_IS_GONE: &str = "internal error: the queue of units was closed before the last unit was started";
 
-/// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` at the end of each unit.
+/// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` at the end
+/// of each unit.
 ///
 /// An error of `emit` stops the work: from then on, `work` receives `Break` for each result.
 pub(super) fn for_each_in_order<U: Sync, R: Send>(

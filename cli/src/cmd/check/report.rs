@@ -1,4 +1,5 @@
-//! The results of checking all objects on one kernel. They do not contain the kernel's name, so that links to one file share them.
+//! The results of checking all objects on one kernel. They do not contain the kernel's name, so that links to
+//! one file share them.
 
 use crate::{error::BadInput, json::check::Unresolved, text::line::Line};
 use core_relo::plan::Summary;

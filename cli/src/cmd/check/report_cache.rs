@@ -1,4 +1,5 @@
-//! A cache of reports by file. In a collection of kernels such as BTFHub, many names are links to the same file.
+//! A cache of reports by file. In a collection of kernels such as BTFHub, many names are links to the same
+//! file.
 
 use core_relo_kernels::FileId;
 use std::{

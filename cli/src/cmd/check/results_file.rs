@@ -1,9 +1,10 @@
 //! The results file that `check --resume` continues.
 //!
-//! The first line is the header: it names the objects that were checked. The lines of `--format json` follow, grouped by kernel.
-//! The files of several runs on the same objects may be concatenated.
+//! The first line is the header: it names the objects that were checked. The lines of `--format json` follow,
+//! grouped by kernel. The files of several runs on the same objects may be concatenated.
 //!
-//! A file that no run wrote is never changed. Only the incomplete results of an interrupted run at the end are truncated.
+//! A file that no run wrote is never changed. Only the incomplete results of an interrupted run at the end
+//! are truncated.
 
 use super::{
     results_header::{LINE_BYTES, PreviousResults, ResultsHeader},
@@ -86,8 +87,8 @@ impl ResultsFile {
             id.archive() != Some(archive.as_os_str())
                 && !matches!(id, KernelId::File(path) if path == archive)
         };
-        // For the reader, an archive is complete if the next kernel is from another source. This archive was not read to its end, so a
-        // header separates the two.
+        // For the reader, an archive is complete if the next kernel is from another source. This archive was
+        // not read to its end, so a header separates the two.
         let header = match self.open_archive.as_ref().is_some_and(is_outside) {
             true => self.header.as_bytes(),
             false => &[],
@@ -106,8 +107,8 @@ impl ResultsFile {
 /// The maximum number of attempts to open a path at which other processes create and remove files.
 const ATTEMPTS: usize = 5;
 
-/// Opens or creates a regular file. Returns the place of the file, too. Returns an error for a device, pipe or socket, without waiting for it or
-/// writing to it.
+/// Opens or creates a regular file. Returns the place of the file, too. Returns an error for a device, pipe
+/// or socket, without waiting for it or writing to it.
 fn open(path: &Path) -> Result<(File, Destination), BadInput> {
     for _ in 0..ATTEMPTS {
         if let Some(file) = try_open(path)? {

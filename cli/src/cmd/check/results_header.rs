@@ -136,7 +136,8 @@ impl PreviousResults {
         }
     }
 
-    /// Returns an error if the file of a kernel with results was changed later than the results. `name` is that of the results.
+    /// Returns an error if the file of a kernel with results was changed later than the results. `name` is
+    /// that of the results.
     ///
     /// A file that got an older time, as with `cp -p`, is not noticed.
     pub(crate) fn changed_kernel(&self, selection: &KernelSelection, name: &str) -> Option<BadInput> {
@@ -156,7 +157,8 @@ impl PreviousResults {
         Some(bad.help(format!("remove {name}, or give --resume another file")))
     }
 
-    /// Returns whether the file has results for every member of an archive, or the error for an archive that cannot be read.
+    /// Returns whether the file has results for every member of an archive, or the error for an archive that
+    /// cannot be read.
     pub(crate) fn has_archive(&self, archive: &Path) -> bool {
         let archive = archive.as_os_str();
         self.archives.contains(archive) || self.has_kernel(&KernelId::File(archive.to_owned()))

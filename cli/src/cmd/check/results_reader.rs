@@ -1,6 +1,7 @@
 //! The reader for a results file. It finds the incomplete results of an interrupted run at the end.
 //!
-//! Every line must have the form in which this program writes it. Only the last line may be incomplete. Other files are refused.
+//! Every line must have the form in which this program writes it. Only the last line may be incomplete. Other
+//! files are refused.
 
 use super::results_header::{LINE_BYTES, PreviousResults, ResultsHeader};
 use crate::{console::ExitStatus, error::BadInput, text::json_lines};
@@ -229,8 +230,8 @@ impl<'h> ResultsReader<'h> {
         *self.results.kernels.entry(id).or_default() += 1;
     }
 
-    /// Returns the bytes with which the next line must begin. The line is that of the next object. In place of the first object, a
-    /// kernel that cannot be read has a line without an object.
+    /// Returns the bytes with which the next line must begin. The line is that of the next object. In place
+    /// of the first object, a kernel that cannot be read has a line without an object.
     fn line_start(&self, text: &[u8]) -> io::Result<Vec<u8>> {
         const BAD_KERNEL: &[u8] = br#"{"object":null,"target":""#;
         let mut objects = self.header.objects();
@@ -282,7 +283,8 @@ enum LineEnd {
 
 /// Reads the next line into `line`, with the line feed.
 ///
-/// The lines of this program have no control characters. Other lines are refused before they are read to their end.
+/// The lines of this program have no control characters. Other lines are refused before they are read to
+/// their end.
 fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<LineEnd, LineError> {
     line.clear();
     loop {

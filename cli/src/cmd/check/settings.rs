@@ -15,7 +15,8 @@ use core_relo_kernels::{KernelSelection, Limits};
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use std::sync::Arc;
 
-/// The settings of a check: facts about the kernels, sizes of maps, accepted gaps, reports, and images to boot.
+/// The settings of a check: facts about the kernels, sizes of maps, accepted gaps, reports, and images to
+/// boot.
 #[derive(Debug, Default)]
 pub(super) struct CheckSettings<'a> {
     pub(super) inputs: KernelInputs,

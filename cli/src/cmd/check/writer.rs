@@ -22,8 +22,9 @@ use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 /// The maximum number of rows that are aligned with each other.
 const ALIGNED_ROWS: usize = 1000;
 
-/// The maximum number of lines on stderr with the same defect. The others are counted: a directory may have many files that are no kernels.
-/// Kernels that boot are exempt, because the user names each, and waits for it.
+/// The maximum number of lines on stderr with the same defect. The others are counted: a directory may have
+/// many files that are no kernels. Kernels that boot are exempt, because the user names each, and waits for
+/// it.
 const SAME_ERRORS: usize = 10;
 
 /// An output of the check.

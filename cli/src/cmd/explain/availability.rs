@@ -22,7 +22,8 @@ struct RankedKernel {
     version: Option<KernelVersion>,
 }
 
-/// The first and the last kernel in the order of versions. Kernels without a version are in the order of the arguments.
+/// The first and the last kernel in the order of versions. Kernels without a version are in the order of the
+/// arguments.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     first: usize,

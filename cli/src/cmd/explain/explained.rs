@@ -1,5 +1,5 @@
-//! The verdict on an object on one kernel, with facts and fixes for each reason. The values own their data, because the output comes
-//! after the last kernel of a set.
+//! The verdict on an object on one kernel, with facts and fixes for each reason. The values own their data,
+//! because the output comes after the last kernel of a set.
 
 use crate::{
     cmd::verdicts::{

@@ -1,5 +1,5 @@
-//! The JSON lines of `explain`: one for each program, one for the object if it has reasons of its own, then one for each relocation that
-//! does not resolve.
+//! The JSON lines of `explain`: one for each program, one for the object if it has reasons of its own, then
+//! one for each relocation that does not resolve.
 
 use super::{
     availability::Neighbours,

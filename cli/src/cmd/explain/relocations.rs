@@ -52,7 +52,8 @@ pub(super) fn explain_function(
     write_explanations(console, file, kernel, plan, &shown)
 }
 
-/// Prints the explanations of the `shown` relocations. If there are none, prints that all relocations resolve.
+/// Prints the explanations of the `shown` relocations. If there are none, prints that all relocations
+/// resolve.
 fn write_explanations<'p>(
     console: &mut Console<'_>,
     file: &ObjectFile,

@@ -204,7 +204,8 @@ impl FeatureQuery {
         features
     }
 
-    /// Returns the answers for kfuncs: those of the kernel, and named ones that may be kfuncs of another kernel.
+    /// Returns the answers for kfuncs: those of the kernel, and named ones that may be kfuncs of another
+    /// kernel.
     fn kfuncs(&self, source: &AnswerSource<'_>, facts: &KernelFacts<'_>) -> Vec<AnsweredFeature> {
         let answer = |name: &str, exists| {
             let answer = source.kfunc(name, exists);
@@ -236,7 +237,8 @@ impl FeatureQuery {
         self.entries.iter().any(|entry| name.matches(entry))
     }
 
-    /// Removes the answers for names that neither a feature nor a kfunc of any kernel has. Returns an error for each such name.
+    /// Removes the answers for names that neither a feature nor a kfunc of any kernel has. Returns an error
+    /// for each such name.
     fn take_unknown_names(&self, answered: &mut [KernelFeatures]) -> Vec<BadInput> {
         let all = entries();
         let mut unknown = Vec::new();

@@ -1,4 +1,5 @@
-//! The search of features by the names that users give: those of this command, of the kernel and of bpftool, and patterns.
+//! The search of features by the names that users give: those of this command, of the kernel and of bpftool,
+//! and patterns.
 
 use super::catalog::{Entry, entries};
 use crate::{args::feature::Section, error::BadInput, glob::Glob};
@@ -19,7 +20,8 @@ const AFFIXES: [(&str, &str, Option<Section>); 8] = [
     ("bpf_", "", None),
 ];
 
-/// bpftool's names for features that have another name here. bpftool's `unprivileged_bpf_disabled` is missing: it means the opposite.
+/// bpftool's names for features that have another name here. bpftool's `unprivileged_bpf_disabled` is
+/// missing: it means the opposite.
 const BPFTOOL_NAMES: [(&str, &str); 6] = [
     ("large_insn_limit", "large_programs"),
     ("v2_isa_extension", "isa_v2"),
@@ -95,8 +97,8 @@ pub(crate) fn feature_names() -> Vec<String> {
     names.chain(known_kfuncs().map(str::to_owned)).collect()
 }
 
-/// Returns the names nearest to a name that is not among them: those that are similar, then those that contain its words or whose words it
-/// contains.
+/// Returns the names nearest to a name that is not among them: those that are similar, then those that
+/// contain its words or whose words it contains.
 pub(super) fn nearest(name: &str, names: Vec<String>) -> Vec<String> {
     const SHOWN: usize = 3;
     const LONGEST: usize = 64;
@@ -183,7 +185,8 @@ pub(super) fn check_words(words: &[String]) -> Result<(), BadInput> {
     }
 }
 
-/// Returns the error of a name that nothing has. `option` is the option with the name, or `None` for an argument.
+/// Returns the error of a name that nothing has. `option` is the option with the name, or `None` for an
+/// argument.
 pub(super) fn unknown_name(option: Option<&str>, what: &str, name: &str, nearest: &[String]) -> BadInput {
     let shown: String = name.chars().take(80).collect();
     let bad = match option {

@@ -1,4 +1,5 @@
-//! The source of answers: probes of the running kernel, or the evidence of a kernel's BTF, configuration, symbols and version.
+//! The source of answers: probes of the running kernel, or the evidence of a kernel's BTF, configuration,
+//! symbols and version.
 
 use super::{
     answer::{Callers, FeatureAnswer, Support, probed, support},
@@ -25,7 +26,8 @@ pub(super) struct AnswerSource<'k> {
     pub(super) caller: Option<ProgramType>,
     /// Whether the callers of kfuncs are answered, which takes a probe for each program type.
     pub(super) lists_kfunc_callers: bool,
-    /// The program types of the kernel that may have callers, with the answer whether the kernel has the type.
+    /// The program types of the kernel that may have callers, with the answer whether the kernel has the
+    /// type.
     callers: OnceCell<Vec<(ProgramType, Support)>>,
 }
 
@@ -66,8 +68,9 @@ impl<'k> AnswerSource<'k> {
         }
     }
 
-    /// Probes the running kernel, and asks another one for evidence. The evidence also answers for the running kernel where no probe does,
-    /// except for lack of privileges: the question is what this process may do.
+    /// Probes the running kernel, and asks another one for evidence. The evidence also answers for the
+    /// running kernel where no probe does, except for lack of privileges: the question is what this process
+    /// may do.
     fn probe_or(
         &self,
         probe: impl FnOnce(&Prober) -> ProbeResult,
@@ -161,7 +164,8 @@ impl<'k> AnswerSource<'k> {
                 }
             }
             let mut answer = may_call(*ty);
-            // The helpers of these programs are those of a target, unless all programs of the type are refused.
+            // The helpers of these programs are those of a target, unless all programs of the type are
+            // refused.
             if matches!(ty, ProgramType::Ext | ProgramType::StructOps) && !matches!(answer, Answer::Absent(_))
             {
                 answer = Answer::Unknown(format!("it depends on the target of {name} programs"));
@@ -185,7 +189,8 @@ impl<'k> AnswerSource<'k> {
             // The answer for a single type has the evidence of this type.
             (Some(accepted), ..) if self.caller.is_some() => accepted,
             (None, Some(refused), None) => refused,
-            // An extension may call what the program that it extends may call: nothing that all other types are refused.
+            // An extension may call what the program that it extends may call: nothing that all other types
+            // are refused.
             (None, Some(refused), Some(_)) if callers.unknown == ["ext"] => refused,
             (None, _, Some(unanswered)) => unanswered,
             (None, None, None) => {

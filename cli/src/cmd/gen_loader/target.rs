@@ -25,7 +25,8 @@ pub(super) struct LoaderTarget {
 }
 
 impl LoaderTarget {
-    /// Reads the kernel of `--kernel`. Without `--page-size`, pages have the size in the kernel's configuration, or that of this machine.
+    /// Reads the kernel of `--kernel`. Without `--page-size`, pages have the size in the kernel's
+    /// configuration, or that of this machine.
     pub(super) fn read(args: &GenLoaderArgs) -> Result<Self, BadInput> {
         let version = args.kernel_version;
         let warn = |kernel: &Kernel| version.and_then(|version| kernel.version_warning(version));
@@ -53,7 +54,8 @@ impl LoaderTarget {
         Ok(Self { kernel, name, warning })
     }
 
-    /// Returns the options that give the facts which refused externs need. Returns `None` if no fact is missing.
+    /// Returns the options that give the facts which refused externs need. Returns `None` if no fact is
+    /// missing.
     pub(super) fn facts_help(&self, refused: &[Refusal]) -> Option<String> {
         let needs = |fact| refused.iter().any(|refusal| refusal.missing == Some(fact));
         let (needs_version, needs_kconfig) = (needs(KernelFact::Version), needs(KernelFact::Kconfig));

@@ -35,7 +35,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenVmlinuxArgs) -> CommandRe
     )?)
 }
 
-/// Returns the header, and notes: what could not be read, names that the kernel does not have, and sources that do not compile with the header.
+/// Returns the header, and notes: what could not be read, names that the kernel does not have, and sources
+/// that do not compile with the header.
 fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
     let (mut roots, mut notes, mut sources) = (HeaderRoots::new(), Vec::new(), Vec::new());
     let kernel = read_file(&args.btf, None)?;
@@ -60,8 +61,8 @@ fn generate(args: &GenVmlinuxArgs) -> Result<(String, Vec<String>), BadInput> {
     Ok((text, notes))
 }
 
-/// Adds the types that an object uses: those of its BTF, and of its debug information, if it has some. Returns a note about debug information
-/// that cannot be read.
+/// Adds the types that an object uses: those of its BTF, and of its debug information, if it has some.
+/// Returns a note about debug information that cannot be read.
 fn add_object(roots: &mut HeaderRoots, path: &Path) -> Result<Option<String>, BadInput> {
     let file = ObjectFile::read(path)?;
     let object = file.parse()?;

@@ -18,11 +18,12 @@ use std::{
     path::Path,
 };
 
-/// What sources see of `vmlinux.h`, also of one beside them: nothing. Its types are not needed to find their names, and the names must not depend
-/// on the header of an earlier run.
+/// What sources see of `vmlinux.h`, also of one beside them: nothing. Its types are not needed to find their
+/// names, and the names must not depend on the header of an earlier run.
 const WITHOUT_VMLINUX: [&str; 2] = ["-D__VMLINUX_H__", "-D__bpf_fastcall="];
 
-/// Adds the types that a source names to the roots. The source sees the registers of the kernel's architecture, if its types tell that.
+/// Adds the types that a source names to the roots. The source sees the registers of the kernel's
+/// architecture, if its types tell that.
 pub(super) fn add(
     roots: &mut HeaderRoots,
     path: &Path,
@@ -67,7 +68,8 @@ fn is_vmlinux(file: &[u8]) -> bool {
     file.rsplit(|c| *c == b'/').next() == Some(b"vmlinux.h")
 }
 
-/// Runs the preprocessor. A signal stops clang, and ends the process after the directory of headers has been removed.
+/// Runs the preprocessor. A signal stops clang, and ends the process after the directory of headers has been
+/// removed.
 fn preprocess(path: &Path, builder: Builder) -> Result<Preprocessed, BadInput> {
     let caught = TerminationSignals::catch_all()?;
     let mut directory = tempfile::Builder::new();

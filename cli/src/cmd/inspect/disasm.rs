@@ -96,7 +96,8 @@ pub(super) fn write_section_title(out: &mut Printer<'_>, section: &[u8], is_firs
     out.line(Line::new().text("section ").styled(BOLD, Name::new(section).shortened()))
 }
 
-/// Prints the functions, the label and the source line that begin with an instruction. A source line that continues is not repeated.
+/// Prints the functions, the label and the source line that begin with an instruction. A source line that
+/// continues is not repeated.
 fn write_headings<'o>(
     out: &mut Printer<'_>,
     instruction: &Instruction<'_, 'o, '_>,

@@ -22,7 +22,8 @@ pub(super) struct MapFacts {
     flags: u32,
     key_type: Option<String>,
     value_type: Option<String>,
-    /// The types of the records of a ring buffer or perf event array, as `EVENT_TYPE` and `EVENT_KIND` declare them.
+    /// The types of the records of a ring buffer or perf event array, as `EVENT_TYPE` and `EVENT_KIND`
+    /// declare them.
     event_types: Vec<String>,
     /// The maps in a map of maps.
     inner: Option<InnerMap>,

@@ -1,4 +1,5 @@
-//! The ELF relocations of an object: all of them (`inspect --relocs`), or those of data and the numbers of the others.
+//! The ELF relocations of an object: all of them (`inspect --relocs`), or those of data and the numbers of
+//! the others.
 
 use super::disasm::{ReferenceLine, write_section_title};
 use crate::{

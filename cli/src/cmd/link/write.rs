@@ -19,7 +19,8 @@ use core_relo_loader::{
 };
 use std::{os::fd::AsFd as _, path::PathBuf};
 
-/// The types of links whose program or map the kernel replaces (the `update_prog` and `update_map` functions of `bpf_link_ops`).
+/// The types of links whose program or map the kernel replaces (the `update_prog` and `update_map` functions
+/// of `bpf_link_ops`).
 const REPLACEABLE: [LinkType; 8] = [
     LinkType::Cgroup,
     LinkType::Iter,

@@ -45,7 +45,8 @@ pub(super) fn read_table(
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {
-    /// Chooses variants of the object, loads or plans them, and prints the outcome. Returns the object if it stays loaded after the command.
+    /// Chooses variants of the object, loads or plans them, and prints the outcome. Returns the object if it
+    /// stays loaded after the command.
     pub(super) fn run_adaptive(
         self,
         loader: &Loader<'_, '_>,
@@ -61,8 +62,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
     }
 
-    /// Checks that some choice of variants loads each program of `--attach-to`, and that its attach point fits. The kernel's refusal would
-    /// only lead to the next alternative.
+    /// Checks that some choice of variants loads each program of `--attach-to`, and that its attach point
+    /// fits. The kernel's refusal would only lead to the next alternative.
     fn check_attach_requests(&self, variants: &ObjectVariants) -> Result<(), BadInput> {
         for AttachRequest { program: name, point } in &self.args.attach_to {
             let bad =
@@ -82,7 +83,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Checks that `--set` sets no constant whose value the variants decide. An optional constant keeps the value if the kernel has no other.
+    /// Checks that `--set` sets no constant whose value the variants decide. An optional constant keeps the
+    /// value if the kernel has no other.
     fn check_set_globals(&self, loader: &Loader<'_, '_>, variants: &ObjectVariants) -> Result<(), BadInput> {
         let constants = variants.constants().filter(|(.., is_optional)| !is_optional).map(|(own, ..)| own);
         let decided: Vec<_> = variants.indicators().map(|(own, _)| own).chain(constants).collect();
@@ -178,7 +180,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         Ok(None)
     }
 
-    /// Reports an object of which no alternative of a group works, or for which the kernel's types lack a name.
+    /// Reports an object of which no alternative of a group works, or for which the kernel's types lack a
+    /// name.
     fn report_unloadable(&mut self, error: &str) -> io::Result<()> {
         self.console.raise_exit(ExitStatus::Incompatible);
         if self.console.format == Format::Json {

@@ -61,8 +61,8 @@ impl DryRunKernel {
         Ok(Self { kernel, relocated_against, inputs })
     }
 
-    /// Returns the kernel for which to plan the load. Only the user's symbols have addresses: those of a kernel's files change when it
-    /// starts.
+    /// Returns the kernel for which to plan the load. Only the user's symbols have addresses: those of a
+    /// kernel's files change when it starts.
     pub(super) fn plan_target(&self) -> TargetKernel {
         let mut target = self.kernel.plan_target(self.inputs.version);
         if let Some(symbols) = &self.inputs.kallsyms {

@@ -20,8 +20,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A loaded object, its links and its pins. Dropping it removes all of them, except for the pins of maps that the object itself
-/// names: other processes may use those. A warning names each pin that stays.
+/// A loaded object, its links and its pins. Dropping it removes all of them, except for the pins of maps that
+/// the object itself names: other processes may use those. A warning names each pin that stays.
 #[derive(Debug)]
 pub(crate) struct LoadedObject {
     pub(crate) links: Vec<Link>,
@@ -147,7 +147,8 @@ impl LoadedObject {
         })
     }
 
-    /// Returns the reason why attaching failed: that the pins of this load exist, if an attach point is taken, or else the error itself.
+    /// Returns the reason why attaching failed: that the pins of this load exist, if an attach point is
+    /// taken, or else the error itself.
     pub(crate) fn explain_taken(&self, failure: LoadFailure, dir: &Path) -> LoadFailure {
         let is_taken = |e: &AttachError| matches!(e.errno(), Some(Errno::EBUSY | Errno::EEXIST));
         match failure {
@@ -179,7 +180,8 @@ impl LoadedObject {
         drop(mem::take(&mut self.loaded));
     }
 
-    /// Leaves everything in the kernel. The pins keep it; the kernel itself keeps a struct_ops map without a link.
+    /// Leaves everything in the kernel. The pins keep it; the kernel itself keeps a struct_ops map without a
+    /// link.
     pub(crate) fn leak(mut self) {
         self.pins = None;
         self.named_pins.clear();

@@ -77,8 +77,8 @@ fn keep_loaded(
     termination: &mut TerminationSignals,
 ) -> CommandResult {
     if args.pin.is_some() {
-        // Flushing is the last step that can fail or wait. If the report cannot be printed, dropping the objects undoes the load, except for the
-        // pins of maps that the objects themselves name.
+        // Flushing is the last step that can fail or wait. If the report cannot be printed, dropping the
+        // objects undoes the load, except for the pins of maps that the objects themselves name.
         console.out.flush()?;
         let links = loaded.iter().flat_map(|object| &object.links);
         let unpinned: Vec<_> =
@@ -135,7 +135,8 @@ fn nothing_attached(loaded: &[LoadedObject]) -> String {
     message
 }
 
-/// Loads the objects, and returns those that stay loaded. Returns `None` if a signal arrived, after everything was undone.
+/// Loads the objects, and returns those that stay loaded. Returns `None` if a signal arrived, after
+/// everything was undone.
 fn load_all(
     console: &mut Console<'_>,
     args: &LoadArgs,
@@ -199,7 +200,8 @@ struct LoadRequest<'a, 's> {
 }
 
 impl LoadRequest<'_, '_> {
-    /// Loads the object. Returns the object if it stays loaded after the command, or the error of an object that cannot be read or judged.
+    /// Loads the object. Returns the object if it stays loaded after the command, or the error of an object
+    /// that cannot be read or judged.
     fn run(&self, console: &mut Console<'_>, budget: &mut BudgetGate) -> CommandResult<Option<LoadedObject>> {
         let Self { args, settings, path, pin_dir, target, judged_kernel, kernel } = *self;
         let file = ObjectFile::read(path)?;

@@ -66,7 +66,8 @@ pub(super) struct ObjectLoader<'a, 'w, 'd, 's> {
 }
 
 impl ObjectLoader<'_, '_, '_, '_> {
-    /// Loads or plans the object and prints the outcome. Returns the object if it stays loaded after the command.
+    /// Loads or plans the object and prints the outcome. Returns the object if it stays loaded after the
+    /// command.
     pub(super) fn run(mut self, loader: &Loader<'_, '_>) -> io::Result<Option<LoadedObject>> {
         if self.args.each {
             return self.load_each(loader).map(|()| None);
@@ -101,7 +102,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
     }
 
-    /// Loads, attaches and pins the object. Tries again if another process pins one of its maps at the same time.
+    /// Loads, attaches and pins the object. Tries again if another process pins one of its maps at the same
+    /// time.
     pub(super) fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<LoadedObject, LoadFailure> {
         // Only errors of the load itself are a reason for another attempt.
         let attempt = |remaining: &RemainingPins| match self.try_load(loader, plan, remaining) {
@@ -297,8 +299,8 @@ impl ObjectLoader<'_, '_, '_, '_> {
             .try_for_each(|line| self.console.out.line(Line::new().text("    ").line(line)))
     }
 
-    /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the
-    /// object undoes the load, and names the pins that stay.
+    /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be
+    /// printed, dropping the object undoes the load, and names the pins that stay.
     pub(super) fn finish(
         mut self,
         plan: &LoadPlan,

@@ -15,8 +15,8 @@ use std::{
     sync::Arc,
 };
 
-/// Returns the directory in which each object is pinned: that of `--pin`, or with several objects one below it with the name of the
-/// object, because most objects have names in common, such as `maps/_bss`.
+/// Returns the directory in which each object is pinned: that of `--pin`, or with several objects one below
+/// it with the name of the object, because most objects have names in common, such as `maps/_bss`.
 pub(super) fn pin_dirs(args: &LoadArgs) -> Result<Vec<Option<PathBuf>>, BadInput> {
     let objects = &args.objects;
     let Some(dir) = args.pin.as_ref().filter(|_| objects.len() > 1) else {

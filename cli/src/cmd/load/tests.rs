@@ -20,7 +20,8 @@ use std::{
 const BPFFS: &str = "/sys/fs/bpf";
 const OWN_BPFFS: &str = "CORE_RELO_TEST_OWN_BPFFS";
 
-/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process that has.
+/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process
+/// that has.
 fn has_own_bpffs(test: &str) -> bool {
     if env::var_os(OWN_BPFFS).is_some() {
         return true;
@@ -56,7 +57,8 @@ fn descriptors() -> usize {
     links.filter(|to| to.as_os_str().as_encoded_bytes().starts_with(b"anon_inode:bpf")).count()
 }
 
-/// Runs a command that is stopped at its n-th check. Returns the loaded objects, unless it was stopped, and the output.
+/// Runs a command that is stopped at its n-th check. Returns the loaded objects, unless it was stopped, and
+/// the output.
 fn stopped_at(nth: usize, words: &[&str]) -> (Option<Vec<LoadedObject>>, String) {
     let args = Args::parse_words([&["core-relo"], words].concat().iter().map(Into::into)).unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -36,13 +36,15 @@ pub(super) struct MapElements<'m> {
     is_hex: bool,
     with_types: bool,
     format: Format,
-    /// The numbers of the possible CPUs, in the order of the values of a per-CPU map. The numbers may have gaps.
+    /// The numbers of the possible CPUs, in the order of the values of a per-CPU map. The numbers may have
+    /// gaps.
     pub(super) cpus: &'static [u32],
     /// The only CPU whose values are printed.
     only_cpu: Option<u32>,
 }
 
-/// The JSON line of an element. `value`, `value_bytes` and `cpus` are `null` if `map lookup` does not find the key.
+/// The JSON line of an element. `value`, `value_bytes` and `cpus` are `null` if `map lookup` does not find
+/// the key.
 #[derive(Serialize)]
 struct Element<'a> {
     map_id: u32,
@@ -88,7 +90,8 @@ impl<'m> MapElements<'m> {
         })
     }
 
-    /// Selects the CPU that an option names; `None` for all CPUs. Returns an error for another kind of map, or if there is no such CPU.
+    /// Selects the CPU that an option names; `None` for all CPUs. Returns an error for another kind of map,
+    /// or if there is no such CPU.
     pub(super) fn select_cpu(&mut self, choice: Option<CpuChoice>) -> Result<Option<u32>, BadInput> {
         let Some(choice) = choice else { return Ok(None) };
         if !self.shape.is_per_cpu() {
@@ -144,7 +147,8 @@ impl<'m> MapElements<'m> {
         unreadable(ObjectKind::Map, self.info.id, "its elements", e)
     }
 
-    /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property of the map causes.
+    /// Returns the error of a map whose elements the kernel refuses to show. Explains errors that a property
+    /// of the map causes.
     pub(super) fn refusal(&self, e: Errno) -> BadInput {
         match e {
             Errno::EOPNOTSUPP | Errno::ENOTSUPP | Errno::ENOSPC => {
@@ -233,8 +237,8 @@ impl<'m> MapElements<'m> {
         }
     }
 
-    /// Returns whether the map has only one value and a key without meaning: an array of one element without a type for the key.
-    /// The map of a data section is such an array.
+    /// Returns whether the map has only one value and a key without meaning: an array of one element without
+    /// a type for the key. The map of a data section is such an array.
     fn is_single_value(&self) -> bool {
         self.map_type() == Some(MapType::Array)
             && self.info.max_entries == 1

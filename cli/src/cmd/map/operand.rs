@@ -60,8 +60,8 @@ impl MapElements<'_> {
         Ok(())
     }
 
-    /// Parses the words of a value. bpftool's word `value` may stand before them. All CPUs of a per-CPU map get the value. Variables of a
-    /// data section that the value leaves out stay as they are.
+    /// Parses the words of a value. bpftool's word `value` may stand before them. All CPUs of a per-CPU map
+    /// get the value. Variables of a data section that the value leaves out stay as they are.
     pub(super) fn parse_value(&self, words: &[String]) -> Result<ValueOperand, BadInput> {
         let words = without_label("value", words);
         if let Some(kind) = self.value_kind() {

@@ -49,8 +49,8 @@ pub(super) fn push(console: &mut Console<'_>, args: &MapPushArgs) -> CommandResu
     })
 }
 
-/// Prints the next element, which `read` reads. If `read` removes the element and it cannot be printed, prints it on stderr: the map has
-/// lost it.
+/// Prints the next element, which `read` reads. If `read` removes the element and it cannot be printed,
+/// prints it on stderr: the map has lost it.
 fn show_next(
     console: &mut Console<'_>,
     args: &MapDumpArgs,

@@ -25,10 +25,11 @@ impl ElementPart {
 
 /// Parses the words of a key or value.
 ///
-/// `start` has the size of the result. It is zero, or has the bytes of members that a JSON object may leave out.
+/// `start` has the size of the result. It is zero, or has the bytes of members that a JSON object may leave
+/// out.
 ///
-/// Two or more words are bytes: `hex 01 00 00 00`, or `1 0 0 0`. One word is JSON, or a value as in C, by the type. Without a type, the
-/// word is a number.
+/// Two or more words are bytes: `hex 01 00 00 00`, or `1 0 0 0`. One word is JSON, or a value as in C, by the
+/// type. Without a type, the word is a number.
 pub(super) fn parse_part(
     part: ElementPart,
     words: &[String],
@@ -80,7 +81,8 @@ fn bytes_from_numbers(words: &[String]) -> Result<Vec<u8>, String> {
     Ok(words.iter().map(byte).collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// Returns the bytes of pairs of hexadecimal digits. One word may have several bytes. A word of one digit is one byte.
+/// Returns the bytes of pairs of hexadecimal digits. One word may have several bytes. A word of one digit is
+/// one byte.
 fn hex_bytes(words: &[String]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for word in words {

@@ -139,7 +139,8 @@ impl MapElements<'_> {
         self.shape.update_cpus(key, value, Cpus::One(cpu), flags.0)
     }
 
-    /// Returns the error of a write that the kernel refuses. Explains errors that a property of the map causes.
+    /// Returns the error of a write that the kernel refuses. Explains errors that a property of the map
+    /// causes.
     pub(super) fn write_refusal(&self, e: Errno) -> BadInput {
         let most = self.info.max_entries;
         match e {

@@ -10,7 +10,8 @@ use serde::Serialize;
 /// The columns of the table.
 pub(super) const COLUMNS: &[&str] = &["TYPE", "DEVICE", "WHERE", "ID", "NAME", "LINK"];
 
-/// The JSON line of an attachment. The keys are those of `bpftool net`, except for `type`, which names bpftool's list.
+/// The JSON line of an attachment. The keys are those of `bpftool net`, except for `type`, which names
+/// bpftool's list.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct NetAttachment {
     /// `xdp`, `tc`, `tcx`, `netkit`, `netfilter`, `flow_dissector` or `sk_lookup`.
@@ -20,7 +21,8 @@ pub(super) struct NetAttachment {
     pub(super) ifindex: Option<u32>,
     /// Of XDP: `driver`, `generic` or `offload`; `None` if an old kernel does not report it.
     pub(super) mode: Option<&'static str>,
-    /// Of tc, tcx and netkit: `clsact/ingress`, `tcx/egress`, `netkit/peer`, or the kind of the qdisc or class.
+    /// Of tc, tcx and netkit: `clsact/ingress`, `tcx/egress`, `netkit/peer`, or the kind of the qdisc or
+    /// class.
     pub(super) kind: Option<String>,
     pub(super) prog_id: u32,
     pub(super) name: Option<String>,

@@ -27,7 +27,8 @@ const NETFILTER_LINK: u32 = 10;
 /// The links that attach to network interfaces, network namespaces or netfilter.
 #[derive(Debug, Default)]
 struct Links {
-    /// The links of each interface and XDP program. The kernel does not report the namespace of the interface.
+    /// The links of each interface and XDP program. The kernel does not report the namespace of the
+    /// interface.
     xdp: BTreeMap<(u32, u32), Vec<u32>>,
     /// The links of each namespace (inode), attach type (number) and program.
     netns: BTreeMap<(u64, u32, u32), Vec<u32>>,

@@ -77,8 +77,8 @@ pub(super) fn detach(console: &mut Console<'_>, args: &ProgDetachArgs) -> Comman
     Ok(change.write(console, *format)?)
 }
 
-/// Opens the selected program, checks with `fits` that it can have the attach point, and calls `change`. Returns the program's id and name,
-/// and the result.
+/// Opens the selected program, checks with `fits` that it can have the attach point, and calls `change`.
+/// Returns the program's id and name, and the result.
 fn with_program<T>(
     selector: &ProgramSelector,
     point: &AttachPoint,
@@ -107,7 +107,8 @@ fn with_program<T>(
     Ok((id, name, changed))
 }
 
-/// Attaches a program by a link, and pins the link. Returns the link's id. If the link cannot be pinned, the program is detached again.
+/// Attaches a program by a link, and pins the link. Returns the link's id. If the link cannot be pinned, the
+/// program is detached again.
 fn pin_link(program: &PointProgram<'_>, path: &Path) -> Result<u32, AttachError> {
     let point = program.point;
     let bad = |problem: &str| AttachError::target(point.to_string(), problem.to_owned());

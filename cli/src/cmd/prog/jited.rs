@@ -156,7 +156,8 @@ fn functions<'c>(machine_code: &'c MachineCode, annotator: &Annotator<'_>) -> Ve
     functions
 }
 
-/// Returns the source lines by the addresses at which their code begins. Of several lines at one address, the last counts.
+/// Returns the source lines by the addresses at which their code begins. Of several lines at one address, the
+/// last counts.
 fn source_lines(machine_code: &MachineCode, annotator: &Annotator<'_>) -> HashMap<u64, ProgramSourceLine> {
     let records = machine_code.line_addresses.iter().zip(&annotator.records().lines);
     records.filter_map(|(address, record)| Some((*address, annotator.source_line(record)?))).collect()

@@ -1,4 +1,5 @@
-//! Printing of messages that arrive as bytes: whole lines, until a limit, a signal, or the end of the output's reader.
+//! Printing of messages that arrive as bytes: whole lines, until a limit, a signal, or the end of the
+//! output's reader.
 
 use crate::{
     args::trace_output::MessageLimitArgs,
@@ -102,7 +103,8 @@ fn print_until(
     }
 }
 
-/// Removes and returns the first line. A part of a line is returned if no more bytes come, or if it is too long.
+/// Removes and returns the first line. A part of a line is returned if no more bytes come, or if it is too
+/// long.
 fn take_line(bytes: &mut Vec<u8>, is_end: bool) -> Option<Vec<u8>> {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let (len, line_break) = match end {

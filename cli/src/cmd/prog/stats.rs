@@ -119,7 +119,8 @@ fn counters(selected: &[(u32, OwnedFd)]) -> Result<HashMap<u32, Counters>, BadIn
     Ok(read_all(selected)?.into_iter().map(|(info, _)| (info.id, Counters::from(&info))).collect())
 }
 
-/// Reads the properties and names of the selected programs, or of all programs. Programs that are removed meanwhile are left out.
+/// Reads the properties and names of the selected programs, or of all programs. Programs that are removed
+/// meanwhile are left out.
 fn read_all(selected: &[(u32, OwnedFd)]) -> Result<Vec<(ProgramInfo, String)>, BadInput> {
     let read = |fd: &OwnedFd| ProgramInfo::query(fd).ok().map(|info| (full_program_name(fd, &info), info));
     let named = |(name, info)| (info, name);
@@ -134,7 +135,8 @@ fn read_all(selected: &[(u32, OwnedFd)]) -> Result<Vec<(ProgramInfo, String)>, B
     Ok(all)
 }
 
-/// Returns the runs of each program since `before`, the most time first. Programs that did not run are left out unless they are selected.
+/// Returns the runs of each program since `before`, the most time first. Programs that did not run are left
+/// out unless they are selected.
 fn program_runs(
     before: &HashMap<u32, Counters>,
     after: Vec<(ProgramInfo, String)>,

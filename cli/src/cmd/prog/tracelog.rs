@@ -73,7 +73,8 @@ impl MessageSource for TracePipe {
     }
 
     fn is_message(&self, line: &[u8]) -> bool {
-        // The kernel adds a line break to each message. After the line break of the message itself, this makes an empty line.
+        // The kernel adds a line break to each message. After the line break of the message itself, this
+        // makes an empty line.
         !line.is_empty()
     }
 

@@ -94,8 +94,8 @@ fn all_facts(maps: Vec<KernelObject>) -> Result<Vec<StructOpsFacts>, BadInput> {
     Ok(found)
 }
 
-/// Returns the selected maps, or all struct_ops maps. A selected map of another type is an error, unless a map of the same name is a
-/// struct_ops map.
+/// Returns the selected maps, or all struct_ops maps. A selected map of another type is an error, unless a
+/// map of the same name is a struct_ops map.
 fn select_maps(selector: &ObjectSelector) -> Result<Vec<StructOpsMap>, BadInput> {
     let selector = &StructOpsSelector(selector);
     let (mut found, mut other) = (Vec::new(), None);

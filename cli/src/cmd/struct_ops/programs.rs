@@ -1,4 +1,5 @@
-//! The programs of a struct_ops map. In the value that the kernel returns, a function is the id of its program.
+//! The programs of a struct_ops map. In the value that the kernel returns, a function is the id of its
+//! program.
 
 use crate::cmd::map::MapElementType;
 use core_relo::{

@@ -149,7 +149,8 @@ impl Drop for RegisteredLinks<'_> {
             }
         }
         self.links.clear();
-        // Nothing is registered, so a directory that was created is empty. It may also not have been created yet.
+        // Nothing is registered, so a directory that was created is empty. It may also not have been created
+        // yet.
         if let Some(dir) = &self.new_dir
             && let Err(e) = fs::remove_dir(dir)
             && e.kind() != io::ErrorKind::NotFound

@@ -1,4 +1,5 @@
-//! The sizes of contexts of programs that take data, too: the kernel copies what it knows of the context, and demands zeros behind it.
+//! The sizes of contexts of programs that take data, too: the kernel copies what it knows of the context, and
+//! demands zeros behind it.
 
 use super::sizes::{MOST_BYTES, RefusedRun, USUAL_BYTES, load_like, smallest};
 use core_relo_loader::{Errno, inventory, load::TestRun};

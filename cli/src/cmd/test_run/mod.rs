@@ -227,7 +227,8 @@ pub(super) fn refusal_help(
     }
 }
 
-/// Returns the bytes that the kernel wrote to a buffer. It also reports lengths beyond the buffer, whose data it cuts off.
+/// Returns the bytes that the kernel wrote to a buffer. It also reports lengths beyond the buffer, whose data
+/// it cuts off.
 fn returned(buffer: &[u8], len: u32) -> &[u8] {
     usize::try_from(len).ok().and_then(|len| buffer.get(..len)).unwrap_or(buffer)
 }

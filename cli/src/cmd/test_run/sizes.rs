@@ -1,7 +1,8 @@
-//! The sizes of data and contexts that the running kernel accepts in test runs, found with programs that do nothing.
+//! The sizes of data and contexts that the running kernel accepts in test runs, found with programs that do
+//! nothing.
 //!
-//! The sizes depend on the program type, the kernel and the machine: kernels demand an Ethernet header of packets, and put packets into
-//! a page beside structs of their own.
+//! The sizes depend on the program type, the kernel and the machine: kernels demand an Ethernet header of
+//! packets, and put packets into a page beside structs of their own.
 
 use core_relo::{Endian, insn::Insn};
 use core_relo_loader::{
@@ -17,7 +18,8 @@ use std::{
 /// A size that every kernel accepts of every type that takes packets.
 pub(super) const USUAL_BYTES: usize = 64;
 
-/// The largest size that is tried. No kernel accepts more in one run: a packet has at most 17 fragments of a page, which has up to 256 KiB.
+/// The largest size that is tried. No kernel accepts more in one run: a packet has at most 17 fragments of a
+/// page, which has up to 256 KiB.
 pub(super) const MOST_BYTES: usize = 1 << 23;
 
 /// `BPF_F_SLEEPABLE`.
@@ -39,7 +41,8 @@ pub(in crate::cmd) struct RefusedRun {
 }
 
 impl RefusedRun {
-    /// Describes a program that is in the kernel. The kernel does not tell its attach type and flags, but some types demand one.
+    /// Describes a program that is in the kernel. The kernel does not tell its attach type and flags, but
+    /// some types demand one.
     pub(in crate::cmd) fn of_program_type(number: u32) -> Self {
         let program_type = ProgramType::from_number(number);
         let (attach_type, flags) = match program_type {
@@ -67,7 +70,8 @@ impl RefusedRun {
 pub(super) struct AcceptedSizes {
     least: usize,
     largest: usize,
-    /// The largest size for a program with `BPF_F_XDP_HAS_FRAGS`, if the program may have the flag and the size is another one.
+    /// The largest size for a program with `BPF_F_XDP_HAS_FRAGS`, if the program may have the flag and the
+    /// size is another one.
     largest_with_frags: Option<usize>,
 }
 
@@ -82,8 +86,8 @@ impl fmt::Display for AcceptedSizes {
 }
 
 impl AcceptedSizes {
-    /// Finds the sizes of data that the running kernel accepts for programs like a refused one. Returns `None` if the kernel runs no such
-    /// program.
+    /// Finds the sizes of data that the running kernel accepts for programs like a refused one. Returns
+    /// `None` if the kernel runs no such program.
     pub(super) fn find(refused: RefusedRun) -> Option<Self> {
         let search = |program: RefusedRun| {
             let program = load_like(program).ok()?;
@@ -108,8 +112,9 @@ impl AcceptedSizes {
         self.largest_with_frags.is_some_and(|largest| (self.least..=largest).contains(&bytes))
     }
 
-    /// Finds the largest context that the running kernel accepts for programs like a refused one. The least one depends on what a program
-    /// reads. Returns `None` if the kernel runs no such program without a context.
+    /// Finds the largest context that the running kernel accepts for programs like a refused one. The least
+    /// one depends on what a program reads. Returns `None` if the kernel runs no such program without a
+    /// context.
     pub(super) fn find_largest_context(refused: RefusedRun) -> Option<usize> {
         let program = load_like(refused).ok()?;
         let accepts = |bytes| {
@@ -120,7 +125,8 @@ impl AcceptedSizes {
         smallest(0..MOST_BYTES, &|bytes| !accepts(bytes)).checked_sub(1)
     }
 
-    /// Finds the sizes with a function that tells whether a size is accepted. Between the least and the largest one, every size is.
+    /// Finds the sizes with a function that tells whether a size is accepted. Between the least and the
+    /// largest one, every size is.
     fn search(accepts: &dyn Fn(usize) -> bool) -> Option<Self> {
         if !accepts(USUAL_BYTES) {
             return None;
@@ -131,7 +137,8 @@ impl AcceptedSizes {
     }
 }
 
-/// Returns the smallest number for which a condition holds, which holds for all larger ones and for the end of the range.
+/// Returns the smallest number for which a condition holds, which holds for all larger ones and for the end
+/// of the range.
 pub(super) fn smallest(range: std::ops::Range<usize>, holds: &dyn Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (range.start, range.end);
     while low < high {

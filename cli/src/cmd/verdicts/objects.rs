@@ -39,7 +39,8 @@ pub(crate) struct JudgedObjects<'o> {
 /// What the command knows of an object to judge.
 pub(crate) struct ObjectContext<'o> {
     pub(crate) file: &'o ObjectFile,
-    /// The facts of each relocation record. They are computed for the first kernel on which the record does not resolve.
+    /// The facts of each relocation record. They are computed for the first kernel on which the record does
+    /// not resolve.
     pub(crate) records: Vec<OnceLock<Arc<RecordFacts>>>,
     /// The settings of user space, which the needs of the object have.
     pub(crate) user: AppliedSettings,
@@ -85,8 +86,8 @@ pub(crate) fn plan_by_load<'p>(
     needs.plan_by_load(Cow::Owned(plan)).map(PlanByLoad::into_plan)
 }
 
-/// Parses an object, collects what the object needs if a loader loads it with settings of user space, and calls `use_needs` with the needs,
-/// their table, and the relocations.
+/// Parses an object, collects what the object needs if a loader loads it with settings of user space, and
+/// calls `use_needs` with the needs, their table, and the relocations.
 pub(crate) fn with_needs<T>(
     loader: Loader,
     file: &ObjectFile,
@@ -203,7 +204,8 @@ fn judge_objects(
     use_objects(console, &JudgedObjects { fleet, bad: bad_objects })
 }
 
-/// Applies settings of user space to the objects that have their names. Returns warnings about settings that change nothing.
+/// Applies settings of user space to the objects that have their names. Returns warnings about settings that
+/// change nothing.
 fn apply_settings(
     fleet: &mut Fleet<'_, ObjectContext<'_>>,
     settings: &UserSettings,

@@ -14,8 +14,8 @@ use std::{
 /// The number of programs that a fix lists.
 const SHOWN_PROGRAMS: usize = 8;
 
-/// Returns the different reasons of the object and its programs as lines, with their source positions. With a limit, the others are only
-/// counted.
+/// Returns the different reasons of the object and its programs as lines, with their source positions. With a
+/// limit, the others are only counted.
 ///
 /// The reasons of the default load come first, among them the worst. Accepted reasons come last.
 pub(crate) fn reason_lines(
@@ -84,7 +84,8 @@ pub(crate) fn reason_lines(
     lines
 }
 
-/// Returns the words for programs with the same reason, each with a fix of its own such as an option with its name. `fix` is the shown one.
+/// Returns the words for programs with the same reason, each with a fix of its own such as an option with its
+/// name. `fix` is the shown one.
 fn for_each_of(same: &[(&str, &Option<String>)], fix: &Option<String>) -> String {
     if same.iter().all(|(_, other)| *other == fix) {
         return String::new();

@@ -18,7 +18,8 @@ use core_relo_loader::{
 use core_relo_verdict::judge::{ObjectVerdict, Reason, ReasonKind, Verdict};
 use std::{path::Path, sync::Arc};
 
-/// The number of groups up to which the text names the alternative of each. Of more groups, it names those that do not have their first.
+/// The number of groups up to which the text names the alternative of each. Of more groups, it names those
+/// that do not have their first.
 const GROUPS: usize = 4;
 
 /// The tables of objects, checked once for all kernels.
@@ -31,7 +32,8 @@ impl VariantTables {
         Self(objects.iter().map(|object| fitting_table(object, given).transpose()).collect())
     }
 
-    /// Returns the table of an object by its index, or why the object does not fit its table. Returns `None` for an object without variants.
+    /// Returns the table of an object by its index, or why the object does not fit its table. Returns `None`
+    /// for an object without variants.
     pub(crate) fn get(&self, index: usize) -> Option<Result<&VariantTable, &BadInput>> {
         self.0.get(index)?.as_ref().map(Result::as_ref)
     }
@@ -71,10 +73,11 @@ fn fitting_table(
 /// The variants that an adaptive load of an object would choose on a kernel.
 #[derive(Debug)]
 pub(crate) struct VariantChoice {
-    /// The verdict on the load of these variants. Without a choice, the object is refused, and the programs are judged as those of the
-    /// default load.
+    /// The verdict on the load of these variants. Without a choice, the object is refused, and the programs
+    /// are judged as those of the default load.
     pub(crate) verdict: ObjectVerdict,
-    /// The choice and its reasons. `None` if the kernel's types lack the value of a constant, so that nothing can be chosen.
+    /// The choice and its reasons. `None` if the kernel's types lack the value of a constant, so that nothing
+    /// can be chosen.
     pub(crate) report: Option<Arc<StartupReport>>,
 }
 
@@ -104,7 +107,8 @@ impl VariantChoice {
         };
         let judge = |settings: &_| case.judge_load(object, plan, settings).map_err(|error| error.to_string());
         let adaptive = adaptive.judged_by(judge).features(case.features(object)).kernel(identity);
-        // Planning finds more that a kernel lacks, as in a dry run. What it finds about parts without alternatives is left to the verdict.
+        // Planning finds more that a kernel lacks, as in a dry run. What it finds about parts without
+        // alternatives is left to the verdict.
         let planned = adaptive.load_with(|loader, _| Ok((loader.clone().settings_mut().clone(), Vec::new())));
         let planned: Result<_, AdaptiveError> = planned;
         let chosen = match planned {
@@ -128,7 +132,8 @@ impl VariantChoice {
         }
     }
 
-    /// Returns whether variants are chosen: not if no alternative of a group works, or the kernel's types lack the value of a constant.
+    /// Returns whether variants are chosen: not if no alternative of a group works, or the kernel's types
+    /// lack the value of a constant.
     pub(crate) fn is_chosen(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.outcome == Outcome::Planned)
     }
@@ -140,8 +145,8 @@ impl VariantChoice {
         verdict
     }
 
-    /// Returns the choice as lines: the alternatives, what is left out, and the reasons why others are not used. With a limit, the
-    /// others are only counted.
+    /// Returns the choice as lines: the alternatives, what is left out, and the reasons why others are not
+    /// used. With a limit, the others are only counted.
     pub(crate) fn lines(&self, limit: Option<usize>) -> Vec<Line> {
         let limit = limit.unwrap_or(usize::MAX);
         let Some(report) = &self.report else { return Vec::new() };

@@ -6,7 +6,8 @@ use crate::text::{
 };
 use core_relo_verdict::mismatch::{Mismatch, MismatchKind};
 
-/// Returns the warnings as lines, each with the declarations of the object and of the kernel. With a limit, the others are only counted.
+/// Returns the warnings as lines, each with the declarations of the object and of the kernel. With a limit,
+/// the others are only counted.
 pub(crate) fn warning_lines(warnings: &[Mismatch], limit: Option<usize>) -> Vec<Line> {
     let limit = limit.unwrap_or(usize::MAX);
     let mut lines = Vec::new();

@@ -26,7 +26,8 @@ use crate::{
 };
 use std::io;
 
-/// The width of the column of releases. The longest ones of Debian, such as `6.12.107+deb13-cloud-amd64`, fit.
+/// The width of the column of releases. The longest ones of Debian, such as `6.12.107+deb13-cloud-amd64`,
+/// fit.
 const RELEASE_WIDTH: usize = 28;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {

@@ -75,7 +75,8 @@ fn prepare(
     Ok(guest)
 }
 
-/// Finds the executable of a command. A name without a slash is looked up in `PATH`, as a shell does, then in the working directory.
+/// Finds the executable of a command. A name without a slash is looked up in `PATH`, as a shell does, then in
+/// the working directory.
 fn find_binary(name: &Path, search_path: Option<&OsStr>) -> Option<PathBuf> {
     let is_bare = !name.as_os_str().as_bytes().contains(&b'/');
     let dirs = search_path.filter(|_| is_bare).map(env::split_paths).into_iter().flatten();

@@ -19,8 +19,8 @@ pub(crate) struct MachineInsn {
     pub(crate) target: Option<u64>,
 }
 
-/// A function that disassembles code, which begins at an address. The instructions cover all bytes. Bytes that are no instruction become an
-/// instruction with the text `(bad)`.
+/// A function that disassembles code, which begins at an address. The instructions cover all bytes. Bytes
+/// that are no instruction become an instruction with the text `(bad)`.
 pub(crate) type Disassemble = fn(code: &[u8], address: u64) -> Vec<MachineInsn>;
 
 /// Returns the disassembler for the kernel's architecture; `None` if there is none, or none in this build.

@@ -127,7 +127,8 @@ fn write_warning(
     writeln!(out, "</dl></article>")
 }
 
-/// Writes the programs that do not load everywhere as a table, and the others as a list that is closed at first.
+/// Writes the programs that do not load everywhere as a table, and the others as a list that is closed at
+/// first.
 fn write_programs(matrix: &Matrix<'_>, programs: &[ProgramLine<'_>], out: &mut dyn Write) -> io::Result<()> {
     let loads_everywhere =
         |program: &&ProgramLine<'_>| program.outcomes.iter().flatten().all(|outcome| outcome.is_loads());
@@ -211,7 +212,8 @@ fn open_finding(outcome: Outcome, text: &str, kernels: &[usize], out: &mut dyn W
     open_article((class(outcome), symbol(outcome), outcome.words()), text, kernels, out)
 }
 
-/// Opens the element of a reason or a warning. The script finds those of a cell by the numbers of their kernels.
+/// Opens the element of a reason or a warning. The script finds those of a cell by the numbers of their
+/// kernels.
 fn open_article(
     (class, symbol, words): (&str, &str, &str),
     text: &str,

@@ -69,8 +69,8 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "</tr>\n</thead>\n")
 }
 
-/// Returns a kernel's label: the version, and the short name unless the version tells the kernels of an architecture apart. Kernels of
-/// the same version are neighbours.
+/// Returns a kernel's label: the version, and the short name unless the version tells the kernels of an
+/// architecture apart. Kernels of the same version are neighbours.
 fn label(kernels: &[Kernel<'_>], index: usize, name: &str) -> String {
     let Some(kernel) = kernels.get(index) else { return String::new() };
     let neighbours = [index.checked_sub(1), index.checked_add(1)];
@@ -93,7 +93,8 @@ fn start_class(kernels: &[Kernel<'_>], index: usize) -> &'static str {
     }
 }
 
-/// Writes the line of an object. End tags are left out where HTML allows that: a large fleet has thousands of cells.
+/// Writes the line of an object. End tags are left out where HTML allows that: a large fleet has thousands of
+/// cells.
 fn write_line(
     number: usize,
     name: &str,

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 /// The id of the rule.
 const RULE: &str = "real_load";
 
-/// Returns the refusals of an object that no verdict foresees. A refusal that the project accepts is none of them.
+/// Returns the refusals of an object that no verdict foresees. A refusal that the project accepts is none of
+/// them.
 pub(super) fn unforeseen_refusals<'r>(object: &ObjectLine<'r>) -> Vec<FoundLoad<'r>> {
     let mut loads = find_real_loads(object);
     loads.retain(|found| found.load.is_unforeseen_refusal() && !found.is_accepted);

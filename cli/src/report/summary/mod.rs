@@ -38,11 +38,13 @@ pub(super) struct Part<'r> {
     pub(super) outcome: Outcome,
     /// The short names of the kernels.
     pub(super) kernels: Vec<&'r str>,
-    /// The kernels as ranges of versions. `None` without versions, or if there are too many ranges or exceptions.
+    /// The kernels as ranges of versions. `None` without versions, or if there are too many ranges or
+    /// exceptions.
     pub(super) ranges: Option<VersionRanges<'r>>,
 }
 
-/// Ranges of versions, and the kernels that differ from others of the same version. Distributions backport features.
+/// Ranges of versions, and the kernels that differ from others of the same version. Distributions backport
+/// features.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VersionRanges<'r> {
     pub(super) ranges: Vec<VersionRange>,
@@ -192,7 +194,8 @@ impl Group<'_> {
     }
 }
 
-/// Returns the kernels of a set, given by index, in words: `before 5.15`. The other kernels of `checked` are not in the set.
+/// Returns the kernels of a set, given by index, in words: `before 5.15`. The other kernels of `checked` are
+/// not in the set.
 pub(super) fn describe_kernels(
     kernels: &[Kernel<'_>],
     checked: &[Option<Outcome>],

@@ -4,7 +4,8 @@ use super::{Group, Part, Summary, VersionRange, VersionRanges};
 use crate::report::limits::MAX_NAMED_KERNELS;
 
 impl Group<'_> {
-    /// Returns the name of the group: `arm64, x86_64`. `is_named` is set if any group of the summary has a known architecture.
+    /// Returns the name of the group: `arm64, x86_64`. `is_named` is set if any group of the summary has a
+    /// known architecture.
     fn title(&self, is_named: bool, name: &dyn Fn(&str) -> String) -> String {
         let mut architectures: Vec<_> =
             self.architectures.iter().flatten().map(|known| name(known)).collect();
@@ -26,8 +27,8 @@ impl Group<'_> {
 }
 
 impl Part<'_> {
-    /// Returns the kernels in words: `from 5.15 on`, `on all 45 kernels`, `on 41 of 45 kernels`, and on which the object has a problem: `on
-    /// centos-8 and 3 more of 45 kernels`. `kernel_count` is that of the group.
+    /// Returns the kernels in words: `from 5.15 on`, `on all 45 kernels`, `on 41 of 45 kernels`, and on which
+    /// the object has a problem: `on centos-8 and 3 more of 45 kernels`. `kernel_count` is that of the group.
     pub(in crate::report) fn extent(&self, kernel_count: usize, name: &dyn Fn(&str) -> String) -> String {
         match (&self.ranges, self.kernels.as_slice()) {
             (_, [kernel]) if kernel_count == 1 => format!("on {}", name(kernel)),
@@ -85,7 +86,8 @@ fn join(words: &[String]) -> String {
 }
 
 impl Summary<'_> {
-    /// Returns the summary in words: `loads from 5.15 on, refused before 5.15`. `name` escapes the names of kernels and architectures.
+    /// Returns the summary in words: `loads from 5.15 on, refused before 5.15`. `name` escapes the names of
+    /// kernels and architectures.
     pub(in crate::report) fn text(&self, name: &dyn Fn(&str) -> String) -> String {
         let group = |group: &Group<'_>| {
             let part = |part: &Part<'_>| {
@@ -96,7 +98,8 @@ impl Summary<'_> {
         self.join_groups(name, &group)
     }
 
-    /// Returns the outcomes other than `loads` in words: `refused before 5.15`. Empty if the object loads everywhere.
+    /// Returns the outcomes other than `loads` in words: `refused before 5.15`. Empty if the object loads
+    /// everywhere.
     pub(in crate::report) fn problems(&self, name: &dyn Fn(&str) -> String) -> String {
         let is_problem = |part: &&Part<'_>| !part.outcome.is_loads();
         let groups = self.groups.iter().filter(|group| group.parts.iter().any(|part| is_problem(&part)));

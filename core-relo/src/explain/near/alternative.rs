@@ -12,7 +12,8 @@ use alloc::{format, string::String, vec::Vec};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlternativeMember {
-    /// The members that a flavour declares: `long state;`, `struct { struct robust_list_head *robust_list; } futex;`.
+    /// The members that a flavour declares: `long state;`,
+    /// `struct { struct robust_list_head *robust_list; } futex;`.
     pub declaration: String,
     /// The path from the type to the member: `state`, `futex.robust_list`, `rss_stat.count[0].counter`.
     pub path: String,

@@ -51,7 +51,8 @@ struct ListedMember<'b> {
 }
 
 impl<'b> MemberSearch<'b> {
-    /// Finds direct members of the composite `ty` whose names are similar to `wanted`, then nested members named `wanted`.
+    /// Finds direct members of the composite `ty` whose names are similar to `wanted`, then nested members
+    /// named `wanted`.
     pub(super) fn find_similar(
         &mut self,
         (btf_index, btf): (usize, &'b Btf<'b>),
@@ -81,8 +82,8 @@ impl<'b> MemberSearch<'b> {
         Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())
     }
 
-    /// Finds members of the composite `ty` whose names share words with `wanted`. Such a member is not proposed as the
-    /// declaration of a flavour.
+    /// Finds members of the composite `ty` whose names share words with `wanted`. Such a member is not
+    /// proposed as the declaration of a flavour.
     pub(super) fn find_sharing_words(
         &mut self,
         (btf_index, btf): (usize, &'b Btf<'b>),
@@ -167,7 +168,8 @@ fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<
     let ty = text(CType::new(listed.btf, listed.member.ty));
     let bitfield = if width > 0 { format!(":{width}") } else { String::new() };
     let detail = text(format_args!("{ty}{bitfield}, offset {}", listed.bit_offset / 8));
-    // The declarators of arrays and functions are not simply `type name`. Anonymous types and truncated texts cannot be declared.
+    // The declarators of arrays and functions are not simply `type name`. Anonymous types and truncated texts
+    // cannot be declared.
     let is_declarable = listed.is_direct && !ty.contains(['[', '(', '{', '…']);
     let declaration = is_declarable.then(|| {
         let space = if ty.ends_with('*') { "" } else { " " };

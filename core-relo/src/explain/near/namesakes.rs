@@ -32,13 +32,15 @@ type Namesake = (TypeId, u32);
 const COMPARE_STEPS: u32 = 4;
 /// The maximum number of types that are stored for a name.
 ///
-/// One more than [`RESULTS_PER_SORT`] shows that there are more. The other is for the composite of a module that lacks the name.
+/// One more than [`RESULTS_PER_SORT`] shows that there are more. The other is for the composite of a module
+/// that lacks the name.
 const TYPES_PER_NAME: usize = RESULTS_PER_SORT + 2;
 
 impl<'b> NamesakeSearch<'b> {
     /// Finds named composites other than `ty` that have a member of the name.
     ///
-    /// Returns none if there are more than [`RESULTS_PER_SORT`], as for a common name such as `next` or `flags`.
+    /// Returns none if there are more than [`RESULTS_PER_SORT`], as for a common name such as `next` or
+    /// `flags`.
     pub(super) fn find_members(
         &mut self,
         plan: &'b Plan<'b>,

@@ -15,9 +15,11 @@ pub(in crate::explain) struct NearMatch {
     pub(in crate::explain) what: String,
     /// The type in C's notation, the offset and the like: `long int, offset 24`.
     pub(in crate::explain) detail: String,
-    /// The declaration for a local flavour, for a member of the type itself with a similar name: `long int state;`.
+    /// The declaration for a local flavour, for a member of the type itself with a similar name:
+    /// `long int state;`.
     pub(in crate::explain) declaration: Option<String>,
-    /// The member as a flavour declares it, for a member with a similar name or a nested member of the same name.
+    /// The member as a flavour declares it, for a member with a similar name or a nested member of the same
+    /// name.
     pub(in crate::explain) alternative: Option<AlternativeMember>,
 }
 

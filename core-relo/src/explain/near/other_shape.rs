@@ -1,4 +1,5 @@
-//! Accesses of the target's type in place of a missing access with several parts, such as `rss_stat.count[0]` for `rss_stat[0].count`.
+//! Accesses of the target's type in place of a missing access with several parts, such as `rss_stat.count[0]`
+//! for `rss_stat[0].count`.
 
 use super::{
     alternative::{AlternativeMember, PathStep},
@@ -25,7 +26,8 @@ enum Part<'o> {
     Element(u32),
 }
 
-/// Returns the alternatives to an access with several parts, the most similar first. Returns none for an access to a member alone.
+/// Returns the alternatives to an access with several parts, the most similar first. Returns none for an
+/// access to a member alone.
 pub(in crate::explain) fn find_other_shapes<'p>(
     planned: &PlannedReloc<'p>,
     results: &[CheckedCandidate<'p>],
@@ -67,7 +69,8 @@ struct ShapeSearch<'b, 's> {
 }
 
 impl<'b> ShapeSearch<'b, '_> {
-    /// Finds alternatives to `rest`, which begins with the member that does not fit. The target has the parts `before` it.
+    /// Finds alternatives to `rest`, which begins with the member that does not fit. The target has the parts
+    /// `before` it.
     fn find(
         &mut self,
         root: TypeId,
@@ -139,8 +142,9 @@ impl<'b> ShapeSearch<'b, '_> {
         Ok(self.strip(at)?.filter(|ty| ty.kind().is_composite()))
     }
 
-    /// Follows names and indices from a member to an integer or pointer. Indices are used where the target has arrays, and the only member
-    /// of a struct, such as that of `atomic_t`, needs no name. If `may_end_early`, an integer or pointer may come before the last names.
+    /// Follows names and indices from a member to an integer or pointer. Indices are used where the target
+    /// has arrays, and the only member of a struct, such as that of `atomic_t`, needs no name. If
+    /// `may_end_early`, an integer or pointer may come before the last names.
     fn follow(
         &mut self,
         first: Member<'b>,
@@ -214,8 +218,8 @@ impl<'b> ShapeSearch<'b, '_> {
     }
 }
 
-/// Returns whether a name consists of the words of `member`, followed by the last word of `inner`: `i_atime_sec` for `i_atime` and
-/// `tv_sec`.
+/// Returns whether a name consists of the words of `member`, followed by the last word of `inner`:
+/// `i_atime_sec` for `i_atime` and `tv_sec`.
 fn is_joined(name: Name<'_>, member: Name<'_>, inner: Name<'_>) -> bool {
     fn words(name: Name<'_>) -> Option<Vec<&[u8]>> {
         Some(BareName::new(name.as_bytes())?.words().collect())

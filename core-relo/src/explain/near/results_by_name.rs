@@ -17,8 +17,8 @@ impl<R> Default for ResultsByName<'_, R> {
 impl<'b, R> ResultsByName<'b, R> {
     /// Returns the results for a name, from an earlier pass or from `search`.
     ///
-    /// `search` adds results to the names in its map: `name` and the `other_names`. The results of a search that runs out of steps
-    /// are incomplete, and are not stored.
+    /// `search` adds results to the names in its map: `name` and the `other_names`. The results of a search
+    /// that runs out of steps are incomplete, and are not stored.
     pub(super) fn get_or_search<I: Iterator<Item = Name<'b>>>(
         &mut self,
         name: Name<'b>,

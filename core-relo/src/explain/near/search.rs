@@ -17,7 +17,8 @@ use hashbrown::HashMap;
 
 /// A search for similar names that all records of a plan share.
 ///
-/// Each distinct missing item is searched once. A pass over the whole target serves all missing items of the plan.
+/// Each distinct missing item is searched once. A pass over the whole target serves all missing items of the
+/// plan.
 pub(in crate::explain) struct NearSearch<'p> {
     plan: &'p Plan<'p>,
     steps: StepBudget,
@@ -39,7 +40,8 @@ impl<'p> NearSearch<'p> {
         }
     }
 
-    /// Returns the similar names, the nearest first. If the steps are used up, returns a note that the search was omitted.
+    /// Returns the similar names, the nearest first. If the steps are used up, returns a note that the search
+    /// was omitted.
     pub(in crate::explain) fn find(&mut self, missing: MissingItem<'p>) -> Rc<[NearMatch]> {
         if let Some(known) = self.results.get(&missing) {
             return Rc::clone(known);

@@ -28,7 +28,8 @@ pub(super) struct TypeSearch<'b> {
 }
 
 impl<'b> TypeSearch<'b> {
-    /// Finds types with the root type's name and another kind, otherwise types of its kind with a similar name.
+    /// Finds types with the root type's name and another kind, otherwise types of its kind with a similar
+    /// name.
     pub(super) fn find(
         &mut self,
         plan: &'b Plan<'b>,

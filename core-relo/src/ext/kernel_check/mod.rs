@@ -1,8 +1,8 @@
 //! The kernel's rules for the `func_info` and `line_info` of a program that is loaded into it.
 //!
-//! The kernel checks the records when it loads the program (`BPF_PROG_LOAD`), and refuses the program at the first violation.
-//! [`ProgramInfo::kernel_violations`] applies the same rules and finds all violations, in the kernel's order. It checks what a loader
-//! sends: the records of one program, after linking.
+//! The kernel checks the records when it loads the program (`BPF_PROG_LOAD`), and refuses the program at the
+//! first violation. [`ProgramInfo::kernel_violations`] applies the same rules and finds all violations, in
+//! the kernel's order. It checks what a loader sends: the records of one program, after linking.
 //!
 //! | file | rules |
 //! |---|---|
@@ -28,13 +28,14 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "the caller has to give everything that is sent")]
 pub struct ProgramInfo<'p> {
-    /// The BTF that the loader sends, or that of the object, whose functions are the same. The BTF itself violates no rule: the kernel
-    /// has loaded it before. Without BTF, a loader sends no records.
+    /// The BTF that the loader sends, or that of the object, whose functions are the same. The BTF itself
+    /// violates no rule: the kernel has loaded it before. Without BTF, a loader sends no records.
     pub types: Option<&'p Btf<'p>>,
     /// The instructions.
     pub insns: &'p [Insn],
-    /// The first instruction of each function that the kernel finds, in order: 0, the targets of calls and of loads of addresses, and the
-    /// exception callback, if [the kernel has them](KernelBtfRules::exception_callbacks).
+    /// The first instruction of each function that the kernel finds, in order: 0, the targets of calls and of
+    /// loads of addresses, and the exception callback, if [the kernel has
+    /// them](KernelBtfRules::exception_callbacks).
     pub functions: &'p [u32],
     /// The `func_info`: instruction, type.
     pub func_info: SentRecords<'p, 2>,
@@ -54,7 +55,8 @@ pub struct SentRecords<'p, const WORDS: usize> {
     pub form: RecordForm,
 }
 
-/// The form in which a loader sends records: libbpf sends them as the object has them, core-relo without words that it does not know.
+/// The form in which a loader sends records: libbpf sends them as the object has them, core-relo without
+/// words that it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the format of the kernel has no more")]
 pub struct RecordForm {

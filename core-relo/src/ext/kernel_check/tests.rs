@@ -1,5 +1,5 @@
-//! Rules that differ between kernels, and messages. The crate `tests` has a case for each rule, and compares all of them with the
-//! running kernel.
+//! Rules that differ between kernels, and messages. The crate `tests` has a case for each rule, and compares
+//! all of them with the running kernel.
 
 use super::*;
 use crate::{Endian, TypeId, btf::Builder};
@@ -13,7 +13,8 @@ const EXIT: Insn = Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 };
 const TAIL_CALL: Insn = Insn { code: 0x85, dst: 0, src: 0, off: 0, imm: 12 };
 const PACKET_LOAD: Insn = Insn { code: 0x30, dst: 0, src: 0, off: 0, imm: 0 };
 
-/// Returns the texts of the violations. Type 4 is a FUNC that returns `void`, type 6 one that returns an enum of 64 bits.
+/// Returns the texts of the violations. Type 4 is a FUNC that returns `void`, type 6 one that returns an enum
+/// of 64 bits.
 fn violations(release: [u8; 2], change: impl FnOnce(&mut ProgramInfo<'_>)) -> Vec<String> {
     let mut b = Builder::new(Endian::Little);
     b.int("int", 4, Builder::SIGNED);

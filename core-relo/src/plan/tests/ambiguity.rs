@@ -1,4 +1,5 @@
-//! Tests of several candidates: those that match must agree, and each record eliminates those that do not match it.
+//! Tests of several candidates: those that match must agree, and each record eliminates those that do not
+//! match it.
 
 use super::fixture::{in_both_orders, load, mov};
 use crate::{
@@ -31,7 +32,8 @@ fn candidates_that_disagree_in_offset_or_value_are_an_error() {
     });
 }
 
-/// libbpf compares only offsets and values, so it takes the width of the first candidate without a warning. A plan warns.
+/// libbpf compares only offsets and values, so it takes the width of the first candidate without a warning. A
+/// plan warns.
 #[test]
 fn the_first_candidate_decides_on_the_width_at_equal_offsets_with_a_warning() {
     in_both_orders(|f| {

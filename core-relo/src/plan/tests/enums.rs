@@ -36,8 +36,9 @@ fn negative_values_extend_their_sign() {
     });
 }
 
-/// libbpf reads 0x80000000 of an unsigned enum as negative. It refuses the instruction, which contains the zero-extended value.
-/// A plan does the same, unless its options select the value that the enumerator has in C.
+/// libbpf reads 0x80000000 of an unsigned enum as negative. It refuses the instruction, which contains the
+/// zero-extended value. A plan does the same, unless its options select the value that the enumerator has in
+/// C.
 #[test]
 fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
     in_both_orders(|f| {

@@ -207,8 +207,8 @@ fn check_minimal_plans(plan: &Plan<'_>, options: Options) {
     }
 }
 
-/// Returns the decision, values, target spec and warning of each record as text. Checks that the plan keeps the last step of the target
-/// spec.
+/// Returns the decision, values, target spec and warning of each record as text. Checks that the plan keeps
+/// the last step of the target spec.
 pub(super) fn describe(plan: &Plan<'_>) -> Vec<String> {
     let describe_record = |planned: PlannedReloc<'_>| {
         let last = planned.target_spec().and_then(|(_, spec)| spec.accessors.last().copied());
@@ -220,7 +220,8 @@ pub(super) fn describe(plan: &Plan<'_>) -> Vec<String> {
     plan.iter().map(describe_record).collect()
 }
 
-/// Checks that the patched code contains the instructions of the plan, or is an error if a record is in error.
+/// Checks that the patched code contains the instructions of the plan, or is an error if a record is in
+/// error.
 fn check_patched(plan: &Plan<'_>) {
     match plan.patched() {
         Err(error) => assert_eq!(error.failed.len(), plan.summary().failed),

@@ -9,8 +9,8 @@ use crate::{
     spec::SpecError,
 };
 
-/// Plans one record of a field that is at offset 0 in the object and at `target_offset` bytes in the target. Returns the patched
-/// instruction, or `None` if the instruction does not change.
+/// Plans one record of a field that is at offset 0 in the object and at `target_offset` bytes in the target.
+/// Returns the patched instruction, or `None` if the instruction does not change.
 fn plan_moved_field(target_offset: u32, slot: Slot) -> Result<Option<Slot>, InsnError> {
     let results = core::cell::RefCell::new(alloc::vec::Vec::new());
     in_both_orders(|f| {

@@ -68,7 +68,8 @@ struct ObjectBytes {
     code: Vec<u8>,
 }
 
-/// Plans each object alone, then together with all others in either order, and checks that the plans are equal.
+/// Plans each object alone, then together with all others in either order, and checks that the plans are
+/// equal.
 fn plan_alone_and_together(objects: &[ObjectBytes], target: &Target<'_>) -> Vec<Vec<String>> {
     let btfs: Vec<_> = objects.iter().map(|object| Btf::parse(&object.btf[..]).unwrap()).collect();
     let sections: Vec<_> = objects
@@ -99,7 +100,8 @@ fn plan_alone_and_together(objects: &[ObjectBytes], target: &Target<'_>) -> Vec<
 /// The message of `MatchError::TooManySteps`, without the number.
 const TOO_MANY_STEPS: &str = "the comparison of types takes more than";
 
-/// The members have the same names and types that differ in one respect. Each object exists twice, the second time with other type ids.
+/// The members have the same names and types that differ in one respect. Each object exists twice, the second
+/// time with other type ids.
 #[test]
 fn members_of_different_types_do_not_share_matches() {
     in_both_orders(|f| {
@@ -150,7 +152,8 @@ fn members_of_different_types_do_not_share_matches() {
     });
 }
 
-/// A record for which no steps remain is in error, also if its match is cached. Names too long for a cache key change nothing.
+/// A record for which no steps remain is in error, also if its match is cached. Names too long for a cache
+/// key change nothing.
 #[test]
 fn cached_matches_take_steps() {
     in_both_orders(|f| {
@@ -186,8 +189,8 @@ fn cached_matches_take_steps() {
     });
 }
 
-/// A cached match takes the steps of its comparison. So a plan that repeats one access runs out of steps at the same record as
-/// without a cache.
+/// A cached match takes the steps of its comparison. So a plan that repeats one access runs out of steps at
+/// the same record as without a cache.
 #[test]
 fn a_plan_of_one_repeated_access_runs_out_of_steps() {
     in_both_orders(|f| {
@@ -286,7 +289,8 @@ impl Random {
         to_usize(self.0 >> 8) % limit
     }
 
-    /// Adds a struct of four random members. The small choice of names and types lets structs have equal members.
+    /// Adds a struct of four random members. The small choice of names and types lets structs have equal
+    /// members.
     fn composite(&mut self, b: &mut Builder) -> TypeId {
         const NAMES: [&str; 4] = ["a", "b", "a___b", ""];
         let members: Vec<_> = (0..4)
@@ -307,7 +311,8 @@ impl Random {
     }
 }
 
-/// Random accesses of many objects share one cache. Each match, and its steps, must be the same without the cache.
+/// Random accesses of many objects share one cache. Each match, and its steps, must be the same without the
+/// cache.
 #[test]
 fn cached_matches_equal_comparisons() {
     let (endian, mut random) = (Endian::Little, Random(7));

@@ -64,7 +64,8 @@ fn an_anonymous_root_has_only_a_local_id() {
     });
 }
 
-/// Returns whether a relocation of a `TypeExists` or `TypeMatches` kind has the value 1 for these local and target types.
+/// Returns whether a relocation of a `TypeExists` or `TypeMatches` kind has the value 1 for these local and
+/// target types.
 fn is_accepted(
     local: impl Fn(&mut Builder) -> TypeId,
     target: impl Fn(&mut Builder) -> TypeId,

@@ -13,8 +13,9 @@ use alloc::vec::Vec;
 /// An id of no type, and an offset beyond the string section.
 const MISSING: u32 = 0x00ff_ffff;
 
-/// Adds `struct s { int int; int f; }` and `enum e { A }` to the target. A number other than 0 replaces, in this order, the offset
-/// of the name of the first member, the type id of `f`, and the offset of the name of `A`.
+/// Adds `struct s { int int; int f; }` and `enum e { A }` to the target. A number other than 0 replaces, in
+/// this order, the offset of the name of the first member, the type id of `f`, and the offset of the name of
+/// `A`.
 fn add_types(f: &mut Fixture, [name, ty, enumerator]: [u32; 3]) {
     let int = f.target.int("int", 4, Builder::SIGNED).0;
     let f_name = f.target.string("f").0;
@@ -80,7 +81,8 @@ fn ids_refer_to_types_of_their_own_btf() {
         let s = f.target.structure("s", 24, &[("f", TypeId(7), 0), ("a", array, 64)]);
         let proto = f.target.func_proto(int, &[("x", TypeId(7))]);
         let target_long = f.target.int("long", 8, Builder::SIGNED);
-        // The builder of the module needs a parsed base, which may refer to missing types only without validation.
+        // The builder of the module needs a parsed base, which may refer to missing types only without
+        // validation.
         let base = Btf::parse_unvalidated(f.target.finish(), None).unwrap();
         let mut module = Builder::split(&base);
         let pad = module.typedef("pad", target_long);

@@ -177,7 +177,8 @@ impl LwtRoute {
         if self.table == 0 { RT_TABLE_MAIN } else { self.table }
     }
 
-    /// Returns the metric that the kernel stores. A removal request without a metric would match every metric.
+    /// Returns the metric that the kernel stores. A removal request without a metric would match every
+    /// metric.
     fn metric(&self) -> u32 {
         if self.priority == 0 && self.destination.is_ipv6() { IPV6_DEFAULT_METRIC } else { self.priority }
     }
@@ -190,7 +191,8 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// A route added by this process. The socket stays in the network namespace in which the interface index is valid.
+/// A route added by this process. The socket stays in the network namespace in which the interface index is
+/// valid.
 #[derive(Debug)]
 pub(super) struct LwtAttachment {
     pub(super) socket: RtnetlinkSocket,

@@ -1,7 +1,7 @@
 //! Lightweight tunnels: programs on the packets of a route, through netlink.
 //!
-//! A route with programs stays as long as its interface is up, even if the process ends. Dropping the [`Link`] removes the
-//! route, but no other route that replaced it.
+//! A route with programs stays as long as its interface is up, even if the process ends. Dropping the
+//! [`Link`] removes the route, but no other route that replaced it.
 
 mod attachment;
 mod route;
@@ -24,8 +24,8 @@ use std::os::fd::BorrowedFd;
 
 /// Adds a route with programs of the types `lwt_in`, `lwt_out` and `lwt_xmit` (`ip route add … encap bpf …`).
 ///
-/// Fails with `EEXIST` if the table has a route with the same destination and metric. A route may have several programs, so
-/// [`Link::update`] is not supported.
+/// Fails with `EEXIST` if the table has a route with the same destination and metric. A route may have
+/// several programs, so [`Link::update`] is not supported.
 pub fn lwt(programs: &LwtPrograms<'_>, route: &LwtRoute) -> Result<Link, AttachError> {
     let by_type = [
         (programs.input, ProgramType::LwtIn),
@@ -46,7 +46,8 @@ pub fn lwt(programs: &LwtPrograms<'_>, route: &LwtRoute) -> Result<Link, AttachE
     })
 }
 
-/// Adds a segment route with a program of the type `lwt_seg6local` (`ip -6 route add … encap seg6local action End.BPF …`).
+/// Adds a segment route with a program of the type `lwt_seg6local`
+/// (`ip -6 route add … encap seg6local action End.BPF …`).
 pub(super) fn seg6local(prog: BorrowedFd<'_>, route: &LwtRoute) -> Result<Link, AttachError> {
     let problem = route.destination.is_ipv4().then_some("segment routing needs an IPv6 destination");
     attach_route("seg6local", route, problem, || Encap::seg6local(prog))

@@ -28,7 +28,8 @@ pub struct LwtRoute {
     pub prefix_len: u8,
     /// The interface index, in the calling thread's network namespace. The interface has to be up.
     pub ifindex: u32,
-    /// The gateway, of the destination's address family. `None` if the interface reaches the network directly.
+    /// The gateway, of the destination's address family. `None` if the interface reaches the network
+    /// directly.
     pub gateway: Option<IpAddr>,
     /// The routing table; 0 stands for the main table.
     pub table: u32,
@@ -37,7 +38,8 @@ pub struct LwtRoute {
 }
 
 impl LwtRoute {
-    /// Returns a route to a network that the interface reaches directly, in the main table, with the default metric.
+    /// Returns a route to a network that the interface reaches directly, in the main table, with the default
+    /// metric.
     #[must_use]
     pub const fn new(destination: IpAddr, prefix_len: u8, ifindex: u32) -> Self {
         Self { destination, prefix_len, ifindex, gateway: None, table: 0, priority: 0 }
@@ -73,7 +75,8 @@ pub struct LwtPrograms<'a> {
     pub input: Option<BorrowedFd<'a>>,
     /// The program on packets of this machine and on forwarded ones, before they are sent (`lwt_out`).
     pub output: Option<BorrowedFd<'a>>,
-    /// The program on packets that leave by the interface (`lwt_xmit`). It may change them and prepend headers.
+    /// The program on packets that leave by the interface (`lwt_xmit`). It may change them and prepend
+    /// headers.
     pub xmit: Option<BorrowedFd<'a>>,
     /// The maximum number of bytes that `xmit` may prepend to a packet, up to 256.
     pub headroom: u32,

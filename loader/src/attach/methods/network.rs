@@ -7,11 +7,12 @@ use crate::attach::{
 use std::os::fd::BorrowedFd;
 
 impl ProgramRef<'_> {
-    /// Attaches the program to a cgroup by a kernel link. The cgroup is its directory, by path or descriptor. The program's section
-    /// names the attach type, such as `cgroup/connect4`.
+    /// Attaches the program to a cgroup by a kernel link. The cgroup is its directory, by path or descriptor.
+    /// The program's section names the attach type, such as `cgroup/connect4`.
     ///
-    /// Kernels before 5.7 have no cgroup links. There, this method is [`attach_cgroup_without_link`](Self::attach_cgroup_without_link)
-    /// with [`CgroupSharing::Multi`], which shares the cgroup as a link does.
+    /// Kernels before 5.7 have no cgroup links. There, this method is
+    /// [`attach_cgroup_without_link`](Self::attach_cgroup_without_link) with [`CgroupSharing::Multi`], which
+    /// shares the cgroup as a link does.
     ///
     /// ```no_run
     /// use core_relo_loader::attach::{AttachError, CgroupOptions, ProgramRef};
@@ -31,9 +32,11 @@ impl ProgramRef<'_> {
         cgroup::cgroup(self.fd, cgroup, attach_type, options).map_err(|e| self.named(e))
     }
 
-    /// Attaches the program to a cgroup without a link. The program stays attached until the link is dropped or the cgroup is removed.
+    /// Attaches the program to a cgroup without a link. The program stays attached until the link is dropped
+    /// or the cgroup is removed.
     ///
-    /// With `replace`, the program replaces that program (kernels from 5.6, and only with [`CgroupSharing::Multi`]).
+    /// With `replace`, the program replaces that program (kernels from 5.6, and only with
+    /// [`CgroupSharing::Multi`]).
     pub fn attach_cgroup_without_link<'c>(
         &self,
         cgroup: impl Into<FileRef<'c>>,
@@ -46,22 +49,23 @@ impl ProgramRef<'_> {
 
     /// Attaches the program to a network namespace. The program's section is `sk_lookup` or `flow_dissector`.
     ///
-    /// The namespace is a file by path or descriptor, such as `/proc/self/ns/net` or `/run/netns/blue`. The attachment ends with the
-    /// namespace, even if the link is still held.
+    /// The namespace is a file by path or descriptor, such as `/proc/self/ns/net` or `/run/netns/blue`. The
+    /// attachment ends with the namespace, even if the link is still held.
     pub fn attach_netns<'n>(&self, netns: impl Into<FileRef<'n>>) -> Result<Link, AttachError> {
         let attach_type = self.expect_attach_type("`sk_lookup` or `flow_dissector`")?;
         netns::netns(self.fd, netns, attach_type).map_err(|e| self.named(e))
     }
 
-    /// Attaches the program to a sockmap or sockhash by a kernel link (kernels from 6.10). On older kernels, this method is
-    /// [`attach_sockmap_without_link`](Self::attach_sockmap_without_link). The program's section names the attach type, such as
-    /// `sk_skb/stream_verdict`.
+    /// Attaches the program to a sockmap or sockhash by a kernel link (kernels from 6.10). On older kernels,
+    /// this method is [`attach_sockmap_without_link`](Self::attach_sockmap_without_link). The program's
+    /// section names the attach type, such as `sk_skb/stream_verdict`.
     pub fn attach_sockmap(&self, map: BorrowedFd<'_>) -> Result<Link, AttachError> {
         let attach_type = self.expect_attach_type("`sk_msg` or `sk_skb/stream_verdict`")?;
         sockmap::sockmap(self.fd, map, attach_type).map_err(|e| self.named(e))
     }
 
-    /// Attaches the program to a sockmap or sockhash without a link, and replaces another program of the same attach type.
+    /// Attaches the program to a sockmap or sockhash without a link, and replaces another program of the same
+    /// attach type.
     ///
     /// The program stays attached until the link is dropped or the map is gone.
     pub fn attach_sockmap_without_link(&self, map: BorrowedFd<'_>) -> Result<Link, AttachError> {
@@ -71,13 +75,14 @@ impl ProgramRef<'_> {
 
     /// Attaches the program to a netfilter hook (libbpf: `bpf_program__attach_netfilter`).
     ///
-    /// Fails if another program has the same priority at the hook (`EBUSY`), or the priority is not allowed (`ERANGE`).
+    /// Fails if another program has the same priority at the hook (`EBUSY`), or the priority is not allowed
+    /// (`ERANGE`).
     pub fn attach_netfilter(&self, hook: NetfilterHook) -> Result<Link, AttachError> {
         netfilter::netfilter(self.fd, hook).map_err(|e| self.named(e))
     }
 
-    /// Attaches the program to an infrared receiver, `/dev/lirc…` by path or descriptor. The kernel has no links of this kind: the
-    /// program stays attached until it is detached.
+    /// Attaches the program to an infrared receiver, `/dev/lirc…` by path or descriptor. The kernel has no
+    /// links of this kind: the program stays attached until it is detached.
     pub fn attach_lirc<'d>(&self, device: impl Into<FileRef<'d>>) -> Result<Link, AttachError> {
         lirc::lirc(self.fd, device).map_err(|e| self.named(e))
     }

@@ -13,8 +13,8 @@ pub fn attach_type_word(attach_type: AttachType) -> String {
     words.find(is_found).unwrap_or(name)
 }
 
-/// Finds an attach type among candidates: by its name (`cgroup_inet4_connect`), by the end of a section's name (`connect4`), or by its
-/// name without `cgroup_` (`device`).
+/// Finds an attach type among candidates: by its name (`cgroup_inet4_connect`), by the end of a section's
+/// name (`connect4`), or by its name without `cgroup_` (`device`).
 pub(super) fn find_attach_type(word: &str, candidates: &[AttachType]) -> Option<AttachType> {
     if let Some(named) = candidates.iter().find(|candidate| candidate.short_name() == word) {
         return Some(*named);

@@ -13,7 +13,8 @@ use core_relo_object::object::{AttachType, ProgramType};
 use std::path::Path;
 
 impl AttachPoint {
-    /// Checks that a program can have this attach point. The error names the kinds that fit, or the attach types.
+    /// Checks that a program can have this attach point. The error names the kinds that fit, or the attach
+    /// types.
     pub fn check_fits(
         &self,
         program_type: ProgramType,
@@ -110,8 +111,8 @@ impl AttachPoint {
         self.one_attach_type(program_type, attach_type, &candidates)
     }
 
-    /// Returns the attach type that is given or, if the program type has only one, this one. The tracing programs of cgroups and maps
-    /// are iterators.
+    /// Returns the attach type that is given or, if the program type has only one, this one. The tracing
+    /// programs of cgroups and maps are iterators.
     fn one_attach_type(
         &self,
         program_type: ProgramType,

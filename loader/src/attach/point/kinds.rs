@@ -79,7 +79,8 @@ pub(super) fn example_place(kind: &str) -> &'static str {
     }
 }
 
-/// Returns the problem with a section's name in the notation of attach points: `kprobe:function` for `kprobe/function`.
+/// Returns the problem with a section's name in the notation of attach points: `kprobe:function` for
+/// `kprobe/function`.
 pub(super) fn as_point(kind: &str, problem: &str) -> String {
     let words = attach_point_kinds().filter(|kind| is_section_kind(kind));
     words.fold(problem.to_owned(), |text, word| text.replace(&format!("`{word}/"), &format!("`{kind}:")))

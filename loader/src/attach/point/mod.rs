@@ -1,4 +1,5 @@
-//! [`AttachPoint`]: attach points as text, such as `dev:eth0`, `cgroup:/sys/fs/cgroup/mine,egress` and `kprobe:vfs_read`.
+//! [`AttachPoint`]: attach points as text, such as `dev:eth0`, `cgroup:/sys/fs/cgroup/mine,egress` and
+//! `kprobe:vfs_read`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -33,7 +34,8 @@ use core::fmt;
 use core_relo_object::object::AttachType;
 use std::path::PathBuf;
 
-/// The place that a program is attached to, in the notation `KIND:PLACE`, and for some kinds a comma and the hook or attach type.
+/// The place that a program is attached to, in the notation `KIND:PLACE`, and for some kinds a comma and the
+/// hook or attach type.
 ///
 /// ```
 /// use core_relo_loader::{attach::AttachPoint, object::ProgramType};
@@ -99,8 +101,8 @@ pub enum AttachSite {
 pub enum InterfaceHook {
     /// XDP.
     Xdp(XdpMode),
-    /// A classifier in a direction: by tcx or, with `PointProgram::may_use_traffic_control` on a kernel without tcx, by traffic
-    /// control.
+    /// A classifier in a direction: by tcx or, with `PointProgram::may_use_traffic_control` on a kernel
+    /// without tcx, by traffic control.
     Direction(PacketDirection),
     /// A classifier by link: `TcxIngress`, `TcxEgress`, `NetkitPrimary` or `NetkitPeer`.
     Classifier(AttachType),

@@ -56,8 +56,8 @@ impl Search<'_> {
         by_id.into_iter().chain(of_links).collect()
     }
 
-    /// Opens a debug file, and checks that it has symbols and belongs to the binary. Returns `None` for the binary itself, which may
-    /// have the file name of its link.
+    /// Opens a debug file, and checks that it has symbols and belongs to the binary. Returns `None` for the
+    /// binary itself, which may have the file name of its link.
     fn open(&self, path: &Path) -> Result<Option<Binary>, AttachError> {
         let file = Binary::open(path)?;
         if self.binary.range().is_same_file(file.range())? {
@@ -133,7 +133,8 @@ impl DebugLink {
 
 /// The directories in which the debug file of a binary may be.
 struct Directories {
-    /// The directory of all debug files, in the root directory of the process through which the binary is found.
+    /// The directory of all debug files, in the root directory of the process through which the binary is
+    /// found.
     debug: PathBuf,
     /// The directory of the binary. `None` for a member of an archive, and if the directory is unknown.
     binary: Option<PathBuf>,
@@ -154,8 +155,8 @@ impl Directories {
         }
     }
 
-    /// Returns the directories in which the file of a link may be. For `/usr/bin`, the directory of the binary, they are `/usr/bin`,
-    /// `/usr/bin/.debug` and `/usr/lib/debug/usr/bin`.
+    /// Returns the directories in which the file of a link may be. For `/usr/bin`, the directory of the
+    /// binary, they are `/usr/bin`, `/usr/bin/.debug` and `/usr/lib/debug/usr/bin`.
     fn of_links(&self) -> Vec<PathBuf> {
         let Some(directory) = &self.binary else { return Vec::new() };
         let root = process_root(directory).unwrap_or_else(|| PathBuf::from("/"));
@@ -165,8 +166,8 @@ impl Directories {
     }
 }
 
-/// Returns the path of a binary below the root directory of a process, if the path is a link to what the process runs: `/proc/PID/exe`,
-/// `/proc/PID/map_files/…`.
+/// Returns the path of a binary below the root directory of a process, if the path is a link to what the
+/// process runs: `/proc/PID/exe`, `/proc/PID/map_files/…`.
 fn path_of_program(range: &FileRange) -> Option<PathBuf> {
     let mut components = range.path().strip_prefix("/proc").ok()?.components();
     let (process, link) = (components.next()?, components.next()?);

@@ -14,7 +14,8 @@ use core_relo::Endian;
 /// The sections with the function table: of position-dependent and of position-independent programs.
 const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 
-/// The section in which an external linker puts the function table of a position-independent program, among other data.
+/// The section in which an external linker puts the function table of a position-independent program, among
+/// other data.
 const READ_ONLY_DATA: &str = ".data.rel.ro";
 
 /// The sections that Go programs have.
@@ -23,7 +24,8 @@ const GO_SECTIONS: [&str; 2] = [".go.buildinfo", ".note.go.buildid"];
 /// The sections with relocations of addresses: of external linkers, and of Go's linker.
 const RELOCATION_SECTIONS: [&str; 2] = [".rela.dyn", ".rela"];
 
-/// The section with the data of the program for the runtime (Go from 1.26), in which a word has the start of the code.
+/// The section with the data of the program for the runtime (Go from 1.26), in which a word has the start of
+/// the code.
 const MODULE_SECTION: &str = ".go.module";
 
 /// The offset of that word, after one pointer, six slices and three words.
@@ -87,7 +89,8 @@ struct RelocatedWords<'b> {
 }
 
 impl RelocatedWords<'_> {
-    /// Returns the start of the code, whose word at a position of the function table's header is 0 in the file.
+    /// Returns the start of the code, whose word at a position of the function table's header is 0 in the
+    /// file.
     fn text_start(&self, table: &RawSection, position: u64) -> Result<Option<u64>, AttachError> {
         if !self.binary.kind().is_64 {
             return Ok(None);
@@ -98,7 +101,8 @@ impl RelocatedWords<'_> {
             return Ok(Some(start));
         }
         let Some(module) = self.binary.section(MODULE_SECTION.as_bytes())? else { return Ok(None) };
-        // The first word is the address of the function table, which shows that the layout is the expected one.
+        // The first word is the address of the function table, which shows that the layout is the expected
+        // one.
         let is_known = self.word(&module, 0)? == Some(table.address);
         if is_known { self.word(&module, MODULE_TEXT) } else { Ok(None) }
     }

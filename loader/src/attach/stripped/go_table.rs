@@ -1,4 +1,5 @@
-//! The function table of Go programs (`.gopclntab`), which stripped programs have, too: the Go runtime needs it.
+//! The function table of Go programs (`.gopclntab`), which stripped programs have, too: the Go runtime needs
+//! it.
 //!
 //! The format changed with Go 1.2, 1.16, 1.18 and 1.20. The layout of the last two is the same.
 
@@ -69,8 +70,8 @@ pub(super) struct GoTable<'t> {
 }
 
 impl<'t> GoTable<'t> {
-    /// Parses the header. `find_text_start` finds the start of the code if the header does not contain it: position-independent programs
-    /// and Go from 1.26. Its argument is the offset of the start in the header.
+    /// Parses the header. `find_text_start` finds the start of the code if the header does not contain it:
+    /// position-independent programs and Go from 1.26. Its argument is the offset of the start in the header.
     pub(super) fn parse(
         data: &'t [u8],
         endian: Endian,
@@ -124,7 +125,8 @@ impl<'t> GoTable<'t> {
     }
 
     fn function(&self, nth: usize) -> Option<GoFunction<'t>> {
-        // An entry is a place of code and the offset of a record, which begins with the same place and the name.
+        // An entry is a place of code and the offset of a record, which begins with the same place and the
+        // name.
         let (size, record_base) = match self.layout {
             Layout::Go1_18 => (4usize, self.functions),
             Layout::Go1_16 => (self.pointer_bytes(), self.functions),

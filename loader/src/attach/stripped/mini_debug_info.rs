@@ -1,4 +1,5 @@
-//! Mini debug info: an ELF file with a symbol table, packed with xz, in the section `.gnu_debugdata` (Fedora, RHEL).
+//! Mini debug info: an ELF file with a symbol table, packed with xz, in the section `.gnu_debugdata` (Fedora,
+//! RHEL).
 
 use super::{
     super::{
@@ -20,10 +21,12 @@ use std::io::Read as _;
 /// The section with the packed file.
 const SECTION: &str = ".gnu_debugdata";
 
-/// The maximum memory of the reader, in KiB: that for the dictionary of `xz -9`, which has 64 MiB, and for its own state.
+/// The maximum memory of the reader, in KiB: that for the dictionary of `xz -9`, which has 64 MiB, and for
+/// its own state.
 const MEMORY_KIB: u32 = 65 * 1024;
 
-/// Unpacks the mini debug info of a binary, and checks that it belongs to the binary. Returns `None` if the binary has none.
+/// Unpacks the mini debug info of a binary, and checks that it belongs to the binary. Returns `None` if the
+/// binary has none.
 pub(super) fn unpack(binary: &Binary) -> Result<Option<Binary>, AttachError> {
     let Some(section) = binary.section(SECTION.as_bytes())? else { return Ok(None) };
     let unpacked = unpack_bytes(binary, &section.data, MaxLen::of(binary))?;
@@ -33,7 +36,8 @@ pub(super) fn unpack(binary: &Binary) -> Result<Option<Binary>, AttachError> {
     Ok(Some(symbols))
 }
 
-/// Checks that the symbols are those of this build of the binary: by the build ids or, if an id is missing, by the addresses of functions.
+/// Checks that the symbols are those of this build of the binary: by the build ids or, if an id is missing,
+/// by the addresses of functions.
 fn check_build(binary: &Binary, symbols: &Binary) -> Result<(), AttachError> {
     let other_build =
         |why: String| binary.error(format!("section {SECTION} belongs to another build: {why}"));

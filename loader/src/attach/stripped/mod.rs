@@ -38,8 +38,8 @@ impl SymbolSource {
     /// All sources, the fullest first.
     pub(super) const ALL: &[Self] = &[Self::DebugFile, Self::MiniDebugInfo, Self::GoFunctions];
 
-    /// Calls `each` for the symbols that the filter lets through, with their offsets in the binary. A binary without this source has no
-    /// symbols.
+    /// Calls `each` for the symbols that the filter lets through, with their offsets in the binary. A binary
+    /// without this source has no symbols.
     pub(super) fn symbols(
         self,
         binary: &Binary,

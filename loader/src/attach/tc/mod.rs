@@ -1,7 +1,8 @@
 //! Traffic control: classifiers (`cls_bpf`, direct action) on a `clsact` qdisc, through netlink.
 //!
-//! A classifier stays attached as long as its qdisc exists, even if the process ends. Dropping its [`Link`] detaches it. Kernels
-//! from 6.6 also have [`attach_tcx`](super::ProgramRef::attach_tcx), which attaches classifiers by kernel links.
+//! A classifier stays attached as long as its qdisc exists, even if the process ends. Dropping its [`Link`]
+//! detaches it. Kernels from 6.6 also have [`attach_tcx`](super::ProgramRef::attach_tcx), which attaches
+//! classifiers by kernel links.
 
 mod programs;
 mod qdisc;
@@ -120,7 +121,8 @@ struct FilterKey {
 }
 
 impl TcHook {
-    /// Returns an attach point of an interface. An interface name is looked up in the calling thread's network namespace.
+    /// Returns an attach point of an interface. An interface name is looked up in the calling thread's
+    /// network namespace.
     pub fn new<'i>(
         interface: impl Into<InterfaceRef<'i>>,
         attach_point: TcAttachPoint,
@@ -128,7 +130,8 @@ impl TcHook {
         Ok(Self { ifindex: interface.into().index()?, attach_point })
     }
 
-    /// Creates the interface's `clsact` qdisc, which holds both directions. Returns `false` if the qdisc exists already.
+    /// Creates the interface's `clsact` qdisc, which holds both directions. Returns `false` if the qdisc
+    /// exists already.
     ///
     /// Other parents are created by the caller, see [`Qdisc`].
     pub fn create(&self) -> Result<bool, AttachError> {
@@ -136,14 +139,15 @@ impl TcHook {
         Self::clsact(self.ifindex).create()
     }
 
-    /// Removes all classifiers of this direction, whoever attached them. The qdisc and the other direction stay, see
-    /// [`clsact`](Self::clsact).
+    /// Removes all classifiers of this direction, whoever attached them. The qdisc and the other direction
+    /// stay, see [`clsact`](Self::clsact).
     pub fn destroy(&self) -> Result<(), AttachError> {
         self.check_clsact("destroy")?;
         self.flush()
     }
 
-    /// Returns an interface's `clsact` qdisc. Destroying the qdisc removes the classifiers of both directions.
+    /// Returns an interface's `clsact` qdisc. Destroying the qdisc removes the classifiers of both
+    /// directions.
     pub const fn clsact(ifindex: u32) -> Qdisc<'static> {
         Qdisc { ifindex, parent: TC_H_CLSACT, handle: CLSACT_HANDLE, kind: "clsact" }
     }
@@ -187,15 +191,16 @@ impl TcHook {
         }
     }
 
-    /// Returns whether the interface's qdisc has this direction. The kernel takes the egress of the older qdisc `ingress` for its
-    /// ingress, and creates no `clsact` in its place.
+    /// Returns whether the interface's qdisc has this direction. The kernel takes the egress of the older
+    /// qdisc `ingress` for its ingress, and creates no `clsact` in its place.
     fn has_direction(&self, socket: &mut RtnetlinkSocket) -> Result<bool, NetlinkError> {
         let TcAttachPoint::Egress = self.attach_point else { return Ok(true) };
         let kind = programs::qdisc_kind(socket, self.ifindex, CLSACT_HANDLE)?;
         Ok(kind.as_deref() != Some("ingress"))
     }
 
-    /// Attaches a program. [`create`](Self::create) the hook before. Fails for egress if the interface has the qdisc `ingress`.
+    /// Attaches a program. [`create`](Self::create) the hook before. Fails for egress if the interface has
+    /// the qdisc `ingress`.
     pub fn attach(&self, prog: BorrowedFd<'_>, options: TcOptions) -> Result<Link, AttachError> {
         self.check_direction()?;
         let attached = RtnetlinkSocket::open().and_then(|mut socket| {
@@ -228,14 +233,16 @@ impl TcHook {
             .map_err(|error| netlink_error(&self.label(), "query", error))
     }
 
-    /// Returns all classifiers at this hook, in the order in which they run. Empty if the qdisc does not exist.
+    /// Returns all classifiers at this hook, in the order in which they run. Empty if the qdisc does not
+    /// exist.
     pub fn filters(&self) -> Result<Vec<TcFilter>, AttachError> {
         RtnetlinkSocket::open()
             .and_then(|mut socket| self.list_filters(&mut socket))
             .map_err(|error| netlink_error(&self.label(), "query", error))
     }
 
-    /// Adds or replaces a classifier. Returns the classifier with the handle and priority that the kernel chose.
+    /// Adds or replaces a classifier. Returns the classifier with the handle and priority that the kernel
+    /// chose.
     fn add_filter(
         &self,
         socket: &mut RtnetlinkSocket,
@@ -336,7 +343,8 @@ fn parse_filter(message: &Message<'_>) -> Option<TcFilter> {
     })
 }
 
-/// A classifier attached by this process. The socket stays in the network namespace in which the interface index is valid.
+/// A classifier attached by this process. The socket stays in the network namespace in which the interface
+/// index is valid.
 #[derive(Debug)]
 struct TcAttachment {
     socket: RtnetlinkSocket,

@@ -68,9 +68,11 @@ struct Parent {
     kind: String,
 }
 
-/// Returns the programs that traffic control runs on one interface, or on all interfaces of the calling thread's network namespace.
+/// Returns the programs that traffic control runs on one interface, or on all interfaces of the calling
+/// thread's network namespace.
 ///
-/// Includes actions of classifiers that are no programs themselves. An interface that disappears meanwhile has no programs.
+/// Includes actions of classifiers that are no programs themselves. An interface that disappears meanwhile
+/// has no programs.
 pub fn tc_programs(ifindex: Option<u32>) -> Result<Vec<TcProgram>, AttachError> {
     let label = || ifindex.map_or_else(|| "tc".to_owned(), |index| format!("tc of interface {index}"));
     RtnetlinkSocket::open()

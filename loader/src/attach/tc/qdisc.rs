@@ -1,4 +1,5 @@
-//! Queueing disciplines (qdiscs): `clsact`, to which classifiers are attached, and qdiscs that BPF programs implement.
+//! Queueing disciplines (qdiscs): `clsact`, to which classifiers are attached, and qdiscs that BPF programs
+//! implement.
 
 use crate::attach::{
     error::AttachError,
@@ -13,16 +14,18 @@ const TCA_KIND: u16 = 1;
 /// A queueing discipline (qdisc) of an interface.
 ///
 /// BPF programs implement a kind of qdisc by a struct_ops map of `Qdisc_ops` (kernels from 6.16).
-/// [`struct_ops`](crate::attach::struct_ops) registers the kind under its `id`. [`create`](Self::create) then creates a qdisc of that
-/// kind.
+/// [`struct_ops`](crate::attach::struct_ops) registers the kind under its `id`. [`create`](Self::create) then
+/// creates a qdisc of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the fields are those of the kernel's request")]
 pub struct Qdisc<'a> {
     /// The interface index, in the calling thread's network namespace.
     pub ifindex: u32,
-    /// The parent's handle (`tcm_parent`): [`Qdisc::ROOT`], `TC_H_CLSACT` (0xfffffff1), or a class `MAJOR:MINOR` as 16 bits each.
+    /// The parent's handle (`tcm_parent`): [`Qdisc::ROOT`], `TC_H_CLSACT` (0xfffffff1), or a class
+    /// `MAJOR:MINOR` as 16 bits each.
     pub parent: u32,
-    /// The qdisc's handle (`tcm_handle`): the major number in the upper 16 bits, 0 in the lower. With 0, the kernel chooses a handle.
+    /// The qdisc's handle (`tcm_handle`): the major number in the upper 16 bits, 0 in the lower. With 0, the
+    /// kernel chooses a handle.
     pub handle: u32,
     /// The kind (`TCA_KIND`), such as `clsact` or `fq`.
     pub kind: &'a str,

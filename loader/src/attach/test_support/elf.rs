@@ -1,5 +1,5 @@
-//! A small x86-64 program for the tests. Its function `f1` is a USDT probe with a semaphore: a one-byte nop and a five-byte nop, as
-//! newer versions of `sys/sdt.h` emit them.
+//! A small x86-64 program for the tests. Its function `f1` is a USDT probe with a semaphore: a one-byte nop
+//! and a five-byte nop, as newer versions of `sys/sdt.h` emit them.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::Endian;
@@ -82,7 +82,8 @@ impl TestElf {
         self.0.path()
     }
 
-    /// Runs the program, which calls `f1` once with 5 in `edi`. Returns its exit status, the value of the semaphore.
+    /// Runs the program, which calls `f1` once with 5 in `edi`. Returns its exit status, the value of the
+    /// semaphore.
     pub(in crate::attach) fn run(&self) -> i32 {
         loop {
             match Command::new(self.path()).status() {

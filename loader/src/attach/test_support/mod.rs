@@ -1,4 +1,5 @@
-//! Test support for attachments: programs that count their runs, network namespaces and cgroups that are removed after the test.
+//! Test support for attachments: programs that count their runs, network namespaces and cgroups that are
+//! removed after the test.
 
 pub(crate) mod elf;
 pub(crate) mod shell;
@@ -34,7 +35,8 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    /// Loads a program that returns `retval`. Prints `SKIP` and returns `None` if this process may not load programs.
+    /// Loads a program that returns `retval`. Prints `SKIP` and returns `None` if this process may not load
+    /// programs.
     pub(crate) fn load(kind: ProgramType, attach_type: Option<AttachType>, retval: i32) -> Option<Self> {
         Self::load_for(kind, attach_type.map_or(0, AttachType::number), 0, retval)
     }
@@ -102,7 +104,8 @@ impl Counting {
 
 /// Returns whether a condition becomes true within five seconds.
 ///
-/// A process that another test starts holds all descriptors until its `exec`, so a closed link may last a moment longer.
+/// A process that another test starts holds all descriptors until its `exec`, so a closed link may last a
+/// moment longer.
 pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !condition() {
@@ -154,7 +157,8 @@ pub(crate) fn kernel_before(major: u32, minor: u32, what: &str) -> bool {
     older
 }
 
-/// Unwraps a result. Prints `SKIP` and returns `None` if this process lacks a permission, or the kernel a feature.
+/// Unwraps a result. Prints `SKIP` and returns `None` if this process lacks a permission, or the kernel a
+/// feature.
 pub(crate) fn ok_or_skip<T>(what: &str, result: Result<T, Errno>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -199,7 +203,8 @@ fn ask(kind: u16, flags: u16, fixed: Vec<u8>, attributes: Attributes) -> Result<
     })
 }
 
-/// Returns a bpffs for a test. The first call runs the test again in a mount namespace with a new bpffs, and returns `None`.
+/// Returns a bpffs for a test. The first call runs the test again in a mount namespace with a new bpffs, and
+/// returns `None`.
 pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     const OWN: &str = "CORE_RELO_TEST_BPFFS";
     if let Some(own) = std::env::var_os(OWN) {
@@ -231,14 +236,15 @@ pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Creates the pair of interfaces `near0` and `peer0`, up, with the address 10.77.0.1/24 on `near0`. Returns their indices. Prints
-/// `SKIP` and returns `None` if the kernel lacks the kind.
+/// Creates the pair of interfaces `near0` and `peer0`, up, with the address 10.77.0.1/24 on `near0`. Returns
+/// their indices. Prints `SKIP` and returns `None` if the kernel lacks the kind.
 pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     let peer = Attributes::default().text(3, "peer0").u32(31, 2).u32(32, 2);
     let peer = [ifinfomsg(0), peer.raw().to_vec()].concat();
     let data = Attributes::default().bytes(1 | 0x8000, &peer);
     let info = Attributes::default().text(1, kind).nest(2, &data);
-    // Two transmit queues, so that the kernel chooses one by a packet's hash. XDP needs as many receive queues at the other end.
+    // Two transmit queues, so that the kernel chooses one by a packet's hash. XDP needs as many receive
+    // queues at the other end.
     let attributes = Attributes::default().text(3, "near0").u32(31, 2).u32(32, 2).nest(18, &info);
     ok_or_skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, ifinfomsg(0), attributes))?;
     let (near, peer) = (interface_index("near0").unwrap(), interface_index("peer0").unwrap());

@@ -24,7 +24,8 @@ pub(in crate::attach) struct Shell {
 }
 
 impl Shell {
-    /// Starts the shell through a command such as `chroot`. Prints `SKIP` and returns `None` if that is not possible here.
+    /// Starts the shell through a command such as `chroot`. Prints `SKIP` and returns `None` if that is not
+    /// possible here.
     pub(in crate::attach) fn start(name: &str, commands: &[&str]) -> Option<Self> {
         let root = std::env::temp_dir().join(format!("attach-shell-{}-{name}", std::process::id()));
         let maps = ProcessMaps::open(std::process::id()).unwrap();
@@ -88,7 +89,8 @@ impl Shell {
         Path::new("/").join(&self.libraries).join(name)
     }
 
-    /// Returns the path of a file in the root directory, as this process sees it, unless a mount namespace hides it.
+    /// Returns the path of a file in the root directory, as this process sees it, unless a mount namespace
+    /// hides it.
     pub(in crate::attach) fn library_here(&self, name: &str) -> PathBuf {
         self.root.join(&self.libraries).join(name)
     }

@@ -7,7 +7,8 @@ use core_relo_object::object::{AttachType, MapType, ProgramType};
 use core_relo_test_support::skip;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-/// An array of two numbers: the runs of the program in this process, and the last result of `bpf_get_attach_cookie`.
+/// An array of two numbers: the runs of the program in this process, and the last result of
+/// `bpf_get_attach_cookie`.
 pub(in crate::attach) struct Counter(MapFd);
 
 impl Counter {
@@ -96,7 +97,8 @@ impl Program {
         Self::load_for(kind, attach_type, 0, code)
     }
 
-    /// Loads a program that counts its runs in this process, for a target in the kernel's BTF: a function or a tracepoint's typedef.
+    /// Loads a program that counts its runs in this process, for a target in the kernel's BTF: a function or
+    /// a tracepoint's typedef.
     pub(in crate::attach) fn counting_at(
         kind: ProgramType,
         attach_type: AttachType,

@@ -1,7 +1,7 @@
 //! The parser of a USDT probe's arguments, such as `-4@%edi 8@-16(%rbp)` (libbpf: `parse_usdt_arg`).
 //!
-//! An argument is its size in bytes (negative if the argument is signed), `@`, and its location in the assembler syntax of the
-//! architecture.
+//! An argument is its size in bytes (negative if the argument is signed), `@`, and its location in the
+//! assembler syntax of the architecture.
 
 /// The maximum number of arguments (`BPF_USDT_MAX_ARG_CNT`).
 pub(super) const MAX_ARGS: usize = 12;
@@ -39,7 +39,8 @@ impl Arch {
     }
 }
 
-/// The location of an argument. A register is an offset in bytes in the `struct pt_regs` that BPF programs read.
+/// The location of an argument. A register is an offset in bytes in the `struct pt_regs` that BPF programs
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ArgLocation {
     /// A constant value.
@@ -50,7 +51,8 @@ pub(super) enum ArgLocation {
     Memory { register: u16, offset: i64 },
     /// The value in memory at `register + (index << shift) + offset`.
     Indexed { register: u16, index: u16, shift: u8, offset: i64 },
-    /// A location that BPF programs cannot read: a floating-point register, an address of the linker, a struct by value.
+    /// A location that BPF programs cannot read: a floating-point register, an address of the linker, a
+    /// struct by value.
     Unreadable,
 }
 
@@ -81,8 +83,8 @@ pub(super) struct Args {
     pub(super) first_unreadable: Option<String>,
 }
 
-/// Parses all arguments. An argument that cannot be read is an error for the program that reads it, not for the probe. More than
-/// [`MAX_ARGS`] arguments are an error, which quotes the first one in excess.
+/// Parses all arguments. An argument that cannot be read is an error for the program that reads it, not for
+/// the probe. More than [`MAX_ARGS`] arguments are an error, which quotes the first one in excess.
 pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Args, String> {
     let mut cursor = Cursor(text);
     let mut args = Args::default();
@@ -296,7 +298,8 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Returns the offset of a register in `struct pt_regs`. Accepts the names of its parts, such as `eax` and `al` for `rax`.
+/// Returns the offset of a register in `struct pt_regs`. Accepts the names of its parts, such as `eax` and
+/// `al` for `rax`.
 fn x86_64_register(name: &[u8]) -> Option<u16> {
     let name = str::from_utf8(name).ok()?;
     Some(match name {
@@ -333,7 +336,8 @@ fn parse_number(name: &[u8], prefix: &str, count: u16) -> Option<u16> {
     number.parse().ok().filter(|n| *n < count)
 }
 
-/// Returns the offset of a register in `user_pt_regs`, where `args` and `psw` (24 bytes) precede the general-purpose registers.
+/// Returns the offset of a register in `user_pt_regs`, where `args` and `psw` (24 bytes) precede the
+/// general-purpose registers.
 fn s390x_register(name: &[u8]) -> Option<u16> {
     parse_number(name, "r", 16)?.checked_mul(8)?.checked_add(24)
 }

@@ -60,7 +60,8 @@ pub(in crate::attach) fn usdt(
     Ok(Link::new(UsdtAttachment { links, lease: Some(lease) }, label))
 }
 
-/// Attaches by one link or, if the kernel or the program does not support `uprobe.multi`, by one link for each location.
+/// Attaches by one link or, if the kernel or the program does not support `uprobe.multi`, by one link for
+/// each location.
 fn attach_probes(
     prog: BorrowedFd<'_>,
     path: &Path,
@@ -97,8 +98,8 @@ fn attach_probes(
     Ok(ProbeLinks::Single(links))
 }
 
-/// Returns whether a program was loaded for `uprobe.multi`. For such a program, the kernel looks at the binary, here `/`, and
-/// answers `EBADF`.
+/// Returns whether a program was loaded for `uprobe.multi`. For such a program, the kernel looks at the
+/// binary, here `/`, and answers `EBADF`.
 fn is_uprobe_multi_program(prog: BorrowedFd<'_>, label: &str) -> Result<bool, AttachError> {
     let none = uprobe_multi::create_link(prog, Path::new("/"), &[0], &UprobeMultiOptions::default(), label)?;
     match none {
@@ -227,7 +228,8 @@ mod tests {
             };
             let Some(prog) = prog else { continue };
             let options = UsdtOptions { cookie: 0x1234, pid: None };
-            // Two attachments fill the map's two entries. Without cookies, an address can be mapped once only.
+            // Two attachments fill the map's two entries. Without cookies, an address can be mapped once
+            // only.
             let first = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options).unwrap();
             let second = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options);
             if cookies {

@@ -1,6 +1,8 @@
-//! The allocation of entries in the map `__bpf_usdt_specs`, which tells a BPF program where the arguments of a probe are.
+//! The allocation of entries in the map `__bpf_usdt_specs`, which tells a BPF program where the arguments of
+//! a probe are.
 //!
-//! An entry is a specification (`struct __bpf_usdt_spec`), its key the specification's id. Detaching a probe frees its entries.
+//! An entry is a specification (`struct __bpf_usdt_spec`), its key the specification's id. Detaching a probe
+//! frees its entries.
 
 use super::{
     super::error::{AttachError, Hint},
@@ -19,9 +21,11 @@ const SPEC_ID_BYTES: usize = 4;
 /// The size of an address: a `long` of `usdt.bpf.h`.
 const ADDRESS_BYTES: usize = size_of::<usize>();
 
-/// The state that the USDT programs of one object share: the two maps of libbpf's `usdt.bpf.h` (libbpf: `struct usdt_manager`).
+/// The state that the USDT programs of one object share: the two maps of libbpf's `usdt.bpf.h` (libbpf:
+/// `struct usdt_manager`).
 ///
-/// A clone refers to the same state. Attaching needs the manager; attached links keep the state alive without it.
+/// A clone refers to the same state. Attaching needs the manager; attached links keep the state alive without
+/// it.
 #[derive(Clone, Debug)]
 pub struct UsdtManager(Arc<Shared>);
 
@@ -48,8 +52,9 @@ struct SpecIds {
 }
 
 impl UsdtManager {
-    /// Creates a manager for programs of a [`LoadPlan`](core_relo_object::load_plan::LoadPlan). `plan` has to be that plan's
-    /// [`usdt`](core_relo_object::load_plan::LoadPlan::usdt), because programs are loaded with its choice in `LINUX_HAS_BPF_COOKIE`.
+    /// Creates a manager for programs of a [`LoadPlan`](core_relo_object::load_plan::LoadPlan). `plan` has to
+    /// be that plan's [`usdt`](core_relo_object::load_plan::LoadPlan::usdt), because programs are loaded with
+    /// its choice in `LINUX_HAS_BPF_COOKIE`.
     ///
     /// Fails if the sizes of keys and values are not those of libbpf's `usdt.bpf.h`.
     pub fn with_plan(specs: &MapFd, ip_to_spec_id: &MapFd, plan: UsdtPlan) -> Result<Self, AttachError> {
@@ -98,7 +103,8 @@ impl UsdtManager {
     }
 
     fn ids(&self) -> MutexGuard<'_, SpecIds> {
-        // No method panics between two changes of the ids, so they are consistent even if the lock is poisoned.
+        // No method panics between two changes of the ids, so they are consistent even if the lock is
+        // poisoned.
         self.0.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -135,7 +141,8 @@ impl SpecLease {
         Ok(id)
     }
 
-    /// Maps a probe's address to the id of its specification. Does nothing if programs find the specification by BPF cookie.
+    /// Maps a probe's address to the id of its specification. Does nothing if programs find the specification
+    /// by BPF cookie.
     pub(super) fn map_address(&mut self, address: u64, id: u32, label: &str) -> Result<(), AttachError> {
         const BPF_NOEXIST: u64 = 1;
         const ADDRESS_IN_USE: Hint = Hint(

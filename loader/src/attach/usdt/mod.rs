@@ -1,7 +1,8 @@
 //! USDT (user-level statically defined tracing): probes that a binary lists in `.note.stapsdt`.
 //!
 //! * `note` parses the notes, `args` the arguments of a probe. `probe` finds the probes of a binary.
-//! * `spec` encodes a probe for the BPF program's `usdt.bpf.h`. `manager` allocates entries in the program's map of them.
+//! * `spec` encodes a probe for the BPF program's `usdt.bpf.h`. `manager` allocates entries in the program's
+//!   map of them.
 
 mod args;
 mod attach;
@@ -24,7 +25,8 @@ pub(super) fn probe_offsets(path: &Path, provider: &str, name: &str) -> Result<V
     Ok(found.iter().flat_map(|probe| [probe.offset, probe.semaphore]).collect())
 }
 
-/// Fuzzing entry point: parses arguments in the syntax of each supported architecture. Returns the highest number of arguments.
+/// Fuzzing entry point: parses arguments in the syntax of each supported architecture. Returns the highest
+/// number of arguments.
 pub(super) fn count_arguments(text: &[u8]) -> usize {
     let all =
         [args::Arch::X86_64, args::Arch::Aarch64, args::Arch::S390x, args::Arch::Riscv64, args::Arch::Arm];

@@ -13,8 +13,8 @@ const NAME: &[u8] = b"stapsdt";
 pub(super) struct Note<'b> {
     /// The virtual address of the probe in the ELF file.
     pub(super) location: u64,
-    /// The virtual address of `.stapsdt.base` at link time. prelink moves the section without changing this field, so the difference
-    /// is the distance by which prelink moved the file.
+    /// The virtual address of `.stapsdt.base` at link time. prelink moves the section without changing this
+    /// field, so the difference is the distance by which prelink moved the file.
     pub(super) base: u64,
     /// The virtual address of the semaphore; 0 if the probe has no semaphore.
     pub(super) semaphore: u64,
@@ -24,8 +24,8 @@ pub(super) struct Note<'b> {
     pub(super) args: &'b [u8],
 }
 
-/// Iterates over the USDT notes of a section, and skips other notes. A damaged note is an error. A note whose lengths do not fit the
-/// section ends the iteration.
+/// Iterates over the USDT notes of a section, and skips other notes. A damaged note is an error. A note whose
+/// lengths do not fit the section ends the iteration.
 pub(super) fn notes(
     data: &[u8],
     endian: Endian,

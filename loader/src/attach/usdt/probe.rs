@@ -121,7 +121,8 @@ struct ProbeLocation {
 }
 
 impl ProbeLocation {
-    /// Converts the addresses of a note to file offsets. `shift` is the distance by which prelink moved the binary.
+    /// Converts the addresses of a note to file offsets. `shift` is the distance by which prelink moved the
+    /// binary.
     fn resolve(note: &Note<'_>, shift: u64, segments: &[Segment]) -> Result<Self, &'static str> {
         let address = note.location.wrapping_add(shift);
         let (code, offset) = file_offset(address, segments).ok_or("its address is in no segment")?;

@@ -3,14 +3,16 @@
 use super::args::{Arg, ArgLocation, MAX_ARGS};
 use core_relo::Endian;
 
-/// The layout of an argument in the program's `usdt.bpf.h`. The size of the map's values distinguishes the layouts.
+/// The layout of an argument in the program's `usdt.bpf.h`. The size of the map's values distinguishes the
+/// layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// 16 bytes (up to libbpf 1.6).
     Plain,
     /// 24 bytes, with an index register (from libbpf 1.7).
     ///
-    /// The header intends to keep the older layout, but compilers do not pack its bit fields of different types.
+    /// The header intends to keep the older layout, but compilers do not pack its bit fields of different
+    /// types.
     Indexed,
 }
 
@@ -31,8 +33,8 @@ impl Layout {
     }
 }
 
-/// Encodes a map value. If the layout has no index register, an argument that needs one is not readable. Returns `None` for more
-/// arguments or larger ones than a layout has.
+/// Encodes a map value. If the layout has no index register, an argument that needs one is not readable.
+/// Returns `None` for more arguments or larger ones than a layout has.
 pub(super) fn encode(layout: Layout, endian: Endian, args: &[Arg], cookie: u64) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for arg in args.iter().take(MAX_ARGS) {

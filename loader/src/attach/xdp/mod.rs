@@ -1,6 +1,7 @@
 //! XDP programs on a network interface, by a kernel link or by netlink.
 //!
-//! Programs for devmap and cpumap entries are not attached here: a map update stores the program's descriptor in the entry's value.
+//! Programs for devmap and cpumap entries are not attached here: a map update stores the program's descriptor
+//! in the entry's value.
 
 #[cfg(test)]
 mod tests;
@@ -104,15 +105,15 @@ fn link_request(prog: BorrowedFd<'_>, ifindex: u32, mode: XdpMode) -> LinkCreate
 
 /// Returns whether the kernel has XDP links.
 ///
-/// The probe creates a driver-mode link on the loopback interface, whose driver has no XDP support. A kernel without XDP links
-/// answers `EINVAL`, a kernel with XDP links another error.
+/// The probe creates a driver-mode link on the loopback interface, whose driver has no XDP support. A kernel
+/// without XDP links answers `EINVAL`, a kernel with XDP links another error.
 fn kernel_has_links(prog: BorrowedFd<'_>) -> bool {
     const LOOPBACK: u32 = 1;
     sys::link_create(&link_request(prog, LOOPBACK, XdpMode::Driver)).err() != Some(Errno(libc::EINVAL))
 }
 
-/// Attaches a program by netlink (libbpf: `bpf_xdp_attach`). The program stays attached if the process ends without dropping the
-/// link.
+/// Attaches a program by netlink (libbpf: `bpf_xdp_attach`). The program stays attached if the process ends
+/// without dropping the link.
 pub(super) fn xdp_netlink<'i>(
     prog: BorrowedFd<'_>,
     interface: impl Into<InterfaceRef<'i>>,
@@ -154,7 +155,8 @@ pub fn xdp_detach<'i>(
         .map_err(|error| netlink_error(&attachment_label(interface), "detach", error))
 }
 
-/// The ids of the XDP programs on an interface (libbpf: `struct bpf_xdp_query_opts`). The id 0 stands for no program.
+/// The ids of the XDP programs on an interface (libbpf: `struct bpf_xdp_query_opts`). The id 0 stands for no
+/// program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct XdpPrograms {
@@ -181,8 +183,8 @@ impl XdpPrograms {
         ids
     }
 
-    /// Returns the mode in which a program is attached. Returns `None` if the program is not attached, or if the kernel does not report the
-    /// mode.
+    /// Returns the mode in which a program is attached. Returns `None` if the program is not attached, or if
+    /// the kernel does not report the mode.
     pub fn mode_of(&self, prog_id: u32) -> Option<XdpMode> {
         let modes = [
             (self.driver_prog_id, XdpMode::Driver),
@@ -246,7 +248,8 @@ fn set_program(
     socket.request(Request { kind: RTM_SETLINK, flags: 0, fixed: ifinfomsg(ifindex), attributes }, |_| {})
 }
 
-/// A program attached by netlink. The socket belongs to the interface's network namespace, even if the thread enters another one.
+/// A program attached by netlink. The socket belongs to the interface's network namespace, even if the thread
+/// enters another one.
 #[derive(Debug)]
 struct XdpAttachment {
     socket: RtnetlinkSocket,
@@ -256,7 +259,8 @@ struct XdpAttachment {
 }
 
 impl XdpAttachment {
-    /// Detaches the program on kernels before 5.7, which do not know `XDP_FLAGS_REPLACE`: compares the attached program's id first.
+    /// Detaches the program on kernels before 5.7, which do not know `XDP_FLAGS_REPLACE`: compares the
+    /// attached program's id first.
     fn detach_by_id(&mut self) -> Result<(), NetlinkError> {
         let attached =
             parse_interface_attributes(&query_interface_attributes(&mut self.socket, self.ifindex)?);

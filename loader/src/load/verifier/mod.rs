@@ -38,7 +38,8 @@ pub struct RefusedProgram {
     pub log: String,
     /// The index of the instruction that the verifier stopped at, in the program with its subprograms.
     pub insn: Option<u32>,
-    /// The source line of that instruction, or of the access that is poisoned there: `exec.bpf.c:41: return *p;`.
+    /// The source line of that instruction, or of the access that is poisoned there:
+    /// `exec.bpf.c:41: return *p;`.
     pub source: Option<String>,
     /// The reason why that instruction is poisoned, if it is.
     pub poison: Option<Poison>,
@@ -56,7 +57,8 @@ pub enum Poison {
     CoreRelo {
         /// The reason, in one or more lines.
         reason: String,
-        /// The index of the relocation in the object, see [`PoisonedReloc::record`](crate::load_plan::PoisonedReloc::record).
+        /// The index of the relocation in the object, see
+        /// [`PoisonedReloc::record`](crate::load_plan::PoisonedReloc::record).
         record: usize,
     },
     /// A map that was not created.
@@ -75,7 +77,8 @@ pub enum Poison {
 impl RefusedProgram {
     /// Derives instruction, source line and likely reason from the verifier's log.
     pub(super) fn new(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: String) -> Self {
-        // A lack of descriptors is not the verifier's finding, so the last instruction in the log is not the cause.
+        // A lack of descriptors is not the verifier's finding, so the last instruction in the log is not the
+        // cause.
         let parts = LogParts::new(&log);
         let last_insn = last_insn(parts.steps).filter(|_| !is_out_of_descriptors(errno));
         let insn = last_insn.map(|last| last.index);
@@ -126,15 +129,16 @@ impl RefusedProgram {
         VerifierStats::from_log(&self.log)
     }
 
-    /// Returns the refusal with only the [last lines](Self::last_lines) of the log, which may have many megabytes.
+    /// Returns the refusal with only the [last lines](Self::last_lines) of the log, which may have many
+    /// megabytes.
     pub(super) fn into_last_lines(mut self) -> Self {
         self.log = self.last_lines().join("\n");
         self.report = None;
         self
     }
 
-    /// Returns the last lines of the verifier's log: the last instructions and the message, without the explanation and the statistics.
-    /// With an explanation, only the last instruction and the message.
+    /// Returns the last lines of the verifier's log: the last instructions and the message, without the
+    /// explanation and the statistics. With an explanation, only the last instruction and the message.
     pub fn last_lines(&self) -> Vec<&str> {
         if is_out_of_descriptors(self.errno) {
             return Vec::new();
@@ -296,8 +300,9 @@ fn source_line(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<Stri
 
 /// Finds the poison behind the instruction that the verifier stopped at (libbpf: `fixup_verifier_log`).
 ///
-/// libbpf searches the last ten lines for the message. Here, the last instruction in the log counts: more than ten lines may follow it,
-/// and the message may have other words. The message counts where no instruction is logged.
+/// libbpf searches the last ten lines for the message. Here, the last instruction in the log counts: more
+/// than ten lines may follow it, and the message may have other words. The message counts where no
+/// instruction is logged.
 fn find_poison(
     plan: &LoadPlan,
     program: &ProgramPlan,

@@ -1,4 +1,5 @@
-//! The explanation that the verifier writes after its message: reason, causal path and suggestion (Linux 7.3 and later).
+//! The explanation that the verifier writes after its message: reason, causal path and suggestion (Linux 7.3
+//! and later).
 
 use core::fmt;
 use core_relo::Escaped;
@@ -6,7 +7,8 @@ use core_relo::Escaped;
 /// The beginning of the first line of an explanation.
 const HEADING: &str = "Verification failed: ";
 
-/// The numbers of steps in a message: the first ones, which show where the value comes from, and the last ones.
+/// The numbers of steps in a message: the first ones, which show where the value comes from, and the last
+/// ones.
 const SHOWN_STEPS: [usize; 2] = [3, 5];
 
 /// The number of characters of each part of a message.
@@ -39,7 +41,8 @@ pub struct VerifierReport {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct ReportStep {
-    /// The kind of step: `branch`, `update`, `error`, `acquired` and others. Empty for a note about steps that the kernel left out.
+    /// The kind of step: `branch`, `update`, `error`, `acquired` and others. Empty for a note about steps
+    /// that the kernel left out.
     pub label: String,
     /// What happened in this step.
     pub note: String,
@@ -90,7 +93,8 @@ impl<'l> LogParts<'l> {
     }
 }
 
-/// Returns whether a line after the heading belongs to the explanation: the name of a section, an indented line or an empty line.
+/// Returns whether a line after the heading belongs to the explanation: the name of a section, an indented
+/// line or an empty line.
 fn is_explanation(line: &str) -> bool {
     line.starts_with(' ') || line.trim().is_empty() || section_name(line).is_some()
 }
@@ -127,7 +131,8 @@ impl VerifierReport {
         report
     }
 
-    /// Takes over the steps of a section. Sections without a field of their own, such as `Active lock`, have steps of the path.
+    /// Takes over the steps of a section. Sections without a field of their own, such as `Active lock`, have
+    /// steps of the path.
     fn add_steps(&mut self, section: &str, reader: &mut StepReader) {
         let mut steps = core::mem::take(&mut reader.steps).into_iter();
         if section == "At" {
@@ -214,7 +219,8 @@ struct StepReader {
 }
 
 impl StepReader {
-    /// Reads a line: the position of a step, the heading of a block, a source line, an instruction, or a note about a source line.
+    /// Reads a line: the position of a step, the heading of a block, a source line, an instruction, or a note
+    /// about a source line.
     fn read(&mut self, line: &str) {
         let Some(text) = line.strip_prefix("  ") else { return };
         if let Some((left, right)) = text.split_once('|').filter(|(left, _)| is_margin(left)) {
@@ -251,7 +257,8 @@ fn words(text: &str) -> String {
 }
 
 impl ReportStep {
-    /// Parses the position of a step: `function @ file:line:column`, `file:line:column` or `insn NUMBER`. Any other text is a note.
+    /// Parses the position of a step: `function @ file:line:column`, `file:line:column` or `insn NUMBER`. Any
+    /// other text is a note.
     fn at(position: &str) -> Self {
         if let Some(insn) = position.strip_prefix("insn ").and_then(|number| number.parse().ok()) {
             return Self { insn: Some(insn), ..Self::default() };

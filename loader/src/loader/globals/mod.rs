@@ -14,24 +14,26 @@ use core_relo_object::{
 };
 
 impl Loader<'_, '_> {
-    /// Returns the variables of all data sections and of the arena in the order of the symbol table, then kconfig values and
-    /// struct_ops maps.
+    /// Returns the variables of all data sections and of the arena in the order of the symbol table, then
+    /// kconfig values and struct_ops maps.
     pub fn globals(&self) -> Vec<Global> {
         self.variables.globals().to_vec()
     }
 
     /// Finds a variable by name, or a part of a variable by path: `config.ports[2]`.
     ///
-    /// `section/name` selects one of several static variables with the same name (`.data/config.ports[2]`). If a section is
-    /// [resized](crate::load_plan::MapSettings::value_size), an array at its end has as many elements as fit.
+    /// `section/name` selects one of several static variables with the same name (`.data/config.ports[2]`).
+    /// If a section is [resized](crate::load_plan::MapSettings::value_size), an array at its end has as many
+    /// elements as fit.
     pub fn find_global(&self, name: &str) -> Result<Global, LoadPlanError> {
         self.variables.find(&self.settings, name)
     }
 
-    /// Sets the initial value of a variable by name or [path](Self::find_global). Also sets constants, which the verifier uses to
-    /// remove dead code, and variables in the arena.
+    /// Sets the initial value of a variable by name or [path](Self::find_global). Also sets constants, which
+    /// the verifier uses to remove dead code, and variables in the arena.
     ///
-    /// The value must have the size of the variable. If the object's BTF has the variable's type, the Rust type must fit:
+    /// The value must have the size of the variable. If the object's BTF has the variable's type, the Rust
+    /// type must fit:
     ///
     /// * integers and enums: an integer, signed or unsigned
     /// * `bool`: `bool`, or an integer that is 0 or 1
@@ -42,9 +44,9 @@ impl Loader<'_, '_> {
     ///
     /// An array of bytes fits every variable.
     ///
-    /// Kconfig values are set with [`Settings::kconfig`](crate::load_plan::Settings::kconfig) instead. Members of a struct_ops map
-    /// that are no pointers are set by path, such as `my_ops.flags`, and its programs with
-    /// [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
+    /// Kconfig values are set with [`Settings::kconfig`](crate::load_plan::Settings::kconfig) instead.
+    /// Members of a struct_ops map that are no pointers are set by path, such as `my_ops.flags`, and its
+    /// programs with [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
     pub fn set_global<T: GlobalValue>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name)?;
         let value = value.to_stored();

@@ -213,7 +213,8 @@ fn without_types_and_where_they_contradict_the_symbol_the_size_counts() {
     assert!(untyped.contains("the object has no BTF for it"), "{untyped}");
 }
 
-/// `struct { int first; struct { int inner; struct ports nested[2]; }; int bits : 3; } config`, and `int table.x`
+/// `struct { int first; struct { int inner; struct ports nested[2]; }; int bits : 3; } config`, and
+/// `int table.x`
 fn config() -> Vec<u8> {
     made(".rodata", |m| {
         let (b, int) = (&mut m.types, m.int);

@@ -284,7 +284,8 @@ fn a_waiting_reader_is_woken_and_sees_every_record_of_every_writer() {
             });
         }
         while total.load(Ordering::Relaxed) < all {
-            // A wakeup that was missed would show as a wait to the end. One for a record that is still being written finds none.
+            // A wakeup that was missed would show as a wait to the end. One for a record that is still being
+            // written finds none.
             let (begin, most) = (Instant::now(), Duration::from_secs(20));
             let done = buffer.poll(Some(most)).unwrap();
             let is_woken = done.records > 0 || begin.elapsed() < most;

@@ -15,7 +15,8 @@ use std::{
     time::Instant,
 };
 
-/// A program that drains the ring and returns how many samples there were, and the array with the sum of their first eight bytes.
+/// A program that drains the ring and returns how many samples there were, and the array with the sum of
+/// their first eight bytes.
 fn drainer(map: &MapFd) -> Option<(OwnedFd, MapFd)> {
     let sum = crate::live_test_support::map(MapType::Array, 4, 8, 1)?;
     let mut types = Builder::new(Endian::native());

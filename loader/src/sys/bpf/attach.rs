@@ -61,7 +61,8 @@ impl ProgAttach<'_> {
     }
 }
 
-/// Requests to attach a program to a target that does not exist: a closed descriptor, and the index of no network interface.
+/// Requests to attach a program to a target that does not exist: a closed descriptor, and the index of no
+/// network interface.
 pub(crate) fn attach_to_closed_target(prog: BorrowedFd<'_>, attach_type: u32) -> Result<(), Errno> {
     let closed =
         AttachAttr { target: u32::MAX, attach_bpf_fd: fd(prog), attach_type, ..AttachAttr::default() };
@@ -75,9 +76,11 @@ pub(crate) struct QueryResult {
     pub prog_ids: Vec<u32>,
     /// The flags of the programs.
     pub attach_flags: u32,
-    /// For an interface, the link id of each program, 0 for a program without a link. Empty for other targets.
+    /// For an interface, the link id of each program, 0 for a program without a link. Empty for other
+    /// targets.
     pub link_ids: Vec<u32>,
-    /// The flags of each program, for LSM programs of a cgroup: each function has its own. Empty for other targets.
+    /// The flags of each program, for LSM programs of a cgroup: each function has its own. Empty for other
+    /// targets.
     pub prog_attach_flags: Vec<u32>,
     /// A number that each attach and detach changes; 0 if the kernel has no such number for the target.
     pub revision: u64,

@@ -15,8 +15,9 @@ const NAME_BYTES: usize = OBJ_NAME_LEN - 1;
 ///
 /// # Safety
 ///
-/// The type is `repr(C)`, consists of integers and has no implicit padding. Code that fills a value makes sure that each address is 0,
-/// or points to as much memory as the command and the counts in the value let the kernel read or write.
+/// The type is `repr(C)`, consists of integers and has no implicit padding. Code that fills a value makes
+/// sure that each address is 0, or points to as much memory as the command and the counts in the value let
+/// the kernel read or write.
 pub(super) unsafe trait Attr: Default {}
 
 /// Declares structs of attributes.
@@ -27,7 +28,8 @@ macro_rules! attr {
         #[derive(Clone, Copy, Debug, Default)]
         struct $name { $($field: $ty,)* }
 
-        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no padding.
+        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no
+        // padding.
         unsafe impl $crate::sys::bpf::call::Attr for $name {}
 
         const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$ty>())*);
@@ -97,8 +99,8 @@ attr! {
     struct CommonAttr { log_buf: u64, log_size: u32, log_level: u32, log_true_size: u32, pad: u32, }
 }
 
-/// Makes a call that returns a new descriptor, with a log of the request in `log`: Linux 7.2 has it, 6.18 does not. Older kernels return `EINVAL` and
-/// write nothing.
+/// Makes a call that returns a new descriptor, with a log of the request in `log`: Linux 7.2 has it, 6.18
+/// does not. Older kernels return `EINVAL` and write nothing.
 pub(super) fn call_fd_with_log<A: Attr>(cmd: Cmd, attr: &mut A, log: &mut [u8]) -> Result<OwnedFd, Errno> {
     let mut common = CommonAttr {
         log_buf: address_mut(log),
@@ -108,8 +110,8 @@ pub(super) fn call_fd_with_log<A: Attr>(cmd: Cmd, attr: &mut A, log: &mut [u8]) 
     };
     #[expect(clippy::as_conversions, reason = "the discriminant of a plain enum")]
     let cmd = cmd as i32 | COMMON_ATTRS;
-    // SAFETY: `attr` and `common` are `Attr`s of the given sizes, whose addresses are valid for the command. Kernels without common
-    // attributes do not know the command, and read neither of them.
+    // SAFETY: `attr` and `common` are `Attr`s of the given sizes, whose addresses are valid for the command.
+    // Kernels without common attributes do not know the command, and read neither of them.
     let done = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -165,7 +167,8 @@ pub(super) fn count<T>(slice: &[T]) -> Result<u32, Errno> {
     u32::try_from(slice.len()).map_err(|_too_many| Errno(libc::E2BIG))
 }
 
-/// Cuts a name to 15 bytes and pads it with zeros (libbpf: `libbpf_strlcpy`). The kernel accepts letters, digits, `_` and `.`.
+/// Cuts a name to 15 bytes and pads it with zeros (libbpf: `libbpf_strlcpy`). The kernel accepts letters,
+/// digits, `_` and `.`.
 pub(super) fn object_name(name: &[u8]) -> [u8; OBJ_NAME_LEN] {
     let mut out = [0; OBJ_NAME_LEN];
     for (to, from) in out.iter_mut().take(NAME_BYTES).zip(name) {

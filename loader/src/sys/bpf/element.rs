@@ -87,7 +87,8 @@ impl MapShape<'_> {
         Ok(())
     }
 
-    /// Writes the value of one CPU, or of all CPUs, in a per-CPU map. `value` has [`MapShape::cpu_value_size`] bytes.
+    /// Writes the value of one CPU, or of all CPUs, in a per-CPU map. `value` has
+    /// [`MapShape::cpu_value_size`] bytes.
     ///
     /// Older kernels refuse the request with `EINVAL`.
     pub fn update_cpus(self, key: &[u8], value: &[u8], cpus: Cpus, flags: u64) -> Result<(), Errno> {
@@ -122,7 +123,8 @@ impl MapShape<'_> {
 
     /// Reads (and with `delete` removes) as many elements as `keys` and `values` have room for.
     ///
-    /// The kernel writes its cursor to `to`, which is `from` for the next batch. `from` is `None` for the first batch.
+    /// The kernel writes its cursor to `to`, which is `from` for the next batch. `from` is `None` for the
+    /// first batch.
     pub(crate) fn lookup_batch(
         self,
         from: Option<&[u8]>,
@@ -150,8 +152,8 @@ impl MapShape<'_> {
         match call_done(cmd, &mut attr) {
             Ok(()) => Ok(Batch { count: attr.count, is_last: false }),
             Err(Errno(libc::ENOENT)) => Ok(Batch { count: attr.count, is_last: true }),
-            // A bucket was busy after other buckets were read (and removed), and those count. The kernel does not change `count` if it
-            // refuses the whole call.
+            // A bucket was busy after other buckets were read (and removed), and those count. The kernel does
+            // not change `count` if it refuses the whole call.
             Err(_busy) if attr.count != 0 && attr.count < room => {
                 Ok(Batch { count: attr.count, is_last: false })
             }
@@ -219,7 +221,8 @@ impl MapShape<'_> {
     }
 }
 
-/// Returns the number of elements processed before an error. The kernel does not change the count if it refuses the whole batch.
+/// Returns the number of elements processed before an error. The kernel does not change the count if it
+/// refuses the whole batch.
 const fn processed(given: u32, count: u32) -> u32 {
     if count == given { 0 } else { count }
 }

@@ -22,7 +22,8 @@ macro_rules! info {
         #[non_exhaustive]
         pub struct $name { $($(#[$field_doc])* $vis $field: $ty,)* }
 
-        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no padding.
+        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no
+        // padding.
         unsafe impl Attr for $name {}
 
         const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$ty>())*);
@@ -151,7 +152,8 @@ info! {
         /// The id of its program; 0 of a struct_ops link.
         pub prog_id: u32,
         pad: u32,
-        /// The fields that depend on the link type (the union in the kernel's struct), as words of four bytes.
+        /// The fields that depend on the link type (the union in the kernel's struct), as words of four
+        /// bytes.
         pub detail: [u32; 14],
     }
 }
@@ -200,7 +202,8 @@ fn get_info<I: Attr>(kind: ObjectKind, object: BorrowedFd<'_>) -> Result<I, Errn
 }
 
 impl ProgramInfo {
-    /// Returns the properties of a program. Here and in the other queries, a descriptor of another kind is `EINVAL`.
+    /// Returns the properties of a program. Here and in the other queries, a descriptor of another kind is
+    /// `EINVAL`.
     pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
         get_info(ObjectKind::Program, prog.as_fd())
     }
@@ -232,8 +235,8 @@ impl ObjectKind {
     }
 }
 
-/// Returns the name of a link's attach target: the raw tracepoint, the iterator's target, the function, tracepoint or binary of a
-/// perf event, the binary of uprobe.multi. Other links have no name.
+/// Returns the name of a link's attach target: the raw tracepoint, the iterator's target, the function,
+/// tracepoint or binary of a perf event, the binary of uprobe.multi. Other links have no name.
 pub fn link_target_name(link: &impl AsFd) -> Result<String, Errno> {
     // The indices of the words with the name's address and the size of the buffer, by link type.
     let link = link.as_fd();
@@ -301,8 +304,8 @@ pub fn program_map_ids(prog: &impl AsFd) -> Result<Vec<u32>, Errno> {
     Ok(ids)
 }
 
-/// Returns a program's instructions after the verifier's rewriting, in the machine's byte order. The result is empty if the process
-/// lacks the privilege to read them.
+/// Returns a program's instructions after the verifier's rewriting, in the machine's byte order. The result
+/// is empty if the process lacks the privilege to read them.
 pub fn translated_code(prog: &impl AsFd) -> Result<Vec<u8>, Errno> {
     let prog = prog.as_fd();
     let len = ProgramInfo::query(&prog)?.xlated_prog_len;
@@ -319,7 +322,8 @@ pub fn translated_code(prog: &impl AsFd) -> Result<Vec<u8>, Errno> {
     Ok(insns)
 }
 
-/// The function and source line records of a translated program (`struct bpf_func_info`, `struct bpf_line_info`).
+/// The function and source line records of a translated program (`struct bpf_func_info`,
+/// `struct bpf_line_info`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramLines {
@@ -370,8 +374,8 @@ pub struct MachineCode {
 }
 
 impl MachineCode {
-    /// Returns the machine code of a program. Addresses and code are hidden from a process that may not see the kernel's addresses
-    /// (`kernel.kptr_restrict`).
+    /// Returns the machine code of a program. Addresses and code are hidden from a process that may not see
+    /// the kernel's addresses (`kernel.kptr_restrict`).
     pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
         let prog = prog.as_fd();
         let first = ProgramInfo::query(&prog)?;

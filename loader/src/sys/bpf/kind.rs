@@ -33,8 +33,8 @@ impl ObjectKind {
         if Self::from_fd_link(&target) == Some(self) { Ok(()) } else { Err(Errno(libc::EINVAL)) }
     }
 
-    /// Returns the kind of a descriptor from its link in `/proc/PID/fd`: `anon_inode:bpf-map`. New links and links opened by id or pin
-    /// differ in name.
+    /// Returns the kind of a descriptor from its link in `/proc/PID/fd`: `anon_inode:bpf-map`. New links and
+    /// links opened by id or pin differ in name.
     pub(crate) fn from_fd_link(link: &Path) -> Option<Self> {
         Some(match link.to_str()?.strip_prefix("anon_inode:")?.trim_matches(['[', ']']) {
             "bpf-prog" => Self::Program,

@@ -155,13 +155,15 @@ pub(crate) fn has_link_type(prog: BorrowedFd<'_>, attach_type: u32) -> bool {
     link_to_closed_target(prog, attach_type).is_err_and(|errno| errno == Errno(libc::EBADF))
 }
 
-/// Requests a link to a target that does not exist: a closed descriptor, and the index of no network interface.
+/// Requests a link to a target that does not exist: a closed descriptor, and the index of no network
+/// interface.
 pub(crate) fn link_to_closed_target(prog: BorrowedFd<'_>, attach_type: u32) -> Result<OwnedFd, Errno> {
     let closed = CreateAttr { prog_fd: fd(prog), target: u32::MAX, attach_type, ..CreateAttr::default() };
     call_fd(Cmd::LinkCreate, &mut { closed })
 }
 
-/// Encodes the union of `BPF_LINK_CREATE`. `addresses_of_symbols` owns the array that the result may point to.
+/// Encodes the union of `BPF_LINK_CREATE`. `addresses_of_symbols` owns the array that the result may point
+/// to.
 fn encode_extra(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> Result<[u64; 6], Errno> {
     let mut out = Vec::new();
     let e = Endian::native();
@@ -251,8 +253,8 @@ pub(crate) fn iter_create(link: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::IterCreate, &mut IterAttr { link_fd: fd(link.as_fd()), flags: 0 })
 }
 
-/// Attaches a program to a raw tracepoint by name. Without a name, attaches a tracing or LSM program to the target that it was loaded
-/// for.
+/// Attaches a program to a raw tracepoint by name. Without a name, attaches a tracing or LSM program to the
+/// target that it was loaded for.
 pub(crate) fn raw_tracepoint_open(
     name: Option<&CStr>,
     prog: impl AsFd,

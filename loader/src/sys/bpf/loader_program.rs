@@ -16,7 +16,8 @@ attr! {
     }
 }
 
-/// Lets the kernel compute the SHA-256 of a frozen map's value (kernels from 6.18). The kernel keeps the hash for programs that read it.
+/// Lets the kernel compute the SHA-256 of a frozen map's value (kernels from 6.18). The kernel keeps the hash
+/// for programs that read it.
 pub(crate) fn map_hash(map: impl AsFd) -> Result<[u8; 32], Errno> {
     let mut hash = [0; 32];
     let mut info =
@@ -38,8 +39,9 @@ pub(crate) struct LoaderProgramRun {
 
 /// Runs a loader program with its context, in which the program finds a log level and the log.
 ///
-/// The program writes descriptors to the context, at the given offsets. It runs in a thread whose descriptors are not those of this
-/// process, because a program can close and replace every descriptor of the thread that runs it.
+/// The program writes descriptors to the context, at the given offsets. It runs in a thread whose descriptors
+/// are not those of this process, because a program can close and replace every descriptor of the thread that
+/// runs it.
 pub(crate) fn run_loader_program(
     program: impl AsFd,
     context: &mut [u8],

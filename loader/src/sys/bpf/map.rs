@@ -65,7 +65,8 @@ pub struct MapCreate<'a> {
     pub kernel_value_btf: Option<BorrowedFd<'a>>,
     /// A BPF token.
     pub token: Option<BorrowedFd<'a>>,
-    /// The SHA-256 of the instructions of the only program that may use the map. Empty for all programs (kernels from 6.18).
+    /// The SHA-256 of the instructions of the only program that may use the map. Empty for all programs
+    /// (kernels from 6.18).
     pub excl_prog_hash: &'a [u8],
 }
 
@@ -74,7 +75,8 @@ pub(crate) fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::MapCreate, &mut create_attr(map)?)
 }
 
-/// Creates a map, and writes the kernel's reason of a refusal to `log`, up to a NUL (`BPF_COMMON_ATTRS`: Linux 7.2 has it, 6.18 does not).
+/// Creates a map, and writes the kernel's reason of a refusal to `log`, up to a NUL (`BPF_COMMON_ATTRS`:
+/// Linux 7.2 has it, 6.18 does not).
 ///
 /// Older kernels return `EINVAL` and write nothing.
 pub(crate) fn map_create_log(map: &MapCreate<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
@@ -112,10 +114,11 @@ fn create_attr(map: &MapCreate<'_>) -> Result<CreateAttr, Errno> {
     })
 }
 
-/// A map's descriptor with the sizes of its elements. The kernel accesses that many bytes of each key and value.
+/// A map's descriptor with the sizes of its elements. The kernel accesses that many bytes of each key and
+/// value.
 ///
-/// The sizes come from the kernel, so that no element method lets the kernel access memory beyond a buffer. The types in
-/// [`maps`](crate::maps) have typed keys and values instead.
+/// The sizes come from the kernel, so that no element method lets the kernel access memory beyond a buffer.
+/// The types in [`maps`](crate::maps) have typed keys and values instead.
 #[derive(Clone, Copy, Debug)]
 pub struct MapShape<'m> {
     pub(super) map: BorrowedFd<'m>,
@@ -166,7 +169,8 @@ impl<'m> MapShape<'m> {
         self.key_size
     }
 
-    /// Bytes of a value in user space. The value of a per-CPU map has a part for each possible CPU, rounded up to 8 bytes.
+    /// Bytes of a value in user space. The value of a per-CPU map has a part for each possible CPU, rounded
+    /// up to 8 bytes.
     pub fn value_size(&self) -> usize {
         self.value_size
     }
@@ -176,7 +180,8 @@ impl<'m> MapShape<'m> {
         is_per_cpu(self.map_type)
     }
 
-    /// The parts of a value of a per-CPU map, in the order of the [possible CPUs](crate::maps::possible_cpu_numbers).
+    /// The parts of a value of a per-CPU map, in the order of the [possible
+    /// CPUs](crate::maps::possible_cpu_numbers).
     pub fn cpu_values<'v>(&self, value: &'v [u8]) -> impl Iterator<Item = &'v [u8]> + use<'v> {
         let len = self.cpu_value_size;
         value.chunks(len.next_multiple_of(8).max(8)).filter_map(move |part| part.get(..len))

@@ -30,8 +30,8 @@ pub(crate) fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     call_done(Cmd::ObjPin, &mut { attr })
 }
 
-/// Pins a program, map or link in a bpffs. Creates the pin's directory if that directory is missing, but no directory above it
-/// (libbpf: `make_parent_dir`). If the pin fails, removes the new directory again.
+/// Pins a program, map or link in a bpffs. Creates the pin's directory if that directory is missing, but no
+/// directory above it (libbpf: `make_parent_dir`). If the pin fails, removes the new directory again.
 pub fn pin_in_new_directory(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let is_new = dir.map_or(Ok(false), make_pin_dir)?;
@@ -82,7 +82,8 @@ pub(crate) fn token_create(bpffs: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: fd(bpffs.as_fd()) })
 }
 
-/// Returns whether the kernel knows the command that creates tokens. The request creates none: its descriptor is closed.
+/// Returns whether the kernel knows the command that creates tokens. The request creates none: its descriptor
+/// is closed.
 pub(crate) fn has_token_create() -> Result<bool, Errno> {
     match call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: u32::MAX }) {
         Ok(_) | Err(Errno(libc::EBADF)) => Ok(true),

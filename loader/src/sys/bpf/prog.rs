@@ -76,7 +76,8 @@ pub struct ProgLoad<'a> {
     pub attach_to: Option<BorrowedFd<'a>>,
     /// Descriptors that instructions refer to by index.
     pub fd_array: &'a [RawFd],
-    /// Whether the program holds all maps and BTF of `fd_array` (Linux 6.14). Linux 7.3 demands that of signed programs.
+    /// Whether the program holds all maps and BTF of `fd_array` (Linux 6.14). Linux 7.3 demands that of
+    /// signed programs.
     pub is_fd_array_bound: bool,
     /// The verbosity of the verifier's log: 0 for no log, 1, 2 for all steps; 4 adds statistics.
     pub log_level: u32,
@@ -144,8 +145,8 @@ pub(crate) fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, 
     call_fd(Cmd::ProgLoad, &mut attr)
 }
 
-/// Returns the indices in the array of descriptors that instructions refer to. The kernel does not know the array's length. `None`
-/// stands for a negative index.
+/// Returns the indices in the array of descriptors that instructions refer to. The kernel does not know the
+/// array's length. `None` stands for a negative index.
 fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
     let place = |raw: [u8; INSN_BYTES]| {
         let insn = Insn::decode(Endian::native(), raw);
@@ -165,8 +166,9 @@ pub(crate) fn prog_bind_map(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno
     call_done(Cmd::ProgBindMap, &mut { attr })
 }
 
-/// Associates a program with a struct_ops map for the program's kfuncs (`BPF_PROG_ASSOC_STRUCT_OPS`, kernels from 7.0; libbpf:
-/// `bpf_program__assoc_struct_ops`). The programs of the map itself are always associated with it.
+/// Associates a program with a struct_ops map for the program's kfuncs (`BPF_PROG_ASSOC_STRUCT_OPS`, kernels
+/// from 7.0; libbpf: `bpf_program__assoc_struct_ops`). The programs of the map itself are always associated
+/// with it.
 pub(crate) fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
     let (prog, map) = (prog.as_fd(), map.as_fd());
     call_done(Cmd::ProgAssocStructOps, &mut AssocAttr { map_fd: fd(map), prog_fd: fd(prog), flags: 0 })
@@ -182,7 +184,8 @@ pub struct TestRun<'a> {
     pub data_out: &'a mut [u8],
     /// The context.
     pub ctx_in: &'a [u8],
-    /// Room for the context after the run. Syscall programs change the context in place, and it is copied here as far as it fits.
+    /// Room for the context after the run. Syscall programs change the context in place, and it is copied
+    /// here as far as it fits.
     pub ctx_out: &'a mut [u8],
     /// The number of runs; 0 means 1. Not all program types support it.
     pub repeat: u32,
@@ -251,8 +254,9 @@ pub fn test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult,
     })
 }
 
-/// Turns on the statistics of program runs: `run_cnt` and `run_time_ns` of [`ProgramInfo`](super::ProgramInfo) (`BPF_ENABLE_STATS`, kernels
-/// from 5.8). They are off again when all descriptors are closed, unless the sysctl `kernel.bpf_stats_enabled` is 1.
+/// Turns on the statistics of program runs: `run_cnt` and `run_time_ns` of
+/// [`ProgramInfo`](super::ProgramInfo) (`BPF_ENABLE_STATS`, kernels from 5.8). They are off again when all
+/// descriptors are closed, unless the sysctl `kernel.bpf_stats_enabled` is 1.
 pub fn enable_run_statistics() -> Result<OwnedFd, Errno> {
     /// `BPF_STATS_RUN_TIME`.
     const RUN_TIME: u32 = 0;

@@ -7,8 +7,8 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers")]
 pub struct ProgSignature<'a> {
-    /// A detached PKCS#7 (CMS) message in DER over the instructions as they are passed to the kernel. At most 8 KiB on most
-    /// architectures.
+    /// A detached PKCS#7 (CMS) message in DER over the instructions as they are passed to the kernel. At most
+    /// 8 KiB on most architectures.
     pub pkcs7: &'a [u8],
     /// The keyring with the certificate of the key.
     pub keyring: Keyring,
@@ -20,7 +20,8 @@ pub struct ProgSignature<'a> {
 pub enum Keyring {
     /// `.builtin_trusted_keys`: the certificates that are built into the kernel.
     Builtin,
-    /// `.secondary_trusted_keys`: also certificates that the administrator added, signed by a key in one of the two keyrings.
+    /// `.secondary_trusted_keys`: also certificates that the administrator added, signed by a key in one of
+    /// the two keyrings.
     Secondary,
     /// `.platform`: the certificates of the firmware.
     Platform,
@@ -56,7 +57,8 @@ impl Keyring {
         (Self::Platform, "platform"),
     ];
 
-    /// Returns the number that selects the keyring: `VERIFY_USE_*` of the kernel, `KEY_SPEC_*` of keyctl(2), or a serial number.
+    /// Returns the number that selects the keyring: `VERIFY_USE_*` of the kernel, `KEY_SPEC_*` of keyctl(2),
+    /// or a serial number.
     pub const fn id(self) -> i32 {
         match self {
             Self::Builtin => 0,

@@ -19,7 +19,8 @@ const NAME_BYTES: usize = 4096;
 pub struct TaskProgram {
     /// The program's id.
     pub prog_id: u32,
-    /// The kind of the event (`enum bpf_task_fd_type`): 0 raw tracepoint, 1 tracepoint, 2 kprobe, 3 kretprobe, 4 uprobe, 5 uretprobe.
+    /// The kind of the event (`enum bpf_task_fd_type`): 0 raw tracepoint, 1 tracepoint, 2 kprobe, 3
+    /// kretprobe, 4 uprobe, 5 uretprobe.
     pub fd_type: u32,
     /// The name of the tracepoint or function, or the path of the file with a uprobe. Empty for an address.
     pub name: Vec<u8>,

@@ -24,14 +24,14 @@ use std::os::fd::BorrowedFd;
 pub(crate) struct KernelRing {
     /// One page with the reader's position, which this process writes.
     reader: Mapping,
-    /// A page with the writer's position, then the data. The data is mapped twice in a row, so that a record that wraps around is one
-    /// slice.
+    /// A page with the writer's position, then the data. The data is mapped twice in a row, so that a record
+    /// that wraps around is one slice.
     writer: Mapping,
     size: RingSize,
     /// The reader's position, as of the last look or release.
     consumer: usize,
-    /// The writer's position at the last look. The writer changes its cache line all the time, so the reader looks there only when it
-    /// has read up to the position, and after each [`LOOK_INTERVAL`] of the ring.
+    /// The writer's position at the last look. The writer changes its cache line all the time, so the reader
+    /// looks there only when it has read up to the position, and after each [`LOOK_INTERVAL`] of the ring.
     producer: usize,
     /// The position after the record that a caller has got last.
     end_position: usize,
@@ -46,7 +46,8 @@ pub(crate) struct KernelRing {
 /// The state of a ring in which new records overwrite old ones (`BPF_F_RB_OVERWRITE`).
 #[derive(Debug, Default)]
 struct Overwriting {
-    /// The copy of the record that `next` returned last. A slice of the ring's memory could change at any time.
+    /// The copy of the record that `next` returned last. A slice of the ring's memory could change at any
+    /// time.
     record: Vec<u8>,
     /// The number of bytes that were overwritten before they were read, with headers.
     lost_bytes: u64,
@@ -55,15 +56,16 @@ struct Overwriting {
 /// `BPF_F_RB_OVERWRITE` of a map's flags.
 const OVERWRITE: u32 = 1 << 19;
 
-/// The offset in the writer's page of the position before which records are overwritten. The positions of the newest and of the oldest
-/// incomplete record come before it (kernel: `struct bpf_ringbuf`).
+/// The offset in the writer's page of the position before which records are overwritten. The positions of the
+/// newest and of the oldest incomplete record come before it (kernel: `struct bpf_ringbuf`).
 const OVERWRITE_POSITION: usize = 2 * size_of::<usize>();
 
-/// The number of attempts to read a record that is overwritten in the meantime. The record is read later if all fail.
+/// The number of attempts to read a record that is overwritten in the meantime. The record is read later if
+/// all fail.
 const ATTEMPTS: u32 = 64;
 
-/// The part of the ring that is read between two looks at the writer's position: one of 64. A ring that was full in between is noticed
-/// by the next look.
+/// The part of the ring that is read between two looks at the writer's position: one of 64. A ring that was
+/// full in between is noticed by the next look.
 const LOOK_INTERVAL: usize = 64;
 const LOOKS_ARE_CLOSE: RingFault = RingFault::Invariant("a part of the ring is read between two looks");
 
@@ -79,7 +81,8 @@ struct Fullness {
 }
 
 impl Fullness {
-    /// Notes at a look whether another record as long as the longest one fitted since the last look (kernel: `bpf_ringbuf_has_space`).
+    /// Notes at a look whether another record as long as the longest one fitted since the last look (kernel:
+    /// `bpf_ringbuf_has_space`).
     fn observe(&mut self, size: RingSize, available: usize, record: usize) {
         self.longest = self.longest.max(record);
         let filled = available.checked_add(self.released).and_then(|bytes| bytes.checked_add(self.longest));
@@ -123,14 +126,14 @@ impl KernelRing {
         if self.overwriting.is_some() { available.min(self.size.bytes()) } else { available }
     }
 
-    /// Returns the number of bytes that were overwritten before they were read, with headers. Returns 0 for a ring in which nothing is
-    /// overwritten.
+    /// Returns the number of bytes that were overwritten before they were read, with headers. Returns 0 for a
+    /// ring in which nothing is overwritten.
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.overwriting.as_ref().map_or(0, |overwriting| overwriting.lost_bytes)
     }
 
-    /// Returns how many times the ring became too full for another record, as far as the reader saw. The kernel does not count the records
-    /// that it drops.
+    /// Returns how many times the ring became too full for another record, as far as the reader saw. The
+    /// kernel does not count the records that it drops.
     pub(crate) fn full_count(&self) -> u64 {
         self.fullness.count
     }
@@ -156,11 +159,12 @@ impl KernelRing {
             return self.next_copy();
         }
         let Some((at, len)) = self.find_next()? else { return Ok(None) };
-        // SAFETY: the record lies between the positions of reader and writer (which only grows) and is not busy, so the kernel does not write
-        // there until the reader's position moves on. In this process only this reader moves it (see `Claim`), in
-        // methods that need `self` mutably, which do not run while the slice lives. No process can map the records writable. One
-        // assumption cannot be enforced: no other process with this map moves the position, by reading the ring or by
-        // writing to the reader's page. The documentation of `RingBuffer` requires that of its callers.
+        // SAFETY: the record lies between the positions of reader and writer (which only grows) and is not
+        // busy, so the kernel does not write there until the reader's position moves on. In this process only
+        // this reader moves it (see `Claim`), in methods that need `self` mutably, which do not run while the
+        // slice lives. No process can map the records writable. One assumption cannot be enforced: no other
+        // process with this map moves the position, by reading the ring or by writing to the reader's page.
+        // The documentation of `RingBuffer` requires that of its callers.
         unsafe { self.writer.bytes(at, len) }.map(Some).ok_or(PAGES_ARE_MAPPED)
     }
 
@@ -183,9 +187,10 @@ impl KernelRing {
             let Some(overwriting) = &mut self.overwriting else { return Ok(None) };
             overwriting.record.resize(bounds.len, 0);
             self.writer.read(bounds.data, &mut overwriting.record).ok_or(PAGES_ARE_MAPPED)?;
-            // The copy counts only if its bytes were not overwritten while they were read. The kernel stores the position, then the
-            // program writes the new record (kernel: `__bpf_ringbuf_reserve`). CPUs with weak ordering may show these stores in another
-            // order, see the documentation of `RingBuffer`.
+            // The copy counts only if its bytes were not overwritten while they were read. The kernel stores
+            // the position, then the program writes the new record (kernel: `__bpf_ringbuf_reserve`). CPUs
+            // with weak ordering may show these stores in another order, see the documentation of
+            // `RingBuffer`.
             fence(Ordering::Acquire);
             if self.is_overwritten(consumer)? {
                 if attempts.next().is_none() {
@@ -226,7 +231,8 @@ impl KernelRing {
         Ok(is_before(position, self.oldest_position()?))
     }
 
-    /// Reads the header of the record at a position of an overwriting ring, if the record is complete or overwritten.
+    /// Reads the header of the record at a position of an overwriting ring, if the record is complete or
+    /// overwritten.
     fn peek_at(&mut self, consumer: usize) -> Result<Option<Peeked>, RingFault> {
         match self.peek() {
             // What looks broken may be the new data of an overwritten record.
@@ -238,9 +244,10 @@ impl KernelRing {
         }
     }
 
-    /// Calls `on_record` with at most `n` records that the last look at the writer's position showed, and releases each. This is the short
-    /// path for many records: it stops at everything that only [`next`](Self::next) handles, and when another look is due. Returns the
-    /// number of records, as `Break` if the callback stopped.
+    /// Calls `on_record` with at most `n` records that the last look at the writer's position showed, and
+    /// releases each. This is the short path for many records: it stops at everything that only
+    /// [`next`](Self::next) handles, and when another look is due. Returns the number of records, as `Break`
+    /// if the callback stopped.
     pub(crate) fn for_each_known(
         &mut self,
         n: usize,
@@ -253,7 +260,8 @@ impl KernelRing {
         if limit == 0 || known > self.size.bytes() || self.overwriting.is_some() {
             return Ok(ControlFlow::Continue(0));
         }
-        // Few values live in the loop, so that what changes with each record stays in registers: the callback may be any code.
+        // Few values live in the loop, so that what changes with each record stays in registers: the callback
+        // may be any code.
         let (mut position, mut unread, mut left) = (self.consumer, limit, n);
         let (mut longest, mut flow) = (0, ControlFlow::Continue(()));
         // If the callback panics, the record counts as read.
@@ -288,8 +296,9 @@ impl KernelRing {
         loop {
             let mut record = self.peek()?;
             if record.is_none() {
-                // The kernel wakes a waiting process only if it sees that all earlier records were read. So the reader's position must
-                // be visible before the second look: either this process sees the new record, or the kernel sees the position.
+                // The kernel wakes a waiting process only if it sees that all earlier records were read. So
+                // the reader's position must be visible before the second look: either this process sees the
+                // new record, or the kernel sees the position.
                 fence(Ordering::SeqCst);
                 record = self.peek()?;
             }
@@ -307,7 +316,8 @@ impl KernelRing {
         }
     }
 
-    /// Looks at both positions, and reads the header of the record at the reader's position, if the record is complete.
+    /// Looks at both positions, and reads the header of the record at the reader's position, if the record is
+    /// complete.
     fn peek(&mut self) -> Result<Option<RecordBounds>, RingFault> {
         let (consumer, producer) = self.positions()?;
         let available = producer.wrapping_sub(consumer);
@@ -510,7 +520,8 @@ mod tests {
         assert_eq!(ring.next(), Ok(None));
     }
 
-    /// The kernel overwrites a record between the reader's look at the oldest position and its look at the header.
+    /// The kernel overwrites a record between the reader's look at the oldest position and its look at the
+    /// header.
     #[test]
     fn an_overwritten_record_that_looks_incomplete_is_not_waited_for() {
         let (mut ring, memory) = overwriting_ring();

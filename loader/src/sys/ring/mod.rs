@@ -1,4 +1,5 @@
-//! Rings of records that the kernel and a process share. Each function returns only memory that the other side does not write.
+//! Rings of records that the kernel and a process share. Each function returns only memory that the other
+//! side does not write.
 
 mod consumer;
 mod perf;

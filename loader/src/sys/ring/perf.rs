@@ -27,12 +27,13 @@ pub(crate) enum PerfRecord<'r> {
 pub(crate) const PERF_OPEN: &str = "open a perf event";
 pub(crate) const PERF_MAP: &str = "map its memory";
 
-/// The offsets of `data_head`, the writer's position, and `data_tail`, the reader's position, in the first page
-/// (`struct perf_event_mmap_page`).
+/// The offsets of `data_head`, the writer's position, and `data_tail`, the reader's position, in the first
+/// page (`struct perf_event_mmap_page`).
 const HEAD: usize = 1024 + LOW_WORD;
 const TAIL: usize = 1032 + LOW_WORD;
 
-/// The offset of the low machine word in a number of eight bytes. The kernel compares positions modulo the ring's size.
+/// The offset of the low machine word in a number of eight bytes. The kernel compares positions modulo the
+/// ring's size.
 const LOW_WORD: usize = match Endian::native() {
     Endian::Little => 0,
     Endian::Big => 8 - size_of::<usize>(),
@@ -53,7 +54,8 @@ pub(crate) struct PerfRing {
 }
 
 impl PerfRing {
-    /// Opens a ring of `pages` pages, a power of two. The ring gets samples once it is in a map. An error comes with the failed action.
+    /// Opens a ring of `pages` pages, a power of two. The ring gets samples once it is in a map. An error
+    /// comes with the failed action.
     pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, (&'static str, Errno)> {
         let too_many = (PERF_MAP, Errno(libc::EINVAL));
         let size = pages.checked_mul(page_size()).and_then(RingSize::new).ok_or(too_many)?;
@@ -64,8 +66,8 @@ impl PerfRing {
         Ok(Self { memory, size, head: 0, event, tail: 0, joined: Vec::new() })
     }
 
-    /// Calls `on_record` with each record until the callback stops or the ring is empty. The kernel may overwrite a record after its call. After an
-    /// error, the records written so far are skipped.
+    /// Calls `on_record` with each record until the callback stops or the ring is empty. The kernel may
+    /// overwrite a record after its call. After an error, the records written so far are skipped.
     pub(crate) fn for_each(
         &mut self,
         mut on_record: impl FnMut(PerfRecord<'_>) -> ControlFlow<()>,
@@ -90,8 +92,8 @@ impl PerfRing {
         }
     }
 
-    /// Closes the descriptor in a child after `fork`. The kernel does not copy the ring's memory to a child, which may have other memory at
-    /// the address by now.
+    /// Closes the descriptor in a child after `fork`. The kernel does not copy the ring's memory to a child,
+    /// which may have other memory at the address by now.
     pub(crate) fn close_in_child(self) {
         core::mem::forget(self.memory);
     }
@@ -101,7 +103,8 @@ impl PerfRing {
         self.memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)
     }
 
-    /// Calls `on_record` with each record up to the writer's position or the ring's end, until the callback stops. There is at least one record.
+    /// Calls `on_record` with each record up to the writer's position or the ring's end, until the callback
+    /// stops. There is at least one record.
     fn for_each_unread(
         &mut self,
         on_record: &mut impl FnMut(PerfRecord<'_>) -> ControlFlow<()>,
@@ -115,9 +118,10 @@ impl PerfRing {
             return Err(RingFault::Positions { consumer: tail, producer: *head });
         }
         let until_end = size.bytes().checked_sub(size.offset(tail)).ok_or(PAGES_ARE_MAPPED)?;
-        // SAFETY: the bytes lie between the positions of reader and writer, and the kernel does not write there until the
-        // reader's position moves on, because the mapping is writable. The position moves on record by record, after the callback,
-        // which cannot keep the record; `unread` has none of the records before it. Nobody else has the event of this ring.
+        // SAFETY: the bytes lie between the positions of reader and writer, and the kernel does not write
+        // there until the reader's position moves on, because the mapping is writable. The position moves on
+        // record by record, after the callback, which cannot keep the record; `unread` has none of the
+        // records before it. Nobody else has the event of this ring.
         let unread = unsafe { memory.bytes(size.mapping_offset(tail)?, available.min(until_end)) };
         let mut unread = unread.ok_or(PAGES_ARE_MAPPED)?;
         // Records are multiples of 8, so a header does not wrap around the end.

@@ -1,4 +1,5 @@
-//! The user ring buffer (`BPF_MAP_TYPE_USER_RINGBUF`): a process writes samples, and a BPF program reads them.
+//! The user ring buffer (`BPF_MAP_TYPE_USER_RINGBUF`): a process writes samples, and a BPF program reads
+//! them.
 #![expect(unsafe_code, reason = "reserved samples are slices of memory that the kernel reads")]
 
 use super::shared::{
@@ -34,7 +35,8 @@ pub(crate) struct UserRing {
 
 #[derive(Debug)]
 struct State {
-    /// The writer's position. A different position in the shared page means that another process writes to the ring.
+    /// The writer's position. A different position in the shared page means that another process writes to
+    /// the ring.
     position: usize,
     /// The positions of the samples that are reserved, and neither submitted nor discarded.
     reserved: BTreeSet<usize>,
@@ -73,7 +75,8 @@ impl UserRing {
         self.size.bytes()
     }
 
-    /// Reserves a sample of `len` bytes (libbpf: `user_ring_buffer__reserve`). Holds the lock only during the call.
+    /// Reserves a sample of `len` bytes (libbpf: `user_ring_buffer__reserve`). Holds the lock only during the
+    /// call.
     pub(crate) fn reserve(&self, len: u32) -> Result<Reservation<'_>, RingFault> {
         // The header stores the length and two flags in 32 bits.
         if len >= DISCARDED {
@@ -91,8 +94,9 @@ impl UserRing {
         if used > self.size.bytes() || has_other_writer || !start.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer, producer: start });
         }
-        // The kernel stops at a reserved sample, because its header is busy. The reader's position alone does not prove that the
-        // memory is free: another process could clear the busy flag, or write the position.
+        // The kernel stops at a reserved sample, because its header is busy. The reader's position alone does
+        // not prove that the memory is free: another process could clear the busy flag, or write the
+        // position.
         let distances = state.reserved.iter().map(|position| start.wrapping_sub(*position));
         let taken = distances.fold(used, usize::max);
         if self.size.bytes().checked_sub(taken).ok_or(RESERVED_SAMPLES_FIT)? < record_len {
@@ -108,10 +112,11 @@ impl UserRing {
         state.reserved.insert(start);
         self.writer.store_release(0, state.position).ok_or(PAGES_ARE_MAPPED)?;
         drop(state);
-        // SAFETY: the memory of the sample was free, that is neither unread by the kernel nor reserved (checked above, under the
-        // lock). The memory stays reserved until the sample is dropped. The sample is no longer than the ring, so its memory does
-        // not overlap itself. The kernel does not read a busy sample. This process has no other writer (see `Claim`). The kernel
-        // lets every process with a descriptor of the map write to the ring; the documentation of `UserRingBuffer` requires of its
+        // SAFETY: the memory of the sample was free, that is neither unread by the kernel nor reserved
+        // (checked above, under the lock). The memory stays reserved until the sample is dropped. The sample
+        // is no longer than the ring, so its memory does not overlap itself. The kernel does not read a busy
+        // sample. This process has no other writer (see `Claim`). The kernel lets every process with a
+        // descriptor of the map write to the ring; the documentation of `UserRingBuffer` requires of its
         // callers that no other process does.
         let data = unsafe { self.writer.bytes_mut(data_start, data_len) };
         let data = data.ok_or(PAGES_ARE_MAPPED)?;
@@ -171,7 +176,8 @@ mod tests {
     use core_relo_object::object::MapType;
     use std::os::fd::AsFd as _;
 
-    /// Returns a ring of one page in a memory file, and a mapping of that file: the reader's page, the writer's page, the data.
+    /// Returns a ring of one page in a memory file, and a mapping of that file: the reader's page, the
+    /// writer's page, the data.
     fn ring() -> (UserRing, Mapping) {
         let page = page_size();
         let file = memory_file(page * 4);

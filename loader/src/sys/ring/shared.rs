@@ -13,7 +13,8 @@ use thiserror::Error;
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RingFault {
-    /// The distance between the positions of reader and writer is larger than the ring, or a position is no multiple of 8.
+    /// The distance between the positions of reader and writer is larger than the ring, or a position is no
+    /// multiple of 8.
     #[error("inconsistent ring: reader at {consumer:#x}, writer at {producer:#x}")]
     Positions {
         /// The reader's position.
@@ -83,7 +84,8 @@ pub(super) struct RingSize {
 }
 
 impl RingSize {
-    /// Returns `None` if the size is not a power of two, or if the ring's mapping would exceed the address space.
+    /// Returns `None` if the size is not a power of two, or if the ring's mapping would exceed the address
+    /// space.
     pub(super) fn new(bytes: usize) -> Option<Self> {
         let mask = bytes.checked_sub(1).filter(|_| bytes.is_power_of_two())?;
         mapping_size(bytes).ok()?;
@@ -120,14 +122,15 @@ pub(super) fn ring_size(info: &MapInfo) -> Result<RingSize, OpenFault> {
     size.ok_or(wrong)
 }
 
-/// Returns the size of the mapping with the writer's position and the data. The data is mapped twice, so that no record is cut.
+/// Returns the size of the mapping with the writer's position and the data. The data is mapped twice, so that
+/// no record is cut.
 pub(super) fn mapping_size(ring_size: usize) -> Result<usize, OpenFault> {
     let twice = ring_size.checked_mul(2).and_then(|twice| twice.checked_add(page_size()));
     twice.ok_or(OpenFault::Errno(Errno(libc::E2BIG)))
 }
 
-/// The right to be the only reader (or writer) of a map in this process. A second reader would move the position of the first one; in
-/// a perf event array it would replace the ring of the first one.
+/// The right to be the only reader (or writer) of a map in this process. A second reader would move the
+/// position of the first one; in a perf event array it would replace the ring of the first one.
 #[derive(Debug)]
 pub(crate) struct Claim(u32, u32);
 
@@ -151,7 +154,8 @@ impl Drop for Claim {
     }
 }
 
-/// Returns the id of a map that no kernel and no other test has. Tests run in parallel, and a ring claims its map.
+/// Returns the id of a map that no kernel and no other test has. Tests run in parallel, and a ring claims its
+/// map.
 #[cfg(test)]
 pub(super) fn unused_map_id() -> u32 {
     use core::sync::atomic::{AtomicU32, Ordering};

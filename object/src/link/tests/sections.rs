@@ -44,7 +44,8 @@ fn names(plan: &LoadPlan) -> Vec<&str> {
     plan.programs().iter().map(ProgramPlan::name).collect()
 }
 
-/// `main` in `xdp` calls a static function in `util` by the section symbol, and loads the address of the next function.
+/// `main` in `xdp` calls a static function in `util` by the section symbol, and loads the address of the next
+/// function.
 fn util() -> TestObject {
     let mut m = TestObject::new();
     let util = m.code("util", &[returns(1), returns(2)].concat());
@@ -70,7 +71,8 @@ fn static_functions_of_any_section_are_called() {
 
 #[test]
 fn functions_of_several_sections_call_each_other() {
-    // main (xdp) → first (one) → second (two), by their symbols; second → third beside it, without a relocation.
+    // main (xdp) → first (one) → second (two), by their symbols; second → third beside it, without a
+    // relocation.
     let mut m = TestObject::new();
     let two = m.code("two", &[&[call(1), exit()], &returns(3)[..]].concat());
     let second = m.function("second", two, 0, 2);
@@ -116,8 +118,8 @@ fn a_program_that_another_calls_stays_a_program() {
 
 #[test]
 fn static_or_typeless_called_functions_are_subprograms() {
-    // In a section that says a type, a global function is a program, a static one a subprogram. In one that says none, a
-    // function is a subprogram if another one refers to it.
+    // In a section that says a type, a global function is a program, a static one a subprogram. In one that
+    // says none, a function is a subprogram if another one refers to it.
     let mut m = TestObject::new();
     let xdp = m.code("xdp", &[returns(0), returns(1), [call(-1), exit()], [call(-3), exit()]].concat());
     hidden(&mut m, "static", xdp, 0, 2);
@@ -147,8 +149,8 @@ fn static_or_typeless_called_functions_are_subprograms() {
 
 #[test]
 fn functions_without_references_are_programs() {
-    // A function that calls only itself, code of no function that calls one, a table of programs: none of them counts. libbpf refuses
-    // the static function.
+    // A function that calls only itself, code of no function that calls one, a table of programs: none of
+    // them counts. libbpf refuses the static function.
     let mut m = TestObject::new();
     let xdp = m.code("xdp", &[returns(0), [call(-1), exit()], [call(-3), exit()]].concat());
     m.function("main", xdp, 0, 2);
@@ -174,7 +176,8 @@ fn functions_without_references_are_programs() {
     m.reloc(maps, 32, f, 2);
     assert_eq!(subprogram_flags(m), [("f".into(), false)]);
 
-    // A section without type and without callers is one that has no known program type: an object that libbpf opens.
+    // A section without type and without callers is one that has no known program type: an object that libbpf
+    // opens.
     let mut m = TestObject::new();
     m.program("f", "util", &returns(0));
     assert!(m.error().contains("section `util` has no known program type"));
@@ -290,7 +293,8 @@ fn long_chains_across_sections_need_no_stack() {
 
 #[test]
 fn functions_that_overlap_are_bounded() {
-    // 20,000 functions of 80,000 instructions each, each beginning an instruction after the other and calling all that follow.
+    // 20,000 functions of 80,000 instructions each, each beginning an instruction after the other and calling
+    // all that follow.
     let code = vec![call(0); 100_000];
     let mut m = TestObject::new();
     let xdp = m.code("?xdp", &code);
@@ -304,9 +308,11 @@ fn functions_that_overlap_are_bounded() {
 /// The records of functions that overlap are copied, or passed over, for each function.
 #[test]
 fn records_of_functions_that_overlap_are_bounded() {
-    // 100 functions, each beginning an instruction after the other and calling the next. All have the instruction 150.
+    // 100 functions, each beginning an instruction after the other and calling the next. All have the
+    // instruction 150.
     let code = [vec![call(0); 99], vec![exit(); 101]].concat();
-    // Either all records are those of the instruction, or they follow one that is, and lie before all functions but the first.
+    // Either all records are those of the instruction, or they follow one that is, and lie before all
+    // functions but the first.
     for rest in [150, 0] {
         let mut m = TestObject::new();
         let xdp = m.code("?xdp", &code);

@@ -1,6 +1,7 @@
 //! The declaration tag `arg:ctx` of a subprogram's parameter, for kernels that do not know the tag.
 //!
-//! The parameter gets the type that the verifier expects of the program's context (libbpf: `bpf_program_fixup_func_info`).
+//! The parameter gets the type that the verifier expects of the program's context (libbpf:
+//! `bpf_program_fixup_func_info`).
 
 use super::words::{HEADER_WORDS, param_word};
 use crate::{
@@ -63,8 +64,8 @@ pub(in crate::load_plan) fn collect_tags(btf: &Btf<'_>) -> ContextTags {
     tags
 }
 
-/// Copies the functions with tagged parameters, and points the program's `func_info` to the copies. In a copy, a tagged parameter
-/// is a pointer to the context struct.
+/// Copies the functions with tagged parameters, and points the program's `func_info` to the copies. In a
+/// copy, a tagged parameter is a pointer to the context struct.
 pub(in crate::load_plan) fn fix_func_info(
     btf: &Btf<'_>,
     edit: &mut Editor,
@@ -153,7 +154,8 @@ impl FuncInfoFixer<'_, '_> {
         Ok((copy, proto_copy))
     }
 
-    /// Returns a pointer to the context struct. Adds the pointer and a declaration of the struct on the first call.
+    /// Returns a pointer to the context struct. Adds the pointer and a declaration of the struct on the first
+    /// call.
     fn context_pointer(&mut self) -> TypeId {
         if let Some(known) = self.pointer {
             return known;

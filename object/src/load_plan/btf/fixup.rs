@@ -1,6 +1,7 @@
 //! Fixes up the object's BTF for the kernel (libbpf: `bpf_object__collect_externs`, `btf_fixup_datasec`).
 //!
-//! Sections get the sizes and offsets of the ELF file. Externs become variables of the object. Hidden symbols become static.
+//! Sections get the sizes and offsets of the ELF file. Externs become variables of the object. Hidden symbols
+//! become static.
 
 use super::words::{SecInfo, param_word, secinfo, set_secinfo};
 use crate::{
@@ -20,7 +21,8 @@ use hashbrown::{HashMap, HashSet};
 
 const KSYMS: &[u8] = b".ksyms";
 const KCONFIG: &[u8] = b".kconfig";
-/// Linkage: `BTF_VAR_STATIC`, `BTF_VAR_GLOBAL_ALLOCATED`, `BTF_VAR_GLOBAL_EXTERN`. The linkage of a FUNC has the same values.
+/// Linkage: `BTF_VAR_STATIC`, `BTF_VAR_GLOBAL_ALLOCATED`, `BTF_VAR_GLOBAL_EXTERN`. The linkage of a FUNC has
+/// the same values.
 const STATIC: u32 = 0;
 const GLOBAL: u32 = 1;
 const EXTERN: u32 = 2;
@@ -66,7 +68,8 @@ fn variable_symbols<'d>(object: &Object<'d>) -> HashMap<&'d [u8], Symbol<'d>> {
     symbols
 }
 
-/// The variable `dummy_ksym`, which replaces the functions of `.ksyms`: the kernel accepts only variables there.
+/// The variable `dummy_ksym`, which replaces the functions of `.ksyms`: the kernel accepts only variables
+/// there.
 #[derive(Clone, Copy)]
 struct DummyVariable {
     id: TypeId,
@@ -77,8 +80,8 @@ struct DummyVariable {
 impl DummyVariable {
     /// Adds the variable, if the first `.ksyms` has functions.
     ///
-    /// Otherwise the variable is `void` without a name. If a later `.ksyms` has functions, the kernel refuses its entries of type
-    /// `void`.
+    /// Otherwise the variable is `void` without a name. If a later `.ksyms` has functions, the kernel refuses
+    /// its entries of type `void`.
     fn add(btf: &Btf<'_>, edit: &mut Editor, int: TypeId) -> Self {
         let is_function =
             |info: core_relo::btf::SecInfo| btf.ty(info.ty).is_some_and(|t| t.kind() == Kind::Func);
@@ -203,8 +206,8 @@ enum SectionChange {
     Static(TypeId),
 }
 
-/// Finds the changes of a DATASEC of variables. Its size and offsets are those of the ELF file, unless a linker has set them: clang
-/// leaves 0.
+/// Finds the changes of a DATASEC of variables. Its size and offsets are those of the ELF file, unless a
+/// linker has set them: clang leaves 0.
 fn plan_section(
     sizes: &HashMap<&[u8], u64>,
     btf: &Btf<'_>,
@@ -280,8 +283,8 @@ fn sort_secinfos(edit: &mut Editor, section: Type<'_>) -> Result<(), InternalErr
     Ok(())
 }
 
-/// Marks functions of hidden symbols as static, so that the verifier checks them together with their callers (libbpf:
-/// `bpf_object__sanitize_and_load_btf`).
+/// Marks functions of hidden symbols as static, so that the verifier checks them together with their callers
+/// (libbpf: `bpf_object__sanitize_and_load_btf`).
 pub(in crate::load_plan) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
     let is_hidden = |p: &&Program<'_>| p.is_subprogram && p.is_hidden && p.linkage != Linkage::Static;
     let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(Program::name).collect();

@@ -41,7 +41,8 @@ fn replace(rules: &KernelBtfRules, name: &[u8], name_use: NameUse) -> Vec<u8> {
     new
 }
 
-/// Replaces invalid names. Equal names get equal replacements, and a replacement equals no other string of the BTF.
+/// Replaces invalid names. Equal names get equal replacements, and a replacement equals no other string of
+/// the BTF.
 pub(super) struct Renamer {
     rules: KernelBtfRules,
     /// The replacement of each invalid name.
@@ -56,8 +57,8 @@ impl Renamer {
         Self { rules, replaced: HashMap::new(), numbers: HashMap::new(), bytes_left: NEW_BYTES }
     }
 
-    /// Returns the replacement of a name, and whether the name gets it for the first time. Returns `None` for a name that the kernel
-    /// accepts, and for an empty one.
+    /// Returns the replacement of a name, and whether the name gets it for the first time. Returns `None` for
+    /// a name that the kernel accepts, and for an empty one.
     pub(super) fn rename(
         &mut self,
         edit: &mut Editor,
@@ -85,7 +86,8 @@ impl Renamer {
         self.replaced.get(&(compared, NameUse::Identifier)).copied()
     }
 
-    /// Returns a replacement that the BTF does not contain. Returns `None` if the replacements take too much memory.
+    /// Returns a replacement that the BTF does not contain. Returns `None` if the replacements take too much
+    /// memory.
     fn unused_name(
         &mut self,
         edit: &mut Editor,
@@ -98,7 +100,8 @@ impl Renamer {
         if !edit.has_string(&plain) {
             return Ok(Some(plain));
         }
-        // All numbers fit behind the same beginning, so that long names that differ in their last bytes do not try each number again.
+        // All numbers fit behind the same beginning, so that long names that differ in their last bytes do
+        // not try each number again.
         let longest = self.rules.name_bytes().checked_sub(NUMBER_BYTES);
         let longest = longest.invariant("the number of a name is shorter than the longest name")?;
         let beginning = plain.get(..longest).unwrap_or(&plain);

@@ -1,4 +1,5 @@
-//! Repairs a BTF that the kernel would refuse as a whole because of one type (kernel: `btf_check_all_metas`, `btf_check_all_types`).
+//! Repairs a BTF that the kernel would refuse as a whole because of one type (kernel: `btf_check_all_metas`,
+//! `btf_check_all_types`).
 //!
 //! Ids stay the same. libbpf sends the BTF as it is, and continues without BTF if the kernel refuses it.
 
@@ -164,7 +165,8 @@ impl NameRepairer<'_> {
         Ok(())
     }
 
-    /// Gives an element without a name the string offset of such elements: 0. The kernel refuses other offsets of empty strings.
+    /// Gives an element without a name the string offset of such elements: 0. The kernel refuses other
+    /// offsets of empty strings.
     fn unname(&mut self, edit: &mut Editor, (id, word): (TypeId, u32)) {
         self.repairs.add(|| Repair {
             kind: RepairKind::BtfName,
@@ -213,7 +215,8 @@ impl NameRepairer<'_> {
         Ok(())
     }
 
-    /// Repairs names in declaration tags, which the kernel compares with the names of types, members and functions.
+    /// Repairs names in declaration tags, which the kernel compares with the names of types, members and
+    /// functions.
     fn repair_tags(&mut self, edit: &mut Editor) -> Result<(), InternalError> {
         let mut id = TypeId(1);
         while id < edit.end_id() {
@@ -258,7 +261,8 @@ impl NameRepairer<'_> {
     }
 }
 
-/// Sorts the members of structs by offset, as the kernel requires. The members of Rust's structs are in the order of the source.
+/// Sorts the members of structs by offset, as the kernel requires. The members of Rust's structs are in the
+/// order of the source.
 fn sort_members(edit: &mut Editor, repairs: &mut Repairs) -> Result<(), InternalError> {
     /// The bits of a member's offset in a struct with bitfields.
     const OFFSET: u32 = 0xff_ffff;

@@ -1,5 +1,5 @@
-//! Adapts a BTF to a kernel that lacks some kinds: each record of an unknown kind becomes a record of a known kind with the same
-//! length (libbpf: `bpf_object__sanitize_btf`).
+//! Adapts a BTF to a kernel that lacks some kinds: each record of an unknown kind becomes a record of a known
+//! kind with the same length (libbpf: `bpf_object__sanitize_btf`).
 
 use super::words::{secinfo, secinfo_word, set_secinfo};
 use crate::{
@@ -82,13 +82,15 @@ impl MissingFeatures {
     }
 }
 
-/// Returns whether the name of a DATASEC begins with `?`: the section of an optional program or struct_ops map.
+/// Returns whether the name of a DATASEC begins with `?`: the section of an optional program or struct_ops
+/// map.
 fn begins_with_qmark(edit: &Editor, id: TypeId) -> bool {
     let name = edit.word(id, Editor::NAME).map(|name| edit.name(StrOffset(name)));
     name.is_some_and(|name| name.first() == Some(&b'?'))
 }
 
-/// Replaces a record that [the missing features affect](MissingFeatures::affect). `placeholder` is the type of members of unions that replace an ENUM64.
+/// Replaces a record that [the missing features affect](MissingFeatures::affect). `placeholder` is the type
+/// of members of unions that replace an ENUM64.
 fn sanitize_type(
     edit: &mut Editor,
     id: TypeId,

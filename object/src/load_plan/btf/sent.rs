@@ -1,7 +1,7 @@
 //! The object's BTF as a loader sends it.
 //!
-//! [`adapt`] makes the BTF of a load plan. [`SentBtf`] calls it without a plan, for checks against the rules of a kernel that is not
-//! probed. The check and the load therefore agree about what core-relo repairs.
+//! [`adapt`] makes the BTF of a load plan. [`SentBtf`] calls it without a plan, for checks against the rules
+//! of a kernel that is not probed. The check and the load therefore agree about what core-relo repairs.
 
 use super::{fix_up, hide_functions, names::name_rules, repair::repair, sanitize::MissingFeatures};
 use crate::{
@@ -22,7 +22,8 @@ pub struct SentBtf {
 }
 
 impl SentBtf {
-    /// Fixes up the BTF of the linker's object. Returns `None` for an object without BTF. Fails if a load would fail.
+    /// Fixes up the BTF of the linker's object. Returns `None` for an object without BTF. Fails if a load
+    /// would fail.
     pub fn new(linker: &ProgramLinker<'_, '_>) -> Result<Option<Self>, LinkError> {
         let Some(mut edit) = fix_up(linker)? else { return Ok(None) };
         hide_functions(linker.object(), &mut edit);
@@ -30,7 +31,8 @@ impl SentBtf {
         Ok(Some(Self { edit, bytes }))
     }
 
-    /// Returns whether a kernel with these rules gets the same bytes as a kernel that knows all kinds of the BTF.
+    /// Returns whether a kernel with these rules gets the same bytes as a kernel that knows all kinds of the
+    /// BTF.
     pub fn is_unchanged(&self, rules: &KernelBtfRules) -> bool {
         missing_features(*rules).affect_none(&self.edit)
     }
@@ -50,8 +52,8 @@ impl SentBtf {
         Ok(Cow::Owned(edit.finish()))
     }
 
-    /// Returns the bytes that a kernel with these rules gets from a load plan, which repairs the BTF. Loaders other than core-relo send
-    /// [`bytes`](Self::bytes).
+    /// Returns the bytes that a kernel with these rules gets from a load plan, which repairs the BTF. Loaders
+    /// other than core-relo send [`bytes`](Self::bytes).
     pub fn repaired_bytes(&self, rules: &KernelBtfRules) -> Result<Vec<u8>, InternalError> {
         let mut edit = self.edit.clone();
         let adaptation = Adaptation { missing: missing_features(*rules), rules: *rules };
@@ -75,7 +77,8 @@ impl Adaptation {
     }
 }
 
-/// Adapts the object's BTF to a kernel: replaces the kinds that the kernel lacks, and repairs what it would refuse.
+/// Adapts the object's BTF to a kernel: replaces the kinds that the kernel lacks, and repairs what it would
+/// refuse.
 pub(in crate::load_plan) fn adapt(
     edit: &mut Editor,
     adaptation: &Adaptation,

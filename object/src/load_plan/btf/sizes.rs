@@ -1,7 +1,8 @@
-//! Repairs of variables, members, parameters and elements whose type has no size or a wrong alignment for the kernel.
+//! Repairs of variables, members, parameters and elements whose type has no size or a wrong alignment for the
+//! kernel.
 //!
-//! clang writes `void` for types that BTF does not know, such as `_Complex double`. The kernel refuses a FLOAT that is not aligned
-//! (`btf_float_check_member`). Both become arrays of bytes.
+//! clang writes `void` for types that BTF does not know, such as `_Complex double`. The kernel refuses a
+//! FLOAT that is not aligned (`btf_float_check_member`). Both become arrays of bytes.
 
 use super::{
     type_text::type_text,

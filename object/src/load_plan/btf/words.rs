@@ -40,7 +40,8 @@ pub(super) fn secinfo_word(n: u32, word: u32) -> Result<u32, InternalError> {
     word.invariant("a record has fewer than 2^24 entries, of three words each")
 }
 
-/// Returns the number of the first word of parameter `n` in a FUNC_PROTO record. A parameter has two words: name and type.
+/// Returns the number of the first word of parameter `n` in a FUNC_PROTO record. A parameter has two words:
+/// name and type.
 pub(super) fn param_word(n: u32) -> Result<u32, InternalError> {
     let word = n.checked_mul(2).and_then(|words| words.checked_add(HEADER_WORDS));
     word.invariant("a record has fewer than 2^24 parameters, of two words each")

@@ -7,8 +7,8 @@ use core_relo::{
 };
 use hashbrown::HashMap;
 
-/// A comparer of externs with the kernel's variables and functions. Many externs can share a type, so each pair of types is compared
-/// once.
+/// A comparer of externs with the kernel's variables and functions. Many externs can share a type, so each
+/// pair of types is compared once.
 #[derive(Debug, Default)]
 pub struct ExternComparer<'h> {
     comparer: TypeComparer,

@@ -1,4 +1,5 @@
-//! The values of configuration externs, which are the contents of `.kconfig` (libbpf: `bpf_object__resolve_externs`).
+//! The values of configuration externs, which are the contents of `.kconfig` (libbpf:
+//! `bpf_object__resolve_externs`).
 
 use super::refused::RefusedExterns;
 use crate::{
@@ -17,8 +18,8 @@ use hashbrown::HashMap;
 
 /// Returns the contents of `.kconfig`. Values in `extra` take precedence over the kernel's own configuration.
 ///
-/// Strong externs whose value is missing or unknown are added to `refused`, and are 0 in the contents. A value that does not fit its
-/// extern is an error.
+/// Strong externs whose value is missing or unknown are added to `refused`, and are 0 in the contents. A
+/// value that does not fit its extern is an error.
 pub(in crate::load_plan) fn read_values<'e>(
     externs: &[ExternEntry<'e>],
     kernel: &TargetKernel,
@@ -134,8 +135,8 @@ pub struct ConfigValueError(String);
 
 core_relo::debug_as_message!(ConfigValueError);
 
-/// Writes a configuration value to the contents of `.kconfig`, in a byte order. `value` is written as in the configuration, such as
-/// `y` or `250`. Values of `LINUX_*` are numbers for every type.
+/// Writes a configuration value to the contents of `.kconfig`, in a byte order. `value` is written as in the
+/// configuration, such as `y` or `250`. Values of `LINUX_*` are numbers for every type.
 pub fn write_config_value(
     bytes: &mut [u8],
     name: &[u8],
@@ -163,7 +164,8 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     line.split_once('=')
 }
 
-/// Returns the value of a variable that the loader provides. Returns `None` for an unknown weak variable, which is 0.
+/// Returns the value of a variable that the loader provides. Returns `None` for an unknown weak variable,
+/// which is 0.
 fn virtual_value(e: &ExternEntry<'_>, kernel: &TargetKernel) -> Result<Option<u64>, Refusal> {
     match e.name {
         b"LINUX_KERNEL_VERSION" => match kernel.kernel_version {

@@ -1,4 +1,5 @@
-//! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
+//! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf:
+//! `bpf_object__resolve_externs`).
 
 use super::{
     comparer::ExternComparer, modules::Modules, refused::RefusedExterns, replacement::find_replacement,
@@ -29,8 +30,8 @@ use std::{
     io::{self, BufRead as _},
 };
 
-/// Returns the resolution of each extern, and adds to `refused` those that are refused. Configuration values and refused externs stay
-/// [`ResolvedExtern::Missing`].
+/// Returns the resolution of each extern, and adds to `refused` those that are refused. Configuration values
+/// and refused externs stay [`ResolvedExtern::Missing`].
 pub(in crate::load_plan) fn resolve<'e>(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'e>],
@@ -72,8 +73,9 @@ pub(in crate::load_plan) fn resolve<'e>(
     Ok(resolutions)
 }
 
-/// Leaves externs to the kernel that executes a loader program. That kernel does not compare types, so functions that are declared several
-/// times for different kernels are resolved here, which needs the types of one kernel.
+/// Leaves externs to the kernel that executes a loader program. That kernel does not compare types, so
+/// functions that are declared several times for different kernels are resolved here, which needs the types
+/// of one kernel.
 fn leave_to_kernel<'e>(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'e>],
@@ -250,8 +252,8 @@ fn scan_kallsyms<'n>(kernel: &TargetKernel, wanted: &WantedSymbols<'n>) -> io::R
     Ok(Symbols { addresses, are_hidden })
 }
 
-/// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name. Returns `None` for
-/// names other than `names`.
+/// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name.
+/// Returns `None` for names other than `names`.
 fn parse_symbol<'n>(line: &[u8], names: &HashSet<&'n [u8]>) -> Option<(&'n [u8], u64)> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
@@ -288,7 +290,8 @@ impl KernelSearch<'_, '_> {
         let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let no_types = |cause| LoadPlanError::Types { what: "externs", cause };
         let found = match self.kernel.btf.find(name, kind, in_modules) {
-            // Without types the kernel has no kfuncs and no typed variables, which weak externs allow. libbpf refuses the object.
+            // Without types the kernel has no kfuncs and no typed variables, which weak externs allow. libbpf
+            // refuses the object.
             Err(cause) if cause.is_absence() => {
                 if !e.is_weak {
                     refused.add_without_types(e.name, cause);
@@ -348,7 +351,8 @@ mod tests {
         refused.check_none().map(|()| resolved)
     }
 
-    /// `bpf_session_cookie` has such flavours: it has no parameters up to 6.19, and the context as a parameter since.
+    /// `bpf_session_cookie` has such flavours: it has no parameters up to 6.19, and the context as a
+    /// parameter since.
     #[test]
     fn the_flavour_of_a_function_with_the_kernels_parameters_is_resolved() {
         let types = |names: &[(&str, bool)]| {
@@ -385,7 +389,8 @@ mod tests {
         assert!(refused.contains("h: no kernel function (kfunc) of this name"), "{refused}");
     }
 
-    /// The parameters are function pointers of function pointers: comparing them takes time exponential in the depth.
+    /// The parameters are function pointers of function pointers: comparing them takes time exponential in
+    /// the depth.
     #[test]
     fn a_function_whose_parameters_take_too_many_steps_to_compare_is_refused() {
         let mut b = Builder::new(Endian::native());

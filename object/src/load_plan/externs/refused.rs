@@ -46,7 +46,8 @@ impl<'e> RefusedExterns<'e> {
         self.no_types.get_or_insert(cause);
     }
 
-    /// Fails if an extern is refused (libbpf: `bpf_object__resolve_externs`), whether a program uses it or not.
+    /// Fails if an extern is refused (libbpf: `bpf_object__resolve_externs`), whether a program uses it or
+    /// not.
     pub(in crate::load_plan) fn check_none(&self) -> Result<(), LoadPlanError> {
         match &self.no_types {
             Some(cause) => Err(LoadPlanError::Types { what: "externs", cause: cause.clone() }),
@@ -55,8 +56,9 @@ impl<'e> RefusedExterns<'e> {
         }
     }
 
-    /// Fails if a loaded program uses a refused extern. The error names the first such program. If all that the loaded programs lack are
-    /// facts about the kernel, the error names the first fact, and no program is to blame.
+    /// Fails if a loaded program uses a refused extern. The error names the first such program. If all that
+    /// the loaded programs lack are facts about the kernel, the error names the first fact, and no program is
+    /// to blame.
     pub(in crate::load_plan) fn check_unused(
         &self,
         linker: &ProgramLinker<'_, '_>,

@@ -1,7 +1,8 @@
 //! Kernel functions that have another name on other kernels.
 //!
-//! Linux 7.0 gives some kfuncs their last arguments itself ("implicit arguments"), and drops the suffix `_impl` from their names:
-//! `bpf_wq_set_callback_impl(wq, callback, flags, aux)` is `bpf_wq_set_callback(wq, callback, flags)` there.
+//! Linux 7.0 gives some kfuncs their last arguments itself ("implicit arguments"), and drops the suffix
+//! `_impl` from their names: `bpf_wq_set_callback_impl(wq, callback, flags, aux)` is
+//! `bpf_wq_set_callback(wq, callback, flags)` there.
 
 use super::resolution::ResolvedExtern;
 use crate::{
@@ -36,7 +37,8 @@ pub struct KfuncReplacement {
 }
 
 impl KfuncReplacement {
-    /// Finds the function in the kernel's BTF. `declared` is the object's declaration of the missing function.
+    /// Finds the function in the kernel's BTF. `declared` is the object's declaration of the missing
+    /// function.
     ///
     /// A function counts if it has fewer parameters and no suffix, or more parameters and the suffix.
     pub fn find(kernel: &Btf<'_>, name: &str, declared: Type<'_>) -> Option<Self> {

@@ -33,7 +33,8 @@ pub(in crate::load_plan) enum ResolvedExtern {
 pub struct IncompatibleKfunc {
     /// The extern.
     pub index: ExternIndex,
-    /// The prototypes of the kernel and of the object: `` `int f(void *ctx)`, expected `int f(void)` ``. `None` if they have no text.
+    /// The prototypes of the kernel and of the object: `` `int f(void *ctx)`, expected `int f(void)` ``.
+    /// `None` if they have no text.
     pub prototypes: Option<String>,
 }
 

@@ -8,7 +8,8 @@ use crate::{
 };
 use core_relo::TypeId;
 
-/// Sets or rounds the number of entries that depends on the machine (libbpf: `map_set_def_max_entries`, `adjust_ringbuf_sz`).
+/// Sets or rounds the number of entries that depends on the machine (libbpf: `map_set_def_max_entries`,
+/// `adjust_ringbuf_sz`).
 pub(super) fn default_entries(plan: &mut MapPlan, kernel: &TargetKernel) {
     match plan.known_type() {
         Some(MapType::PerfEventArray) if plan.max_entries() == 0 => {
@@ -22,7 +23,8 @@ pub(super) fn default_entries(plan: &mut MapPlan, kernel: &TargetKernel) {
     }
 }
 
-/// Removes attributes that this kernel does not support (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
+/// Removes attributes that this kernel does not support (libbpf: `bpf_object__sanitize_maps`,
+/// `bpf_object__create_map`).
 pub(super) fn adapt_to_kernel(plan: &mut MapPlan, features: &Features) {
     if plan.role.is_data() {
         if !features.has(Feature::ArrayMmap) {
@@ -71,7 +73,8 @@ fn clear_types(plan: &mut MapPlan) {
     }
 }
 
-/// Rounds the size of a ring buffer up to a power of two of pages. Leaves a size of 0, which the kernel refuses.
+/// Rounds the size of a ring buffer up to a power of two of pages. Leaves a size of 0, which the kernel
+/// refuses.
 pub(super) fn ring_size(size: u32, page: u32) -> u32 {
     let page = page.max(1);
     let is_valid = size.is_multiple_of(page) && size.checked_div(page).is_some_and(u32::is_power_of_two);

@@ -12,7 +12,8 @@ use core_relo::{
 
 /// Applies the settings of a caller.
 ///
-/// `btf` is the fixed-up BTF, and `edit` the same BTF with earlier changes, in which a resized section is changed.
+/// `btf` is the fixed-up BTF, and `edit` the same BTF with earlier changes, in which a resized section is
+/// changed.
 pub(super) fn apply_settings(
     plan: &mut MapPlan,
     settings: MapSettings,
@@ -68,7 +69,8 @@ fn set_data(plan: &mut MapPlan, mut data: Vec<u8>, original_size: u32) -> Result
     Ok(())
 }
 
-/// Resizes the initial data of a data map, and its section in the BTF. A map whose section cannot be resized gets no BTF types.
+/// Resizes the initial data of a data map, and its section in the BTF. A map whose section cannot be resized
+/// gets no BTF types.
 fn resize_data(
     plan: &mut MapPlan,
     size: u32,
@@ -89,7 +91,8 @@ fn resize_data(
     }
 }
 
-/// A section whose last variable is resized to fill the section's new size (libbpf: `map_btf_datasec_resize`).
+/// A section whose last variable is resized to fill the section's new size (libbpf:
+/// `map_btf_datasec_resize`).
 struct ResizedSection {
     section: TypeId,
     size: u32,
@@ -99,7 +102,8 @@ struct ResizedSection {
     offset: u32,
     /// The new size of the variable.
     variable_size: u32,
-    /// The words of the variable's new type, an ARRAY, after its name and info: size, element, index, number of elements.
+    /// The words of the variable's new type, an ARRAY, after its name and info: size, element, index, number
+    /// of elements.
     array_words: [u32; 4],
 }
 

@@ -100,7 +100,8 @@ impl MapPlan {
         }
     }
 
-    /// Returns the first rule of all kernels that the map breaks, if a rule explains that the kernel refuses the map.
+    /// Returns the first rule of all kernels that the map breaks, if a rule explains that the kernel refuses
+    /// the map.
     pub fn broken_rule(&self) -> Option<MapDefError> {
         let mut errors = find_map_errors(&self.definition()).into_iter();
         // The definition of a plan does not show whether the map is one of a section `.struct_ops`.
@@ -241,8 +242,8 @@ impl MapPlan {
         self.value_type
     }
 
-    /// Returns whether the map is created with the object's BTF, in which the kernel finds the locks, timers and other special
-    /// fields of the map's values.
+    /// Returns whether the map is created with the object's BTF, in which the kernel finds the locks, timers
+    /// and other special fields of the map's values.
     pub const fn uses_btf(&self) -> bool {
         self.uses_btf
     }
@@ -252,7 +253,8 @@ impl MapPlan {
         self.kernel_value_type
     }
 
-    /// Returns the module whose BTF has [`kernel_value_type`](Self::kernel_value_type). Returns `None` for the kernel itself.
+    /// Returns the module whose BTF has [`kernel_value_type`](Self::kernel_value_type). Returns `None` for
+    /// the kernel itself.
     pub const fn kernel_value_module(&self) -> Option<ModuleIndex> {
         self.kernel_value_module
     }
@@ -295,7 +297,8 @@ impl MapPlan {
         self.callers_inner.as_ref()
     }
 
-    /// Returns the initial contents: the single value of a data map, or the variables of the arena. Empty if all bytes are zero.
+    /// Returns the initial contents: the single value of a data map, or the variables of the arena. Empty if
+    /// all bytes are zero.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
@@ -338,7 +341,8 @@ pub enum MapRole {
 }
 
 impl MapRole {
-    /// Returns whether the map is a data map, created from a section of variables (libbpf: `bpf_map__is_internal`).
+    /// Returns whether the map is a data map, created from a section of variables (libbpf:
+    /// `bpf_map__is_internal`).
     pub const fn is_data(self) -> bool {
         matches!(self, Self::Data | Self::Rodata | Self::Bss | Self::Kconfig)
     }

@@ -52,7 +52,8 @@ pub(in crate::load_plan) struct MapPlanner<'p, 'o, 'd> {
 #[derive(Clone, Copy, Debug)]
 struct ValueType {
     id: TypeId,
-    /// Whether the type is a DATASEC with a variable that is not static. User space maps such values into memory.
+    /// Whether the type is a DATASEC with a variable that is not static. User space maps such values into
+    /// memory.
     has_public_variables: bool,
 }
 
@@ -78,7 +79,8 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
         Self { object, table, settings, kernel, kconfig, struct_ops, value_types: HashMap::new() }
     }
 
-    /// Plans all maps, in the table's order. `edit` is the BTF for the kernel, in which resized sections are changed.
+    /// Plans all maps, in the table's order. `edit` is the BTF for the kernel, in which resized sections are
+    /// changed.
     pub(in crate::load_plan) fn plan_maps(
         mut self,
         edit: &mut Option<Editor>,
@@ -368,8 +370,8 @@ fn plan_definition(def: &MapDef, kernel: &TargetKernel) -> MapPlan {
     }
 }
 
-/// Returns the kernel's name of a data map: the section's name, after the part of the object's name that fits (libbpf:
-/// `internal_map_name`).
+/// Returns the kernel's name of a data map: the section's name, after the part of the object's name that fits
+/// (libbpf: `internal_map_name`).
 fn data_map_name(object: &str, section: &[u8]) -> Result<Vec<u8>, InternalError> {
     // `BPF_OBJ_NAME_LEN` without the final NUL byte.
     const KERNEL_NAME_LEN: usize = 15;

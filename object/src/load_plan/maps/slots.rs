@@ -77,7 +77,8 @@ pub(super) fn apply_settings(
 }
 
 impl ProgramLinker<'_, '_> {
-    /// Returns the initial elements of the maps of maps and the program arrays. Fails if libbpf would not open the object.
+    /// Returns the initial elements of the maps of maps and the program arrays. Fails if libbpf would not
+    /// open the object.
     pub fn initial_elements(&self) -> Result<Vec<InitialElement>, LoadPlanError> {
         collect(self.object(), &self.maps, |map| match self.maps().get(map.0)?.source {
             MapSource::Defined(map) => map.def.as_ref().ok().map(|def| (def.known_type(), def.key_size)),
@@ -86,7 +87,8 @@ impl ProgramLinker<'_, '_> {
     }
 }
 
-/// Collects the initial elements from the relocations of `.maps`. `kind_of` returns the type and the key size of a map.
+/// Collects the initial elements from the relocations of `.maps`. `kind_of` returns the type and the key size
+/// of a map.
 fn collect(
     object: &Object<'_>,
     table: &MapTable<'_, '_>,

@@ -62,8 +62,9 @@ pub(super) fn find(
     find_in_kernel(program, &name, attach_type, kernel, modules)
 }
 
-/// Finds the module whose functions a program traces by one link, from the pattern `module:function` (libbpf: `tracing_multi_mod_fd`).
-/// The kernel takes the functions when the program is attached. `section` is the part of the section name after the `/`.
+/// Finds the module whose functions a program traces by one link, from the pattern `module:function` (libbpf:
+/// `tracing_multi_mod_fd`). The kernel takes the functions when the program is attached. `section` is the
+/// part of the section name after the `/`.
 pub(super) fn find_module(
     program: &[u8],
     section: Option<&[u8]>,

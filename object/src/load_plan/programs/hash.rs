@@ -6,8 +6,8 @@ use core_relo::{
     insn::{INSN_BYTES, Insn, LD_IMM64, pseudo},
 };
 
-/// Returns the hash of a program's instructions in the machine's byte order (kernel: `bpf_prog_calc_tag`). The descriptors of maps do not
-/// count.
+/// Returns the hash of a program's instructions in the machine's byte order (kernel: `bpf_prog_calc_tag`).
+/// The descriptors of maps do not count.
 pub(in crate::load_plan) fn program_hash(insns: &[u8]) -> [u8; 32] {
     let mut bytes = Vec::with_capacity(insns.len());
     let mut is_second_half = false;

@@ -11,7 +11,8 @@ use core_relo::{
     btf::{KernelBtfRules, Kind},
 };
 
-/// Leaves out the records that the kernel would refuse, or all of a kind, if it would refuse the rest. libbpf sends them all.
+/// Leaves out the records that the kernel would refuse, or all of a kind, if it would refuse the rest. libbpf
+/// sends them all.
 pub(super) fn repair_info(
     program: &[u8],
     linked: &mut LinkedProgram,
@@ -61,7 +62,8 @@ fn repaired_functions(records: &[[u32; 2]], types: SentTypes<'_>, starts: &[u32]
     if records.len() == starts.len() { records } else { Vec::new() }
 }
 
-/// Returns the records that the kernel accepts, in order, or none if the first instruction of a function has none.
+/// Returns the records that the kernel accepts, in order, or none if the first instruction of a function has
+/// none.
 fn repaired_lines(linked: &LinkedProgram, types: SentTypes<'_>, starts: &[u32]) -> Vec<[u32; 4]> {
     let is_valid = |record: &&[u32; 4]| {
         let [insn, file, line, _] = **record;

@@ -93,8 +93,8 @@ impl ProgramPlan {
         &self.section
     }
 
-    /// Returns the definition that the section name matches. Returns `None` for an unknown section name, and if the settings have
-    /// another program type.
+    /// Returns the definition that the section name matches. Returns `None` for an unknown section name, and
+    /// if the settings have another program type.
     pub const fn sec_def(&self) -> Option<&'static SecDef> {
         self.sec_def
     }
@@ -104,7 +104,8 @@ impl ProgramPlan {
         self.program_type
     }
 
-    /// Returns the kernel's number of the expected attach type. For a struct_ops program this is the index of the member.
+    /// Returns the kernel's number of the expected attach type. For a struct_ops program this is the index of
+    /// the member.
     pub const fn attach_type(&self) -> u32 {
         self.attach_type
     }
@@ -128,7 +129,8 @@ impl ProgramPlan {
         self.ifindex
     }
 
-    /// Returns the instructions, in the machine's byte order. The fields that [`fixups`](Self::fixups) fills are 0.
+    /// Returns the instructions, in the machine's byte order. The fields that [`fixups`](Self::fixups) fills
+    /// are 0.
     pub fn insns(&self) -> &[u8] {
         &self.insns
     }
@@ -163,7 +165,8 @@ impl ProgramPlan {
         self.log_level
     }
 
-    /// Returns the instructions that refer to kernel symbols, which the kernel finds when a loader program is executed.
+    /// Returns the instructions that refer to kernel symbols, which the kernel finds when a loader program is
+    /// executed.
     pub fn symbol_refs(&self) -> &[SymbolRef] {
         &self.symbol_refs
     }
@@ -173,7 +176,8 @@ impl ProgramPlan {
         &self.late_relocs
     }
 
-    /// Returns the functions that the instructions are from, in order. The first function is the program itself.
+    /// Returns the functions that the instructions are from, in order. The first function is the program
+    /// itself.
     pub fn functions(&self) -> &[FunctionCopy] {
         &self.functions
     }
@@ -247,8 +251,8 @@ impl AttachPlan {
         Self { type_id: None, module: None, program: None, symbol: Some(symbol) }
     }
 
-    /// Returns the function, typedef or struct. Returns `None` if the program needs no target, and for a program that traces many
-    /// functions by one link.
+    /// Returns the function, typedef or struct. Returns `None` if the program needs no target, and for a
+    /// program that traces many functions by one link.
     pub const fn type_id(&self) -> Option<TypeId> {
         self.type_id
     }

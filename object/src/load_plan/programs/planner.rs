@@ -64,13 +64,15 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         Self { object, linker, settings, kernel, struct_ops, refs, context_tags, repairs }
     }
 
-    /// Returns the modules whose kfuncs the programs call, see [`LoadPlan::fd_array`](crate::load_plan::LoadPlan::fd_array).
+    /// Returns the modules whose kfuncs the programs call, see
+    /// [`LoadPlan::fd_array`](crate::load_plan::LoadPlan::fd_array).
     pub(in crate::load_plan) fn into_fd_array(self) -> Vec<ModuleIndex> {
         self.refs.into_fd_array()
     }
 
-    /// Plans the programs to load. `loaded` is, for each function of the object, whether the function is loaded as a program. `code`
-    /// is the bytes of each code section after CO-RE relocation. The programs' jump tables are appended to `maps`.
+    /// Plans the programs to load. `loaded` is, for each function of the object, whether the function is
+    /// loaded as a program. `code` is the bytes of each code section after CO-RE relocation. The programs'
+    /// jump tables are appended to `maps`.
     pub(in crate::load_plan) fn plan_programs(
         &mut self,
         loaded: &[bool],
@@ -87,7 +89,8 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
             }
             let mut plan = self.plan_program(function, code, maps, modules, edit)?;
             plan.late_relocs = program_relocs(late_relocs, &plan.functions)?;
-            // Each program has its own copy of a shared subprogram, so the sum has no relation to the object's size.
+            // Each program has its own copy of a shared subprogram, so the sum has no relation to the
+            // object's size.
             record_count = add_records(record_count, &plan)
                 .filter(|count| *count <= limits::OBJECT_INSNS)
                 .ok_or(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS })?;
@@ -163,7 +166,8 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         }
     }
 
-    /// Returns the type, the attach type and the flags of a program (libbpf: `bpf_object_init_progs`, `libbpf_prepare_prog_load`).
+    /// Returns the type, the attach type and the flags of a program (libbpf: `bpf_object_init_progs`,
+    /// `libbpf_prepare_prog_load`).
     fn resolve_type(
         &self,
         program: &Program<'_>,
@@ -246,8 +250,8 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         attach_target::find(name, types, target, setting, self.kernel, modules)
     }
 
-    /// Replaces calls of `bpf_probe_read_{kernel,user}{,_str}` by `bpf_probe_read{,_str}` for kernels that lack these helpers
-    /// (libbpf: `bpf_object__sanitize_prog`).
+    /// Replaces calls of `bpf_probe_read_{kernel,user}{,_str}` by `bpf_probe_read{,_str}` for kernels that
+    /// lack these helpers (libbpf: `bpf_object__sanitize_prog`).
     fn replace_probe_read_helpers(&self, insns: &mut [Insn]) {
         let older = |insn: &Insn| {
             let is_call = insn.is_helper_call() && insn.dst == 0;
@@ -299,7 +303,8 @@ fn program_relocs(
     Ok(relocs)
 }
 
-/// Adds the number of a program's instructions and of other records to a count. Returns `None` for a sum that is too large.
+/// Adds the number of a program's instructions and of other records to a count. Returns `None` for a sum that
+/// is too large.
 fn add_records(count: usize, program: &ProgramPlan) -> Option<usize> {
     let counts = [
         program.insns().len() / 8,

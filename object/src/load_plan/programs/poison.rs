@@ -1,7 +1,7 @@
 //! Poisoned references: instructions that need a map or a kernel function that does not exist.
 //!
-//! A poisoned instruction becomes a call of a helper that no kernel has. The verifier accepts poisoned instructions that are
-//! unreachable. The number of the helper identifies the map or the function.
+//! A poisoned instruction becomes a call of a helper that no kernel has. The verifier accepts poisoned
+//! instructions that are unreachable. The number of the helper identifies the map or the function.
 
 use crate::{
     index::{ExternIndex, MapIndex},
@@ -11,11 +11,13 @@ use core_relo::insn::{Insn, opcode};
 
 /// The first helper number for poisoned references to maps (libbpf: `POISON_LDIMM64_MAP_BASE`).
 ///
-/// A reference to map `n` that is not created becomes a call of helper `POISON_MAP + n`. No kernel has such a helper.
+/// A reference to map `n` that is not created becomes a call of helper `POISON_MAP + n`. No kernel has such a
+/// helper.
 pub const POISON_MAP: i32 = 2_001_000_000;
 /// The first helper number for poisoned calls of kfuncs (libbpf: `POISON_CALL_KFUNC_BASE`).
 ///
-/// A call of extern `n`, a kfunc that the kernel lacks, becomes a call of helper `POISON_KFUNC + n`. No kernel has such a helper.
+/// A call of extern `n`, a kfunc that the kernel lacks, becomes a call of helper `POISON_KFUNC + n`. No
+/// kernel has such a helper.
 pub const POISON_KFUNC: i32 = 2_002_000_000;
 
 /// Returns the call that replaces a reference to a map that is not created.

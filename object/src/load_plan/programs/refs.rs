@@ -1,4 +1,5 @@
-//! Resolves the references of linked programs to maps, externs and jump tables (libbpf: `bpf_object__relocate_data`).
+//! Resolves the references of linked programs to maps, externs and jump tables (libbpf:
+//! `bpf_object__relocate_data`).
 
 use super::{
     jump_tables::{JumpTable, JumpTables},
@@ -63,13 +64,14 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
         self.fd_array
     }
 
-    /// Returns the references to symbols that the kernel finds by name, of the program that was resolved last.
+    /// Returns the references to symbols that the kernel finds by name, of the program that was resolved
+    /// last.
     pub(super) fn take_symbol_refs(&mut self) -> Vec<SymbolRef> {
         core::mem::take(&mut self.symbol_refs)
     }
 
-    /// Resolves the references of a program. Returns the instructions that need a descriptor. Appends the maps of the program's
-    /// jump tables to `maps`.
+    /// Resolves the references of a program. Returns the instructions that need a descriptor. Appends the
+    /// maps of the program's jump tables to `maps`.
     pub(super) fn resolve(
         &mut self,
         program: ProgramIndex,
@@ -111,8 +113,8 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
         Ok(fixups)
     }
 
-    /// Resolves a reference to an extern: a 64-bit load of its address or value, or a call. Returns the target of the descriptor,
-    /// if the instruction needs a descriptor.
+    /// Resolves a reference to an extern: a 64-bit load of its address or value, or a call. Returns the
+    /// target of the descriptor, if the instruction needs a descriptor.
     fn resolve_extern(
         &mut self,
         index: ExternIndex,
@@ -158,8 +160,8 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
         Ok(None)
     }
 
-    /// Leaves a reference to the kernel, which finds the symbol by name when a loader program is executed. The instruction is that of a
-    /// weak extern that the kernel lacks.
+    /// Leaves a reference to the kernel, which finds the symbol by name when a loader program is executed.
+    /// The instruction is that of a weak extern that the kernel lacks.
     fn leave_to_kernel(
         &mut self,
         index: ExternIndex,
@@ -187,7 +189,8 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
         Ok(None)
     }
 
-    /// Returns a module's index in the kernel's `fd_array`, in which 0 is the kernel's own BTF. Adds the module on the first call.
+    /// Returns a module's index in the kernel's `fd_array`, in which 0 is the kernel's own BTF. Adds the
+    /// module on the first call.
     fn fd_array_index(&mut self, module: ModuleIndex) -> Result<i16, LoadPlanError> {
         if !self.fd_array.contains(&module) {
             self.fd_array.push(module);
@@ -197,7 +200,8 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
         index.map(|(index, _)| index).ok_or(LoadPlanError::TooManyModules { limit: i16::MAX })
     }
 
-    /// Returns the two instructions of a 64-bit load. In a malformed object the second instruction may be missing.
+    /// Returns the two instructions of a 64-bit load. In a malformed object the second instruction may be
+    /// missing.
     fn load_halves<'l>(
         &self,
         program: ProgramIndex,
@@ -224,8 +228,8 @@ fn insn_at(linked: &mut LinkedProgram, insn: u32) -> Result<&mut Insn, InternalE
     insn.invariant("a reference is at an instruction of the program")
 }
 
-/// Changes a 64-bit load to load the address of a byte of a map's value, or poisons the load if the map is not created. Returns the
-/// target of the descriptor, if the load needs a descriptor.
+/// Changes a 64-bit load to load the address of a byte of a map's value, or poisons the load if the map is
+/// not created. Returns the target of the descriptor, if the load needs a descriptor.
 fn load_value(
     (first, second): (&mut Insn, &mut Insn),
     maps: &[MapPlan],

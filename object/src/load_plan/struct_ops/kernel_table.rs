@@ -47,7 +47,8 @@ pub(in crate::load_plan) struct MemberSlot {
     pub(in crate::load_plan) module: Option<ModuleIndex>,
 }
 
-/// Compares the struct_ops tables of an object with the structs of a kernel, and converts them to the kernel's layout.
+/// Compares the struct_ops tables of an object with the structs of a kernel, and converts them to the
+/// kernel's layout.
 #[derive(Debug)]
 pub struct StructOpsMatcher {
     /// The member of each program in the tables so far.
@@ -63,14 +64,14 @@ impl Default for StructOpsMatcher {
 }
 
 impl StructOpsMatcher {
-    /// Checks that a kernel accepts a table, whose map has values of type `value`: a struct `bpf_struct_ops_NAME` of the kernel or a
-    /// module. `programs` is the struct `NAME`, of vmlinux or else of the BTF of `value`. `btf` is the object's. All calls must have the same object and kernel.
+    /// Checks that a kernel accepts a table, whose map has values of type `value`: a struct
+    /// `bpf_struct_ops_NAME` of the kernel or a module. `programs` is the struct `NAME`, of vmlinux or else
+    /// of the BTF of `value`. `btf` is the object's. All calls must have the same object and kernel.
     ///
     /// # Errors
     ///
-    /// `value` has no member `programs`; a member that is not 0 is missing in the kernel's struct, or has another kind or size; or the
-    /// types are invalid (libbpf:
-    /// `bpf_map__init_kern_struct_ops`).
+    /// `value` has no member `programs`; a member that is not 0 is missing in the kernel's struct, or has
+    /// another kind or size; or the types are invalid (libbpf: `bpf_map__init_kern_struct_ops`).
     pub fn check(
         &mut self,
         btf: &Btf<'_>,
@@ -200,7 +201,8 @@ impl<'m> MemberPair<'m> {
         }
     }
 
-    /// Finds the kernel's member of the same name. Returns `None` for a member that is zero and that the kernel does not have.
+    /// Finds the kernel's member of the same name. Returns `None` for a member that is zero and that the
+    /// kernel does not have.
     fn locate(&self, data: &[u8], has_program: bool) -> Result<Option<LocatedMember<'m>>, LoadPlanError> {
         let size = self.btf.size_of(self.member.ty).map_err(|e| self.fail(e))?.index();
         let offset = byte_offset(&self.member);

@@ -55,7 +55,8 @@ impl StructOpsTable<'_> {
     ///
     /// # Errors
     ///
-    /// The struct has no such member, the member is no function pointer, or the program is no struct_ops program.
+    /// The struct has no such member, the member is no function pointer, or the program is no struct_ops
+    /// program.
     pub fn replace_program(
         &mut self,
         btf: &Btf<'_>,
@@ -89,7 +90,8 @@ impl StructOpsTable<'_> {
     }
 }
 
-/// Reads a table of the object. The table's relocations give its programs (libbpf: `bpf_object__collect_st_ops_relos`).
+/// Reads a table of the object. The table's relocations give its programs (libbpf:
+/// `bpf_object__collect_st_ops_relos`).
 fn read_table<'l>(
     table_relocs: &mut TableRelocs<'l, '_>,
     btf: &Btf<'_>,
@@ -151,7 +153,8 @@ impl ProgramLinker<'_, '_> {
         let mut member_count = 0usize;
         for (map, entry) in MapIndex::enumerate(self.maps()) {
             let MapSource::StructOps(table) = entry.source else { continue };
-            // Any number of empty tables can share an offset and a type with many members, so the work is limited.
+            // Any number of empty tables can share an offset and a type with many members, so the work is
+            // limited.
             let ty = btf.ty(table.ty).invariant("a struct_ops map's type was found in the BTF")?;
             let total = member_count.checked_add(ty.members().len());
             member_count = total.filter(|total| *total <= limits::STRUCT_OPS_MEMBERS).ok_or_else(|| {

@@ -18,8 +18,8 @@ use core_relo::{
     insn::Insn,
 };
 
-/// Creates an object with externs in a section of its BTF: the name, the type and whether the extern is weak. The program loads each
-/// extern in order.
+/// Creates an object with externs in a section of its BTF: the name, the type and whether the extern is weak.
+/// The program loads each extern in order.
 pub(super) fn with_externs(section: &str, externs: &[(&str, TypeId, bool)], mut m: TestObject) -> TestObject {
     let code: Vec<Insn> = externs.iter().flat_map(|_| load(1, 0)).chain(returns(0)).collect();
     let main = m.program("main", "tc", &code);
@@ -132,7 +132,8 @@ fn a_missing_weak_kfunc_is_poisoned_and_a_missing_strong_kfunc_is_refused() {
     assert!(error.contains(&differ), "{error}");
 }
 
-/// Creates an object whose program `user` calls a strong kernel function through a subprogram, and whose program `other` calls none.
+/// Creates an object whose program `user` calls a strong kernel function through a subprogram, and whose
+/// program `other` calls none.
 fn with_an_unused_kfunc() -> TestObject {
     let mut m = TestObject::new();
     let func = m.func_type("do_it", 2);

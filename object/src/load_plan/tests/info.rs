@@ -9,8 +9,9 @@ use core_relo::{TypeId, ext::ExtPart};
 /// `KERNEL_VERSION(6, 12, 0)`.
 const LINUX_6_12: u32 = 0x6_0c00;
 
-/// Returns an object with the program `main` of four instructions, the last of two slots, and the function `a` that it calls. `functions`
-/// are the types in the `func_info` of `main` at each instruction, `lines` the instructions of its `line_info`.
+/// Returns an object with the program `main` of four instructions, the last of two slots, and the function
+/// `a` that it calls. `functions` are the types in the `func_info` of `main` at each instruction, `lines` the
+/// instructions of its `line_info`.
 fn plan(functions: &[(u32, &str)], lines: &[(u32, u32)]) -> LoadPlan {
     let mut m = TestObject::new();
     let types = [m.func_type("main", 1), m.func_type("a", 0), m.int];

@@ -349,7 +349,8 @@ fn maps_have_initial_programs_and_maps() {
     assert_eq!((inner.name(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
 }
 
-/// Creates an object in which `start` uses an array that holds `next`, which uses an array that holds `last`. `other` uses no array.
+/// Creates an object in which `start` uses an array that holds `next`, which uses an array that holds `last`.
+/// `other` uses no array.
 fn chained_tail_calls() -> TestObject {
     let mut m = TestObject::new();
     let proto = m.types.func_proto(TypeId::VOID, &[]);

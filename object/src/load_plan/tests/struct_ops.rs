@@ -11,8 +11,8 @@ use core_relo::{
 };
 use object::SectionKind;
 
-/// Returns a kernel whose `struct ops` has `number` at byte 0, `first` at 8, `second` at 16 and `data` at 24. The struct is at byte 64
-/// of the map's value.
+/// Returns a kernel whose `struct ops` has `number` at byte 0, `first` at 8, `second` at 16 and `data` at 24.
+/// The struct is at byte 64 of the map's value.
 fn kernel_with_ops() -> TargetKernel {
     kernel(|b| {
         let int = b.int("int", 4, 1);
@@ -29,7 +29,8 @@ fn kernel_with_ops() -> TargetKernel {
     })
 }
 
-/// Creates an object with a table in a section. Each member has 8 bytes, with a number or a pointer to a program.
+/// Creates an object with a table in a section. Each member has 8 bytes, with a number or a pointer to a
+/// program.
 fn table(section: &str, structure: &str, members: &[(&str, Result<u32, &str>)]) -> TestObject {
     let mut m = TestObject::new();
     let int = m.int;

@@ -16,10 +16,12 @@ const OFFSETS: [i16; 4] = [0, 8, 16, 24];
 const ALL: usize = COMPARISON * OFFSETS.len();
 
 impl LoaderFile {
-    /// Returns whether the instructions compare the kernel's hash of the map with the hash of this file's data, as those of a generated
-    /// program do. Other than [`checks_data`](Self::checks_data), this is no claim of the file.
+    /// Returns whether the instructions compare the kernel's hash of the map with the hash of this file's
+    /// data, as those of a generated program do. Other than [`checks_data`](Self::checks_data), this is no
+    /// claim of the file.
     ///
-    /// The rest of the instructions is not judged: a program that was written to deceive may ignore the comparison.
+    /// The rest of the instructions is not judged: a program that was written to deceive may ignore the
+    /// comparison.
     pub fn compares_data_hash(&self) -> bool {
         let hash = sha256(&self.data);
         let insns: Vec<Insn> = self

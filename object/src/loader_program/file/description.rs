@@ -39,7 +39,8 @@ pub struct LoaderMap {
     pub role: MapRole,
     /// The attributes in the kernel.
     pub attributes: MapAttributes,
-    /// Whether the map has an entry for each CPU, so that the process that executes the loader program sets `max_entries`.
+    /// Whether the map has an entry for each CPU, so that the process that executes the loader program sets
+    /// `max_entries`.
     pub entry_per_cpu: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The loader file: a loader program with its data, the names of the maps and programs that it loads, and a signature.
+//! The loader file: a loader program with its data, the names of the maps and programs that it loads, and a
+//! signature.
 //!
 //! | bytes | contents |
 //! |---|---|
@@ -93,14 +94,15 @@ impl LoaderFile {
         self.endian
     }
 
-    /// Returns the name of the kernel whose CO-RE relocations are in the instructions. Returns `None` if the kernel that executes the
-    /// loader program relocates.
+    /// Returns the name of the kernel whose CO-RE relocations are in the instructions. Returns `None` if the
+    /// kernel that executes the loader program relocates.
     pub fn relocated_for(&self) -> Option<&str> {
         (!self.relocated_for.is_empty()).then_some(&*self.relocated_for)
     }
 
-    /// Returns whether the loader program compares the hash of its data with the hash in its instructions, and loads nothing if they
-    /// differ. A signature over the instructions then also covers the data. Such a program needs Linux 6.18.
+    /// Returns whether the loader program compares the hash of its data with the hash in its instructions,
+    /// and loads nothing if they differ. A signature over the instructions then also covers the data. Such a
+    /// program needs Linux 6.18.
     pub const fn checks_data(&self) -> bool {
         self.checks_data
     }

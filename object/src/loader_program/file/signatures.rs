@@ -3,7 +3,8 @@
 use super::{LoaderFile, LoaderFileError};
 use crate::limits::SIGNATURE_BYTES;
 
-/// The signatures of a loader file: detached PKCS#7 (CMS) messages in DER. The kernel decides which one it verifies.
+/// The signatures of a loader file: detached PKCS#7 (CMS) messages in DER. The kernel decides which one it
+/// verifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers")]
 pub struct LoaderSignatures {
@@ -36,9 +37,9 @@ impl LoaderFile {
 
     /// Sets the signatures. Replaces earlier ones.
     ///
-    /// Fails if the program does not [check its data](Self::checks_data), as the file says: before Linux 7.3, the signature would cover only
-    /// the instructions, while the data decides what is loaded. [`compares_data_hash`](Self::compares_data_hash) looks at the
-    /// instructions.
+    /// Fails if the program does not [check its data](Self::checks_data), as the file says: before Linux 7.3,
+    /// the signature would cover only the instructions, while the data decides what is loaded.
+    /// [`compares_data_hash`](Self::compares_data_hash) looks at the instructions.
     pub fn set_signatures(&mut self, signatures: LoaderSignatures) -> Result<(), LoaderFileError> {
         if !self.checks_data {
             return Err(LoaderFileError::UncheckedData);

@@ -1,6 +1,7 @@
 //! The instructions of a loader program.
 //!
-//! Register 6 is the context, 7 the result of the last request, 8 and 9 are addresses in the data, which loads and stores share.
+//! Register 6 is the context, 7 the result of the last request, 8 and 9 are addresses in the data, which
+//! loads and stores share.
 
 use crate::{
     internal::{InternalError, Invariant as _},
@@ -196,7 +197,8 @@ impl Code {
         self.store(Size::Long, offset, R0);
     }
 
-    /// Returns a register that points into the data near `offset`, and the distance. If neither register does, `preferred` is set.
+    /// Returns a register that points into the data near `offset`, and the distance. If neither register
+    /// does, `preferred` is set.
     fn base(&mut self, preferred: Reg, offset: u32) -> (Reg, i16) {
         for (register, base) in [R8, R9].into_iter().zip(self.bases) {
             let distance = base.and_then(|base| i64::from(offset).checked_sub(base.into()));

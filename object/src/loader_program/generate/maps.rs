@@ -83,8 +83,8 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// Creates a map. If the kernel refuses the map with its BTF types, creates the map without types, as a load without loader program
-    /// does. `slot` is `None` for an inner map.
+    /// Creates a map. If the kernel refuses the map with its BTF types, creates the map without types, as a
+    /// load without loader program does. `slot` is `None` for an inner map.
     fn create_map(
         &mut self,
         slot: Option<usize>,

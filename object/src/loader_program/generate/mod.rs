@@ -1,8 +1,9 @@
 //! Generates a loader program from a load plan (libbpf: `gen_loader.c`).
 //!
-//! The program makes the requests of [`load::execute`](https://docs.rs/core-relo-loader) in the same order, so that the kernel holds the
-//! same maps and programs afterwards. Unlike libbpf's, the program writes the descriptors of maps into the instructions, so that the tags of
-//! programs are those of other loads. It has no limit of its own on the number of maps, programs and instructions.
+//! The program makes the requests of [`load::execute`](https://docs.rs/core-relo-loader) in the same order,
+//! so that the kernel holds the same maps and programs afterwards. Unlike libbpf's, the program writes the
+//! descriptors of maps into the instructions, so that the tags of programs are those of other loads. It has
+//! no limit of its own on the number of maps, programs and instructions.
 
 mod code;
 mod data;
@@ -41,14 +42,16 @@ const WRONG_HASH: i32 = -22;
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct LoaderOptions {
-    /// Whether the program checks the hash of its data, so that it can be signed. Such a program needs Linux 6.18.
+    /// Whether the program checks the hash of its data, so that it can be signed. Such a program needs Linux
+    /// 6.18.
     pub checks_data: bool,
     /// The name of the kernel whose CO-RE relocations the plan has; empty if the kernel relocates.
     pub relocated_for: String,
 }
 
 impl LoaderFile {
-    /// Generates a loader program from a plan with [late binding](crate::load_plan::TargetKernel::late_binding).
+    /// Generates a loader program from a plan with [late
+    /// binding](crate::load_plan::TargetKernel::late_binding).
     ///
     /// The pins, the BPF token and the bound read-only data of a plan are not part of the program.
     pub fn generate(plan: &LoadPlan, options: &LoaderOptions) -> Result<Self, LoaderProgramError> {
@@ -180,7 +183,8 @@ impl<'p> Generator<'p> {
         Ok(())
     }
 
-    /// Closes the BTF of the object and of modules, and hands the descriptors of maps and programs to the caller.
+    /// Closes the BTF of the object and of modules, and hands the descriptors of maps and programs to the
+    /// caller.
     fn finish(&mut self) -> Result<(), LoaderProgramError> {
         let (table, count) = self.tables.temporary_fds()?;
         self.code.close_all(table, count)?;

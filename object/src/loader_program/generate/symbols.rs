@@ -62,7 +62,8 @@ const fn accepted_errors(kind: KernelSymbolKind, is_weak: bool) -> &'static [i32
 }
 
 impl Generator<'_> {
-    /// Finds each symbol. Its type id and the descriptor of its module, or its address, are in the tables afterwards.
+    /// Finds each symbol. Its type id and the descriptor of its module, or its address, are in the tables
+    /// afterwards.
     pub(super) fn find_symbols(&mut self) -> Result<(), LoaderProgramError> {
         for ((name, kind), (index, is_weak)) in core::mem::take(&mut self.symbols.0) {
             let name_offset = self.data.add_text(name.as_bytes())?;
@@ -192,7 +193,8 @@ const fn btf_kind(kind: KernelSymbolKind) -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// A kernel without BTF answers a search by name with `EINVAL`, as Debian's 6.1 for s390x does. Its symbols have addresses.
+    /// A kernel without BTF answers a search by name with `EINVAL`, as Debian's 6.1 for s390x does. Its
+    /// symbols have addresses.
     #[test]
     fn kernels_without_btf_lack_weak_symbols() {
         for kind in [KernelSymbolKind::Function, KernelSymbolKind::Variable] {

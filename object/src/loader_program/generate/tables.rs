@@ -1,7 +1,7 @@
 //! The tables at the start of a loader program's data: the step, descriptors, and what was found by name.
 //!
-//! The descriptors are in this order: 0 (the kernel's own BTF in the `fd_array` of programs), the BTF of each symbol's module, the object's
-//! BTF, an inner map, the maps, the programs.
+//! The descriptors are in this order: 0 (the kernel's own BTF in the `fd_array` of programs), the BTF of each
+//! symbol's module, the object's BTF, an inner map, the maps, the programs.
 
 use super::{LoaderProgramError, data::Data};
 use crate::internal::{InternalError, Invariant as _};
@@ -95,7 +95,8 @@ impl Tables {
         Ok((self.fd(Some(1))?, count))
     }
 
-    /// Returns the offset and the number of the descriptors that are closed at the end: modules, the object's BTF, an inner map.
+    /// Returns the offset and the number of the descriptors that are closed at the end: modules, the object's
+    /// BTF, an inner map.
     pub(super) fn temporary_fds(&self) -> Result<(u32, usize), InternalError> {
         let count =
             self.symbol_count.checked_add(2).invariant("the symbols of a loader program are countable")?;

@@ -1,4 +1,5 @@
-//! Rules of linking, and objects that no compiler writes. The integration tests compare the output with libbpf's.
+//! Rules of linking, and objects that no compiler writes. The integration tests compare the output with
+//! libbpf's.
 #![expect(clippy::arithmetic_side_effects, reason = "offsets in objects that the tests built")]
 
 mod relocations;

@@ -45,7 +45,8 @@ fn relocations_are_checked() {
     }
 }
 
-/// Links two objects with 8 bytes in a section. Those of the second refer to its beginning and an addend. Returns the second word.
+/// Links two objects with 8 bytes in a section. Those of the second refer to its beginning and an addend.
+/// Returns the second word.
 fn link_words(endian: Endian, section: &str, number: u32, addend: u64) -> Result<u64, RelocationError> {
     let bytes = if matches!(number, 3 | 4) {
         [endian.u32_bytes(u32::try_from(addend).unwrap()), [0; 4]].concat()
@@ -76,14 +77,16 @@ fn link_words(endian: Endian, section: &str, number: u32, addend: u64) -> Result
     }
 }
 
-/// libbpf refuses words of data that refer to local symbols, and `R_BPF_64_NODYLD32` (4) in sections other than BTF.
+/// libbpf refuses words of data that refer to local symbols, and `R_BPF_64_NODYLD32` (4) in sections other
+/// than BTF.
 #[test]
 fn words_of_data_move_with_the_section_that_they_refer_to() {
     for endian in ORDERS {
         for number in [1, 2, 3, 4] {
             assert_eq!(link_words(endian, ".data", number, 4), Ok(12), "{number}");
         }
-        // An addend is signed: `a - 1` is before the start of `a`, which may move behind the start of the section.
+        // An addend is signed: `a - 1` is before the start of `a`, which may move behind the start of the
+        // section.
         for (number, minus_8, minus_4) in
             [(1, u64::MAX - 7, u64::MAX - 3), (2, u64::MAX - 7, u64::MAX - 3), (3, 0xffff_fff8, 0xffff_fffc)]
         {

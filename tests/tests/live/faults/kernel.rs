@@ -63,7 +63,8 @@ impl Id {
     }
 }
 
-/// A kernel that forwards requests, fails those that `fault` selects, and records requests and created objects.
+/// A kernel that forwards requests, fails those that `fault` selects, and records requests and created
+/// objects.
 ///
 /// `fault` gets the request and its index among the requests of its kind, from 0.
 pub struct FaultInjector<'r, K> {
@@ -212,7 +213,8 @@ impl<K: Kernel> Kernel for FaultInjector<'_, K> {
     }
 }
 
-/// A kernel that accepts every request. All its descriptors refer to one temporary file, so that they can be counted.
+/// A kernel that accepts every request. All its descriptors refer to one temporary file, so that they can be
+/// counted.
 pub struct FakeKernel {
     file: PathBuf,
     /// The maps, by descriptor.

@@ -1,5 +1,5 @@
-//! Processes without privileges or with resource limits. Each test runs in a child process: a process cannot regain privileges, and
-//! the loader probes kernel features once per process.
+//! Processes without privileges or with resource limits. Each test runs in a child process: a process cannot
+//! regain privileges, and the loader probes kernel features once per process.
 
 use crate::live::harness::{kernel_version, live, object};
 use core_relo_loader::{Loader, load::LoadError, object::Object};
@@ -139,7 +139,8 @@ fn with_file_limit<T>(files: u64, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Kernels before 5.11 charge memory to RLIMIT_MEMLOCK. On them the load raises the limit before the feature probes.
+/// Kernels before 5.11 charge memory to RLIMIT_MEMLOCK. On them the load raises the limit before the feature
+/// probes.
 fn load_with_low_memlock() {
     let original = getrlimit(Resource::Memlock);
     setrlimit(Resource::Memlock, Rlimit { current: Some(4096), maximum: original.maximum }).unwrap();
@@ -148,7 +149,8 @@ fn load_with_low_memlock() {
     assert_eq!(raised, kernel_version() < (5, 11));
 }
 
-/// The limit cannot be raised. On kernels before 5.11 the load fails with one line of help and leaves nothing.
+/// The limit cannot be raised. On kernels before 5.11 the load fails with one line of help and leaves
+/// nothing.
 fn load_with_fixed_memlock() {
     setrlimit(Resource::Memlock, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
     let mut capabilities = rustix::thread::capabilities(None).unwrap();

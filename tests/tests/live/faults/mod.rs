@@ -33,7 +33,8 @@ const OBJECTS: [&str; 8] =
 /// An errno that no request returns otherwise.
 const INJECTED: rustix::io::Errno = rustix::io::Errno::IO;
 
-/// Returns true if a load succeeds despite the failed request: the request is optional, or the load repeats it.
+/// Returns true if a load succeeds despite the failed request: the request is optional, or the load repeats
+/// it.
 fn is_survived(request: Request, every_time: bool, detail: &str) -> bool {
     match request {
         Request::Token | Request::Memlock | Request::ProgBindMap => true,
@@ -72,7 +73,8 @@ fn plan_with_pins(mut loader: Loader<'_, '_>, pins: &Path) -> Result<LoadPlan, L
     loader.plan()
 }
 
-/// Fails each request of a load in turn, once and from then on. Calls `after` after each load, to check what is left.
+/// Fails each request of a load in turn, once and from then on. Calls `after` after each load, to check what
+/// is left.
 fn fail_each_request<K: Kernel>(
     name: &str,
     plan: &LoadPlan,

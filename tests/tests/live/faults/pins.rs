@@ -1,4 +1,5 @@
-//! Paths where maps cannot be pinned. Each error names the path and contains help, and the load leaves nothing.
+//! Paths where maps cannot be pinned. Each error names the path and contains help, and the load leaves
+//! nothing.
 
 use crate::live::harness::{Bpffs, live, object};
 use core_relo_loader::{Loader, inventory, load::LoadError, object::Object};

@@ -1,4 +1,5 @@
-//! Two loads of one object with maps pinned by name, at every interleaving. Each successful load uses the map at the path.
+//! Two loads of one object with maps pinned by name, at every interleaving. Each successful load uses the map
+//! at the path.
 
 use super::{
     kernel::{FakeKernel, FaultInjector, Request, errno},
@@ -32,7 +33,8 @@ fn expect_pinned_maps(place: &str, fake: &FakeKernel, loaded: &Loaded) {
     }
 }
 
-/// Loads an object and, at request number `at`, loads it a second time completely. The request number `refused` of the first load fails.
+/// Loads an object and, at request number `at`, loads it a second time completely. The request number
+/// `refused` of the first load fails.
 ///
 /// The second result is `None` if the first load made fewer requests.
 fn load_interleaved(

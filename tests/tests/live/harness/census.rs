@@ -15,8 +15,8 @@ use super::need::in_vm;
 #[derive(Clone, Debug)]
 pub struct Census(BTreeSet<String>);
 
-/// The time limit for the kernel to free resources. The kernel frees programs after one or two grace periods, and a virtual machine
-/// is slow.
+/// The time limit for the kernel to free resources. The kernel frees programs after one or two grace periods,
+/// and a virtual machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time between two lists.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -30,7 +30,8 @@ const EVENTS: [&str; 4] = [
 ];
 
 impl Census {
-    /// Lists descriptors, probe events and pins. In the virtual machine, lists all programs, maps, BTFs and links as well.
+    /// Lists descriptors, probe events and pins. In the virtual machine, lists all programs, maps, BTFs and
+    /// links as well.
     pub fn take() -> Self {
         let mut all = BTreeSet::new();
         descriptors(&mut all);
@@ -81,8 +82,8 @@ fn descriptors(all: &mut BTreeSet<String>) {
 
 /// Adds all ids of one kind of kernel object.
 ///
-/// Opens no map: the kernel clears a prog array once its last user closes it, and a second close before the clear has run leaks the map
-/// (`prog_array_map_clear`, seen on 5.10 and 7.2).
+/// Opens no map: the kernel clears a prog array once its last user closes it, and a second close before the
+/// clear has run leaks the map (`prog_array_map_clear`, seen on 5.10 and 7.2).
 fn ids(kind: ObjectKind, all: &mut BTreeSet<String>) {
     let mut last = 0;
     while let Some(id) = kind.next_id(last).unwrap_or_else(|e| panic!("next {kind} id after {last}: {e}")) {

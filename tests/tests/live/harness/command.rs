@@ -1,4 +1,5 @@
-//! Runs of the command `core-relo`, for what only some kernels can do. `cli/tests` has all other tests of the command.
+//! Runs of the command `core-relo`, for what only some kernels can do. `cli/tests` has all other tests of the
+//! command.
 
 use std::{
     env,
@@ -25,7 +26,8 @@ pub fn run_command<S: AsRef<OsStr>>(dir: &Path, args: impl IntoIterator<Item = S
     CommandRun { out: text(output.stdout), err: text(output.stderr), exit: output.status.code() }
 }
 
-/// Returns the path of the command: `CORE_RELO_COMMAND`, which `cargo xtask vm` sets, or the one that cargo built beside this test.
+/// Returns the path of the command: `CORE_RELO_COMMAND`, which `cargo xtask vm` sets, or the one that cargo
+/// built beside this test.
 pub fn command_path() -> Result<PathBuf, String> {
     if let Some(path) = env::var_os("CORE_RELO_COMMAND") {
         return Ok(path.into());

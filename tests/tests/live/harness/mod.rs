@@ -1,5 +1,5 @@
-//! Test harness of the live tests. It runs one test at a time, provides temporary cgroups, namespaces and mounts, and checks for
-//! leaked resources afterwards.
+//! Test harness of the live tests. It runs one test at a time, provides temporary cgroups, namespaces and
+//! mounts, and checks for leaked resources afterwards.
 //!
 //! ```ignore
 //! #[test]

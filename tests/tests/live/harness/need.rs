@@ -1,5 +1,5 @@
-//! Requirements of a test on the running kernel. Each check works without the loader, so that a loader error is never taken for a reason
-//! to skip.
+//! Requirements of a test on the running kernel. Each check works without the loader, so that a loader error
+//! is never taken for a reason to skip.
 
 use core_relo::btf::{Btf, Kind, Type};
 use core_relo_loader::{
@@ -66,7 +66,8 @@ pub enum Need {
     Enumerator(&'static str),
     /// A variable in the kernel's types whose address /proc/kallsyms lists.
     Variable(&'static str),
-    /// A JIT compiler that is on: the interpreter runs neither callbacks nor calls of kernel functions nor struct_ops.
+    /// A JIT compiler that is on: the interpreter runs neither callbacks nor calls of kernel functions nor
+    /// struct_ops.
     Jit,
     /// struct_ops: a JIT compiler that makes trampolines.
     StructOps,
@@ -74,8 +75,9 @@ pub enum Need {
     Arena,
     /// A readable kernel configuration.
     Configuration,
-    /// Memory allocation in any context. Since 6.18 the kernel uses an instruction for it that compares and exchanges 16 bytes.
-    /// The emulated x86-64 processor of `cargo xtask vm` lacks it, as do all PowerPC and most RISC-V processors.
+    /// Memory allocation in any context. Since 6.18 the kernel uses an instruction for it that compares and
+    /// exchanges 16 bytes. The emulated x86-64 processor of `cargo xtask vm` lacks it, as do all PowerPC and
+    /// most RISC-V processors.
     MemoryAnywhere,
     /// The command `core-relo`.
     Command,

@@ -29,7 +29,8 @@ pub fn names() -> Vec<String> {
     all().iter().filter_map(name).collect()
 }
 
-/// Returns the paths of all live objects: those of the newest compiler, and the committed objects for the rest.
+/// Returns the paths of all live objects: those of the newest compiler, and the committed objects for the
+/// rest.
 fn all() -> Vec<PathBuf> {
     let order = if cfg!(target_endian = "little") { "el" } else { "eb" };
     let mut found: Vec<PathBuf> = Vec::new();

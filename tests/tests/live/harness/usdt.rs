@@ -1,7 +1,7 @@
 //! A USDT probe in this executable, as `sys/sdt.h` defines probes.
 
-/// Defines a function with a USDT probe: a nop, and an ELF note with the addresses of the nop and the argument. The argument is in a
-/// register, whose name in the assembler is given.
+/// Defines a function with a USDT probe: a nop, and an ELF note with the addresses of the nop and the
+/// argument. The argument is in a register, whose name in the assembler is given.
 macro_rules! define_usdt_probe {
     ($nop:literal, $register:tt, $argument:literal) => {
         /// The probe `core_relo:live`.

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Judges an object that reads a register, on a kernel with this register. `object_has` adds a register to the object's declaration.
+/// Judges an object that reads a register, on a kernel with this register. `object_has` adds a register to
+/// the object's declaration.
 fn judge_registers(read: &str, object_has: Option<&str>, kernel_has: &str) -> ObjectVerdict {
     let mut m = program("tc", &[insn(0x79, 1, 1, 0, 0), insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)]);
     let long = m.types.int("unsigned long", 8, 0);

@@ -219,7 +219,8 @@ fn kernels_of_arm64_without_direct_calls_attach_no_trampoline() {
     assert_eq!(warnings("kprobe/vfs_read", "orig_x0", &[]), []);
 }
 
-/// Types and functions of the kernel say nothing about lockdown and other policies, which a probe of the running kernel shows.
+/// Types and functions of the kernel say nothing about lockdown and other policies, which a probe of the
+/// running kernel shows.
 #[test]
 fn an_attach_type_that_the_machine_refuses_is_a_reason() {
     let inputs = KernelInputs {

@@ -9,7 +9,8 @@ fn judge_bytes_for(loader: Loader, bytes: &[u8]) -> ObjectVerdict {
     judge_for(loader, bytes, add_kernel, &inputs, None)
 }
 
-/// Returns the worst verdict on the first program that comes from BTF, with its text, and the number of warnings about BTF.
+/// Returns the worst verdict on the first program that comes from BTF, with its text, and the number of
+/// warnings about BTF.
 fn btf_result(loader: Loader, bytes: &[u8]) -> (Option<(Verdict, String)>, usize) {
     let verdict = judge_bytes_for(loader, bytes);
     let mut reasons = verdict.programs[0].reasons.iter().filter(|reason| reason.kind == ReasonKind::Btf);
@@ -18,7 +19,8 @@ fn btf_result(loader: Loader, bytes: &[u8]) -> (Option<(Verdict, String)>, usize
     (reason, warnings.count())
 }
 
-/// aya gives names to parameters and takes those of pointers away. It counted as a loader that repairs everything.
+/// aya gives names to parameters and takes those of pointers away. It counted as a loader that repairs
+/// everything.
 #[test]
 fn aya_repairs_pointers_and_parameters_only() {
     let mut m = program("xdp", &returns(0));
@@ -103,7 +105,8 @@ fn cilium_is_refused_for_the_functions_of_the_program() {
     assert_eq!(btf_result(Loader::Cilium, &with_function(false)), (None, 0));
 }
 
-/// aya shortens the name of a map only, and cilium/ebpf removes characters that the kernel refuses. aya counted as cilium/ebpf does.
+/// aya shortens the name of a map only, and cilium/ebpf removes characters that the kernel refuses. aya
+/// counted as cilium/ebpf does.
 #[test]
 fn names_that_the_kernel_refuses_are_reasons_for_loaders_that_keep_them() {
     let mut m = program("xdp", &returns(0));

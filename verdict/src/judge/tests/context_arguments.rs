@@ -59,7 +59,8 @@ fn helpers_that_take_the_context_take_nothing_else() {
     assert_eq!(context_reasons(program("tc", &code)), [], "dead code");
 }
 
-/// Protects against a refusal of a program that stores the context through an address that the trace does not know. Kernels load them.
+/// Protects against a refusal of a program that stores the context through an address that the trace does not
+/// know. Kernels load them.
 #[test]
 fn a_slot_of_the_stack_that_may_be_the_context_is_no_constant() {
     let null = |slot: i16| [insn(0xb7, 1, 0, 0, 0), insn(0x7b, 10, 1, slot, 0)];
@@ -125,7 +126,8 @@ fn call_reasons(Call { insns, parameter, linkage, section }: Call) -> Vec<(Verdi
     context_reasons(m)
 }
 
-/// Protects what kernels say from 6.1 on. Linux 5.10 refuses pointers to memory as parameters, and the context in place of it.
+/// Protects what kernels say from 6.1 on. Linux 5.10 refuses pointers to memory as parameters, and the
+/// context in place of it.
 #[test]
 fn global_functions_take_the_context_if_and_only_if_they_declare_it() {
     let buffer = |b: &mut Builder, int: TypeId| b.structure("__sk_buff", 4, &[("len", int, 0)]);

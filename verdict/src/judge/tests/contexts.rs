@@ -12,7 +12,8 @@ fn load_half(dst: u8, src: u8, off: i16) -> Insn {
     insn(0x61, dst, src, off, 0)
 }
 
-/// Adds the test kernel, with `int f(int x)`, `void g(int x)`, a tracepoint and an iterator with one argument, and contexts.
+/// Adds the test kernel, with `int f(int x)`, `void g(int x)`, a tracepoint and an iterator with one
+/// argument, and contexts.
 fn add_functions(b: &mut Builder) {
     add_kernel(b);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -234,7 +235,8 @@ fn global_functions_access_the_context_of_their_callers() {
     }
 }
 
-/// A global function of a `syscall` program may take the context as a pointer to a struct. Its accesses are those of plain memory.
+/// A global function of a `syscall` program may take the context as a pointer to a struct. Its accesses are
+/// those of plain memory.
 #[test]
 fn global_functions_of_system_calls_access_plain_memory() {
     // lock *(u64 *)(r1 + 8) += r2.

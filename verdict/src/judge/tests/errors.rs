@@ -37,7 +37,8 @@ fn answers_of_another_table_and_plans_of_another_object_are_errors() {
     assert!(text.starts_with("internal error: the kernel's answers lack requirement"), "{text}");
 }
 
-/// The answers have every requirement of the object, but the kernel was not searched for the event that the program reads.
+/// The answers have every requirement of the object, but the kernel was not searched for the event that the
+/// program reads.
 #[test]
 fn names_that_a_table_got_after_the_search_are_errors() {
     // `r0 = *(u64 *)(r1 + 8)`

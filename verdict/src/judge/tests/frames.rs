@@ -5,14 +5,16 @@ use super::*;
 /// The number of `FIELD_BYTE_OFFSET`.
 const BYTE_OFFSET: u32 = 0;
 
-/// Returns a program that reads the second member of a struct on its stack. The record is at the instruction `4 + between.len()`.
+/// Returns a program that reads the second member of a struct on its stack. The record is at the instruction
+/// `4 + between.len()`.
 fn reads_member(base: i32, between: &[Insn]) -> Vec<Insn> {
     let store = [insn(0xb7, 0, 0, 0, 0), insn(0x7b, 10, 0, -8, 0)];
     let address = [insn(0xbf, 6, 10, 0, 0), insn(0x07, 6, 0, 0, base)];
     [&store[..], &address, between, &[insn(0x61, 0, 6, 4, 0)], &returns(0)].concat()
 }
 
-/// Returns the reasons of a program with a record at an instruction. The kernel has the second member at this offset in bits.
+/// Returns the reasons of a program with a record at an instruction. The kernel has the second member at this
+/// offset in bits.
 fn reasons(code: &[Insn], at: u32, bits: u32) -> Vec<Reason> {
     let mut m = TestObject::new();
     let int = m.int;

@@ -10,7 +10,8 @@ enum Records {
     All { linkage: u8 },
 }
 
-/// Creates a program that calls a function with 3. The function calls a missing helper if its argument is larger than 5.
+/// Creates a program that calls a function with 3. The function calls a missing helper if its argument is
+/// larger than 5.
 fn guarded_by_argument(records: Records) -> TestObject {
     let mut m = TestObject::new();
     let main = m.program("main", "tc", &[&[insn(0xb7, 1, 0, 0, 3), call(-1)][..], &returns(0)].concat());

@@ -5,8 +5,8 @@ use super::{
     *,
 };
 
-/// The kernel takes the parameter for memory that the function reads and writes. Linux 5.10 refuses such a function by another
-/// rule, and others refuse the argument.
+/// The kernel takes the parameter for memory that the function reads and writes. Linux 5.10 refuses such a
+/// function by another rule, and others refuse the argument.
 #[test]
 fn global_functions_take_no_values_of_maps_that_programs_only_read_or_write() {
     struct Call {
@@ -53,8 +53,8 @@ fn global_functions_take_no_values_of_maps_that_programs_only_read_or_write() {
     assert_eq!(tagged("arg:untrusted"), [""; 0], "no memory that the function writes to");
 }
 
-/// The kernel checks memory whose size another argument tells for reads and writes, whatever the kfunc does. It checks calls on paths that it
-/// follows.
+/// The kernel checks memory whose size another argument tells for reads and writes, whatever the kfunc does.
+/// It checks calls on paths that it follows.
 #[test]
 fn kfuncs_take_no_values_of_maps_that_programs_only_read_or_write() {
     #[derive(Clone, Copy)]
@@ -106,7 +106,8 @@ struct Called {
 
 const NUMBER: Called = Called { parameter: |_, int| int, result: |_, int| int, linkage: 1, tag: None };
 
-/// Returns the verdicts on a program of a section that calls a function, whatever they are about but the kernel's types.
+/// Returns the verdicts on a program of a section that calls a function, whatever they are about but the
+/// kernel's types.
 fn verdicts(age: Age, section: &str, called: Called) -> Vec<(Verdict, String)> {
     let mut m = TestObject::new();
     let main = m.program("main", section, &[&[call(-1)][..], &returns(0)].concat());

@@ -5,8 +5,8 @@ use core_relo::ext::ExtPart;
 
 const TAIL_CALL: i32 = 12;
 
-/// Returns an object with the program `main`, which calls `sub`. `sub` returns a type, and has an instruction in dead code. The records are
-/// added by `records`, which gets the types of both functions.
+/// Returns an object with the program `main`, which calls `sub`. `sub` returns a type, and has an instruction
+/// in dead code. The records are added by `records`, which gets the types of both functions.
 fn object(
     insn_of_sub: Insn,
     returned: impl FnOnce(&mut TestObject) -> TypeId,

@@ -51,7 +51,8 @@ fn rules_of(insns: &[Insn], age: Age) -> Vec<String> {
         .collect()
 }
 
-/// Instructions that are refused on a path; whether the oldest and the newest kernel refuse them in dead code; the text.
+/// Instructions that are refused on a path; whether the oldest and the newest kernel refuse them in dead
+/// code; the text.
 const BROKEN: [(Insn, [bool; 2], &str); 13] = [
     (Insn { code: 0x8d, dst: 0, src: 0, off: 0, imm: 0 }, [true, true], "opcode 0x8d is no instruction"),
     (

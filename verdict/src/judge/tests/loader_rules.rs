@@ -57,7 +57,8 @@ fn each_rule_refuses_an_object_for_the_loaders_that_have_it() {
     }
 }
 
-/// libbpf maps a section with a variable that is neither static nor hidden. The kernel refuses that where it manages a variable.
+/// libbpf maps a section with a variable that is neither static nor hidden. The kernel refuses that where it
+/// manages a variable.
 #[test]
 fn sections_with_locks_are_not_mapped_on_kernels_that_know_the_lock() {
     let judge = |linkage: u32, lock: &str, age: Age| {
@@ -207,7 +208,8 @@ fn of_two_licenses_aya_takes_the_first_and_others_take_the_last() {
     assert_eq!(licenses(b"MIT\0\0", b"GPL\0"), (gpl, mit, vec![LoaderRule::License]));
 }
 
-/// libbpf puts the programs of `values` into the array after the load, and fails with EBADF without one of them.
+/// libbpf puts the programs of `values` into the array after the load, and fails with EBADF without one of
+/// them.
 #[test]
 fn libbpf_needs_the_programs_that_arrays_hold() {
     let bytes = loader_object(LoaderRule::UnloadedValue);

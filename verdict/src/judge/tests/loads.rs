@@ -5,8 +5,8 @@ use super::*;
 /// The number of `FIELD_BYTE_OFFSET`.
 const BYTE_OFFSET: u32 = 0;
 
-/// Creates an object with a program that reads both members of `struct s`, and one that reads the second. The kernel has two structs of
-/// the name, with one of the members each.
+/// Creates an object with a program that reads both members of `struct s`, and one that reads the second. The
+/// kernel has two structs of the name, with one of the members each.
 fn object() -> TestObject {
     let mut m = TestObject::new();
     let int = m.int;
@@ -58,7 +58,8 @@ fn the_settings_of_a_load_decide_which_relocations_take_part() {
     assert_eq!(judge_load([true, false]), [true, false]);
 }
 
-/// Each load of a single program has the relocations of all subprograms. The work for many programs and subprograms is limited.
+/// Each load of a single program has the relocations of all subprograms. The work for many programs and
+/// subprograms is limited.
 #[test]
 fn programs_whose_loads_have_too_many_relocations_are_unknown() {
     const COUNT: u32 = 600;

@@ -163,8 +163,9 @@ fn programs_that_a_load_has_beside_those_of_struct_ops_cannot_share_their_maps()
     assert_eq!(texts, [vec![], vec![], vec![text.to_owned()], vec![]]);
 }
 
-/// Creates an object with a map of `struct ops` in the section `maps`, whose members `first` and `second` have programs that refer to one
-/// program array, and a program of the type SCHED_CLS that refers to the array, too.
+/// Creates an object with a map of `struct ops` in the section `maps`, whose members `first` and `second`
+/// have programs that refer to one program array, and a program of the type SCHED_CLS that refers to the
+/// array, too.
 fn struct_ops_object(maps: &str, other_user: Option<&str>) -> TestObject {
     let mut m = object_with(&[PROG_ARRAY], &[]);
     let proto = m.types.func_proto(m.int, &[]);
@@ -191,7 +192,8 @@ fn struct_ops_object(maps: &str, other_user: Option<&str>) -> TestObject {
     m
 }
 
-/// Adds the struct `ops` of the kernel, which struct_ops maps implement, and the properties of owners of maps.
+/// Adds the struct `ops` of the kernel, which struct_ops maps implement, and the properties of owners of
+/// maps.
 fn add_struct_ops(b: &mut Builder, second_has_own_prototype: bool, properties: &[&str]) {
     add_owner(b, properties);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -264,8 +266,8 @@ fn programs_with_other_cgroup_storage_cannot_share_a_map() {
     assert_eq!(judge_storage(&[0, 1], &[0]), [""; 0], "b does no tail calls");
 }
 
-/// Linux 6.17 accepts the second program. Later point releases refuse it if it does tail calls: 6.12.117, 6.18.44 and 7.2.13, and not
-/// 6.1.176.
+/// Linux 6.17 accepts the second program. Later point releases refuse it if it does tail calls: 6.12.117,
+/// 6.18.44 and 7.2.13, and not 6.1.176.
 #[test]
 fn a_program_without_cgroup_storage_follows_one_with_it_if_it_does_no_tail_calls() {
     let judge_calls = |calls: &[Insn], version: Option<[u16; 3]>| {

@@ -3,7 +3,8 @@
 use super::*;
 use core_relo_object::{load_plan::TokenSource, object::MapType};
 
-/// Returns the reasons against a map of a type with a key, a value, entries and flags. The kernel may lack the type.
+/// Returns the reasons against a map of a type with a key, a value, entries and flags. The kernel may lack
+/// the type.
 fn reasons(map_type: u32, [key, value, entries, flags]: [u32; 4]) -> Vec<(Verdict, ReasonKind, String)> {
     let mut m = program("tc", &returns(0));
     let numbers = [("type", map_type), ("max_entries", entries), ("map_flags", flags)];
@@ -45,7 +46,8 @@ fn flags_that_a_type_demands_or_refuses() {
     assert_refused(33, [0, 0, 1, 0], "no flag BPF_F_MMAPABLE, which BPF_MAP_TYPE_ARENA demands");
 }
 
-/// No kernel creates a map of struct_ops without the struct of its value, which loaders send for maps of `.struct_ops` alone.
+/// No kernel creates a map of struct_ops without the struct of its value, which loaders send for maps of
+/// `.struct_ops` alone.
 #[test]
 fn maps_of_struct_ops_are_no_map_definitions() {
     let mut m = program("tc", &returns(0));
@@ -280,7 +282,8 @@ fn maps_of_maps_hold_few_kinds_of_references() {
     }
 }
 
-/// Protects the rule of `bpf_local_storage_map_check_btf`, which 5.10, 6.1, 6.12, 6.18 and 7.2 have. Loaders do not retry without types.
+/// Protects the rule of `bpf_local_storage_map_check_btf`, which 5.10, 6.1, 6.12, 6.18 and 7.2 have. Loaders
+/// do not retry without types.
 #[test]
 fn local_storage_has_integers_as_keys() {
     let found = |map_type: u32, key: fn(&mut TestObject) -> TypeId| {

@@ -82,7 +82,8 @@ fn a_helper_takes_maps_of_its_types_only() {
     }
 }
 
-/// Protects the rule of `may_update_sockmap`, which 5.10, 6.1, 6.12, 6.18 and 7.2 have for programs of each type.
+/// Protects the rule of `may_update_sockmap`, which 5.10, 6.1, 6.12, 6.18 and 7.2 have for programs of each
+/// type.
 #[test]
 fn programs_of_some_types_alone_change_maps_of_sockets() {
     for map_type in [SOCKMAP, SOCKHASH] {
@@ -170,7 +171,8 @@ fn programs_do_not_read_write_only_maps() {
     // r0 = lookup; if r0 == 0 goto +1; an access to the value.
     let access = |access: Insn| [helper(LOOKUP), insn(0x15, 0, 0, 1, 0), access];
     let (read, write) = (insn(0x79, 2, 0, 0, 0), insn(0x7a, 0, 0, 0, 7));
-    // lock *(u64 *)(r0 + 0) += r10, which the kernel takes for a read first, and r2 = load_acquire((u64 *)(r0 + 0)).
+    // lock *(u64 *)(r0 + 0) += r10, which the kernel takes for a read first, and
+    // r2 = load_acquire((u64 *)(r0 + 0)).
     let (add, acquire) = (insn(0xdb, 0, 10, 0, 0), insn(0xdb, 2, 0, 0, 0x100));
     for access in [read, add, acquire].map(access) {
         assert_eq!(reasons(with_map("xdp", &map(0x100), &access), Age::Newest, None), refused);
@@ -350,7 +352,8 @@ pub(super) fn call_with_value(number: i32) -> Vec<Insn> {
     [&load(1, 0)[..], &call, &returns(0)].concat()
 }
 
-/// Loaders create a map without types if the kernel refuses them. 5.10, 6.1, 6.12, 6.18 and 7.2 refuse all of these.
+/// Loaders create a map without types if the kernel refuses them. 5.10, 6.1, 6.12, 6.18 and 7.2 refuse all of
+/// these.
 #[test]
 fn maps_of_most_types_have_no_locks_and_timers() {
     const PERCPU_HASH: u32 = 5;
@@ -385,7 +388,8 @@ fn maps_of_most_types_have_no_locks_and_timers() {
     assert_eq!(found(ARRAY, &["lock", "lock"], 93), refused);
 }
 
-/// The kernel finds the field by the types of the map, which a load leaves out if a setting changes the size of the values.
+/// The kernel finds the field by the types of the map, which a load leaves out if a setting changes the size
+/// of the values.
 #[test]
 fn helpers_of_special_fields_need_values_with_them() {
     let object = |field: &str, bytes: u32, number: i32, is_typed: bool| {

@@ -275,7 +275,8 @@ fn an_address_of_a_function_refuses_in_dead_code() {
     assert_eq!(worst(&verdict), (Verdict::Refused, Some((ReasonKind::Instruction, text))));
 }
 
-/// Judges a program that calls a function, and has a guarded tail call, on a kernel with or without trampolines.
+/// Judges a program that calls a function, and has a guarded tail call, on a kernel with or without
+/// trampolines.
 fn judge_tail_call(has_function: bool, is_dead: bool, has_jit: bool) -> ObjectVerdict {
     const TAIL_CALL: i32 = 12;
     let mut m = TestObject::new();

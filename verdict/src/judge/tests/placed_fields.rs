@@ -1,4 +1,5 @@
-//! Verdicts on the places of fields that the kernel manages: within structs and arrays of a value, and among the variables of data sections.
+//! Verdicts on the places of fields that the kernel manages: within structs and arrays of a value, and among
+//! the variables of data sections.
 
 use super::{
     map_uses::{ARRAY, HASH, LOOKUP},
@@ -97,7 +98,8 @@ fn add_part(b: &mut Builder, int: TypeId, part: &str) -> (TypeId, u32) {
     }
 }
 
-/// Returns the worst verdict of the reasons that the program `main` has on a kernel, as far as they are about maps and the loader.
+/// Returns the worst verdict of the reasons that the program `main` has on a kernel, as far as they are about
+/// maps and the loader.
 fn judge_for_loader(loader: Loader, bytes: &[u8], kernel: Kernel) -> Verdict {
     let types = |b: &mut Builder| add_types(kernel, b);
     let verdict = judge_for(loader, bytes, types, &KernelInputs::default(), None);
@@ -110,7 +112,8 @@ fn judge_for_loader(loader: Loader, bytes: &[u8], kernel: Kernel) -> Verdict {
     verdicts.max().unwrap_or(Verdict::Loads)
 }
 
-/// Returns the verdicts of all kernels on a program that has all parts in the values of a map, and calls a helper with the first.
+/// Returns the verdicts of all kernels on a program that has all parts in the values of a map, and calls a
+/// helper with the first.
 fn on_values(section: &str, map_type: u32, helper_number: Option<i32>, parts: &[&str]) -> [Verdict; 4] {
     let mut m = TestObject::new();
     let call = match helper_number {
@@ -202,7 +205,8 @@ fn local_storage_has_no_timers_in_structs_since_6_11() {
     assert_eq!(on_values("tc", TASK_STORAGE, None, &["lock in struct"])[1..], [L; 3]);
 }
 
-/// From 6.11 on, kernels find no field beside one in a struct that maps of the type may not have, or beside several.
+/// From 6.11 on, kernels find no field beside one in a struct that maps of the type may not have, or beside
+/// several.
 #[test]
 fn a_field_in_a_struct_may_hide_others() {
     let kptr = |map_type, part| on_values("tc", map_type, Some(KPTR_XCHG), &["kptr", part])[2..].to_vec();
@@ -215,7 +219,8 @@ fn a_field_in_a_struct_may_hide_others() {
     assert_eq!(lock("no timers in array"), [L; 4]);
 }
 
-/// Loaders map data sections into memory, and kernels that find a field in them refuse that. libbpf did not map them before 1.5.
+/// Loaders map data sections into memory, and kernels that find a field in them refuse that. libbpf did not
+/// map them before 1.5.
 #[test]
 fn sections_with_fields_in_variables_are_not_mapped() {
     let mapped = |parts: &[&str]| {
@@ -239,7 +244,8 @@ fn on_variables(code: Code, parts: &[&str]) -> [Verdict; 4] {
     ALL.map(|kernel| judge_for_loader(Loader::CoreRelo, &bytes, kernel))
 }
 
-/// Kernels find one variable of a kind, and none by a typedef or among the elements of an array. These are the answers of real kernels.
+/// Kernels find one variable of a kind, and none by a typedef or among the elements of an array. These are
+/// the answers of real kernels.
 #[test]
 fn some_locks_of_data_sections_are_found_by_no_kernel() {
     let take = |parts: &[&str]| on_variables(Code::KeepsAddress, parts);
@@ -256,7 +262,8 @@ fn some_locks_of_data_sections_are_found_by_no_kernel() {
     assert_eq!(on_variables(Code::NoLock, &["lock", "lock"]), [L; 4]);
 }
 
-/// Linux 5.10 finds no locks among variables, and kernels before 6.2 take each load of the address for another lock.
+/// Linux 5.10 finds no locks among variables, and kernels before 6.2 take each load of the address for
+/// another lock.
 #[test]
 fn locks_of_data_sections_are_taken_since_6_2() {
     let judge = |code, part| on_variables(code, &[part]);

@@ -19,7 +19,8 @@ fn plan_and_judge(object: TestObject) -> (String, ObjectVerdict) {
     (plan.unwrap_err().to_string(), verdict)
 }
 
-/// Creates an object with a DATASEC `.data` of this size in the BTF. `has_section` is whether the ELF file has the section.
+/// Creates an object with a DATASEC `.data` of this size in the BTF. `has_section` is whether the ELF file
+/// has the section.
 fn with_data(size: u32, has_section: bool, entry: impl FnOnce(&mut TestObject) -> TypeId) -> TestObject {
     let mut m = program("tc", &returns(0));
     if has_section {

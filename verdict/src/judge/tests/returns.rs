@@ -3,7 +3,8 @@
 use super::*;
 use core_relo_object::test_support::load;
 
-/// Adds a kernel like the newest observed one, with `int bpf_lsm_h(int)`, `void bpf_lsm_v(int)` and `int f(int)`.
+/// Adds a kernel like the newest observed one, with `int bpf_lsm_h(int)`, `void bpf_lsm_v(int)` and
+/// `int f(int)`.
 fn add_new_kernel(b: &mut Builder) {
     add_recent_kernel(b, true);
 }

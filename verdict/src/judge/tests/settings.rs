@@ -16,7 +16,8 @@ fn judged(bytes: &[u8], set: impl FnOnce(&mut Settings)) -> (Verdict, Option<Str
     (program.verdict, reason.map(|reason| reason.text.clone()), reason.and_then(|reason| reason.fix.clone()))
 }
 
-/// The verdict is that on a program whose section has the name of the settings: its type, its target, and the helpers that it may call.
+/// The verdict is that on a program whose section has the name of the settings: its type, its target, and the
+/// helpers that it may call.
 #[test]
 fn a_program_is_judged_by_the_section_of_the_settings() {
     let bytes = program("classifier/ingress", &guarded(helper(105), false)).bytes();
@@ -180,7 +181,8 @@ fn a_missing_strong_configuration_value_refuses_its_users_only_if_the_load_allow
     assert_eq!(verdicts(true, None), [Verdict::Unknown, Verdict::Loads]);
 }
 
-/// Protects the rules of all kernels for a data section that a load makes shorter. The address counts in dead code, too.
+/// Protects the rules of all kernels for a data section that a load makes shorter. The address counts in dead
+/// code, too.
 #[test]
 fn data_behind_the_size_of_the_settings_is_refused() {
     let judge_size = |offset: i32, is_dead: bool, size: u32| {

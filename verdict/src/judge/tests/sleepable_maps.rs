@@ -24,8 +24,8 @@ fn programs_that_sleep_use_some_map_types_only() {
     assert_eq!(reasons(dead, Age::Oldest, None).len(), 1);
 }
 
-/// Kernels between 6.12 and 7.2 differ. A version that is not newer than 6.12, with BTF that is, belongs to a distribution, which takes
-/// changes from later releases.
+/// Kernels between 6.12 and 7.2 differ. A version that is not newer than 6.12, with BTF that is, belongs to a
+/// distribution, which takes changes from later releases.
 #[test]
 fn backports_do_not_decide_on_programs_that_sleep() {
     fn add_6_13(b: &mut Builder) {

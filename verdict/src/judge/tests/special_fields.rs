@@ -100,7 +100,8 @@ fn fields_within_structs_and_arrays_are_found_since_6_11() {
     assert_eq!(refused(Age::Oldest, |_, _, lock| lock), Vec::<String>::new());
 }
 
-/// All kernels with kptrs refuse the types of these maps. 7.2 accepts locks, timers and kptrs in `BPF_MAP_TYPE_RHASH`.
+/// All kernels with kptrs refuse the types of these maps. 7.2 accepts locks, timers and kptrs in
+/// `BPF_MAP_TYPE_RHASH`.
 #[test]
 fn kptrs_are_found_in_maps_of_some_types() {
     const LRU_PERCPU_HASH: u32 = 10;
@@ -242,8 +243,8 @@ fn with_lock(
     m
 }
 
-/// The kernel refuses the types of such maps, so that a loader creates them without types. Kernels before 6.2 accept those with
-/// `BPF_F_WRONLY_PROG`.
+/// The kernel refuses the types of such maps, so that a loader creates them without types. Kernels before 6.2
+/// accept those with `BPF_F_WRONLY_PROG`.
 #[test]
 fn maps_that_programs_only_read_or_write_have_no_locks() {
     let kprobe = |flags: u32, age: Age| {

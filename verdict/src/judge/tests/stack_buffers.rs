@@ -5,7 +5,8 @@ use super::{
     *,
 };
 
-/// Kernels take the buffer of `bpf_get_stack` in programs of raw tracepoints for memory that is read, until a release after 6.12.
+/// Kernels take the buffer of `bpf_get_stack` in programs of raw tracepoints for memory that is read, until a
+/// release after 6.12.
 #[test]
 fn stacks_are_written_to_no_values_of_read_only_maps() {
     const GET_STACK: i32 = 67;

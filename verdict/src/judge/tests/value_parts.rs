@@ -61,7 +61,8 @@ fn verdict(age: Age, user: MapUser, parts: &[Part]) -> Option<Verdict> {
     reasons(m, age, None).into_iter().map(|(verdict, _, _)| verdict).max()
 }
 
-/// From 6.2 on, a kernel that refuses another part of the value finds no timer, and creates the map with its types.
+/// From 6.2 on, a kernel that refuses another part of the value finds no timer, and creates the map with its
+/// types.
 #[test]
 fn a_field_beside_parts_that_a_kernel_may_refuse_is_unknown() {
     let tracing = |parts: &[Part]| {
@@ -85,7 +86,8 @@ fn a_field_beside_parts_that_a_kernel_may_refuse_is_unknown() {
     assert_eq!(storage(&[("bpf_wq", 16), ("bpf_wq", 32)]), Some(Verdict::Unknown), "two work queues");
 }
 
-/// A kernel that does not know the other field finds the first. Before 6.2, a kernel looks for fields of each kind apart.
+/// A kernel that does not know the other field finds the first. Before 6.2, a kernel looks for fields of each
+/// kind apart.
 #[test]
 fn a_refused_field_beside_another_counts_on_kernels_that_know_it() {
     let found = |age: Age, map_type: u32, number: i32, parts: &[Part]| {

@@ -12,7 +12,8 @@ fn with_immediate(code: u8, imm: i32) -> Insn {
     insn(code, 0, 0, 0, imm)
 }
 
-/// Returns the first reason about the context: `r6` is the context, and `r0` a random number, before the instructions.
+/// Returns the first reason about the context: `r6` is the context, and `r0` a random number, before the
+/// instructions.
 fn reason(section: &str, insns: &[Insn]) -> Option<(Verdict, String)> {
     let code = [&[SAVE, helper(RANDOM)][..], insns, &returns(0)].concat();
     let verdict = judge_on(program(section, &code), add_kernel, &KernelInputs::default());

@@ -3,7 +3,8 @@
 use super::asm::reach;
 use super::{DEAD, IMPRECISE};
 
-/// Returns a loop whose third turn reaches `here` if the verifier has forgotten the number at a place, which is 0 or 1.
+/// Returns a loop whose third turn reaches `here` if the verifier has forgotten the number at a place, which
+/// is 0 or 1.
 fn alternating(place: &str) -> String {
     "
     r6 = 0

@@ -1,6 +1,7 @@
 //! The effect of single instructions on sets of numbers, compared with the effect on each number.
 //!
-//! Bounds must contain all results. Possible values must be results, because a verifier may track each number.
+//! Bounds must contain all results. Possible values must be results, because a verifier may track each
+//! number.
 
 #![expect(clippy::arithmetic_side_effects, reason = "the arithmetic of a test does not overflow")]
 

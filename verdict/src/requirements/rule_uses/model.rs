@@ -9,11 +9,13 @@ use core_relo::{Name, explain::text};
 pub struct RuleUse {
     /// The rule.
     pub rule: LoaderRule,
-    /// The first part of the object to which the rule applies, such as ``map events: defined in section `maps` ``.
+    /// The first part of the object to which the rule applies, such as ``map events: defined in section
+    /// `maps` ``.
     pub what: String,
     /// The number of all such parts.
     pub count: usize,
-    /// The first variable of each kind that the kernel manages. The kinds decide which kernels refuse what the loader does.
+    /// The first variable of each kind that the kernel manages. The kinds decide which kernels refuse what
+    /// the loader does.
     pub variables: Vec<ManagedVariable>,
 }
 

@@ -28,7 +28,8 @@ use alloc::{
 use core::ops::Range;
 use hashbrown::HashSet;
 
-/// The members of anonymous structs and unions that are searched for a name. Nested unions have many members in a few bytes.
+/// The members of anonymous structs and unions that are searched for a name. Nested unions have many members
+/// in a few bytes.
 const SEARCHED_MEMBERS: u32 = 1 << 16;
 
 /// The levels of anonymous structs and unions that are searched for a member.
@@ -175,7 +176,8 @@ impl<'b> ValueWriter<'b> {
         }
     }
 
-    /// Clears the bytes of a range of elements after the end of a text. Another member of a union may have other bytes there.
+    /// Clears the bytes of a range of elements after the end of a text. Another member of a union may have
+    /// other bytes there.
     fn clear(&mut self, at: Place, elements: Range<usize>) -> Result<(), ValueError> {
         let [start, end] = [elements.start, elements.end].map(|index| at.start_after(index, BYTE));
         let range = start? / BYTE..end? / BYTE;
@@ -193,7 +195,8 @@ impl<'b> ValueWriter<'b> {
             .try_for_each(|(index, byte)| self.bits(at.start_after(index, BYTE)?, BYTE, (*byte).into()))
     }
 
-    /// Returns whether hexadecimal digits are bytes. Without quotes, those of a float are bytes if they are printed so, as for NaN.
+    /// Returns whether hexadecimal digits are bytes. Without quotes, those of a float are bytes if they are
+    /// printed so, as for NaN.
     fn are_raw_bytes(&self, ty: Type<'b>, bytes: &[u8], value: &Written<'_>) -> bool {
         let printed = || self.btf.value(ty.id(), bytes).long_double(self.parser.long_double);
         ty.kind() != Kind::Float
@@ -284,7 +287,8 @@ impl Written<'_> {
     }
 }
 
-/// Returns whether a type may be that of an anonymous member: it has all members of the text, or the text has no members.
+/// Returns whether a type may be that of an anonymous member: it has all members of the text, or the text has
+/// no members.
 fn has_members(btf: &Btf<'_>, ty: Type<'_>, value: &Written<'_>) -> bool {
     match &value.form {
         Form::Members(members) => {
@@ -333,7 +337,8 @@ fn member_place(btf: &Btf<'_>, start: usize, member: &Member<'_>) -> Option<Plac
     Some(Place { start, bits })
 }
 
-/// Finds the variable of a data section with a name. Static variables of different files may have the same name.
+/// Finds the variable of a data section with a name. Static variables of different files may have the same
+/// name.
 fn find_variable(btf: &Btf<'_>, section: Type<'_>, name: &str) -> Result<(TypeId, Place), ValueError> {
     let named = |name: &str| {
         let variables = section.secinfos().filter_map(move |info| {

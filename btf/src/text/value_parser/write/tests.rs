@@ -110,7 +110,8 @@ fn a_name_that_two_variables_have_is_refused() {
     }
 }
 
-/// Anonymous structs and unions have braces of their own, as in a dump, or their members stand with the others, as in C and JSON.
+/// Anonymous structs and unions have braces of their own, as in a dump, or their members stand with the
+/// others, as in C and JSON.
 #[test]
 fn anonymous_members_of_text_are_found_by_their_order_and_names() {
     let mut b = Builder::new(Endian::native());

@@ -12,10 +12,11 @@ use tar::{EntryType, Header};
 /// The longest target of a link in the `ustar` format.
 const LINK_BYTES: usize = 100;
 
-/// Returns the bytes of an archive of the kernels. Equal BTF is stored once; its other names are hard links. BTF with a name that is too
-/// long for the target of a link is stored under each name.
+/// Returns the bytes of an archive of the kernels. Equal BTF is stored once; its other names are hard links.
+/// BTF with a name that is too long for the target of a link is stored under each name.
 ///
-/// Kernels are sorted by name, so that similar BTF is adjacent, which compresses best. The modules of a kernel follow the kernel.
+/// Kernels are sorted by name, so that similar BTF is adjacent, which compresses best. The modules of a
+/// kernel follow the kernel.
 pub(super) fn encode(kernels: &[MinimalKernel]) -> io::Result<Vec<u8>> {
     let mut sorted: Vec<_> = kernels.iter().map(|kernel| (kernel.identity.file_name(), kernel)).collect();
     sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -59,7 +60,8 @@ fn append_link(archive: &mut tar::Builder<impl Write>, name: &str, target: &str)
     archive.append(&header, io::empty())
 }
 
-/// Returns a header without the time, so that equal kernels give equal archives. A name has at most 256 bytes.
+/// Returns a header without the time, so that equal kernels give equal archives. A name has at most 256
+/// bytes.
 fn new_header(name: &str) -> io::Result<Header> {
     let mut header = Header::new_ustar();
     header.set_path(name)?;

@@ -57,7 +57,8 @@ const STRUCT_OPS: &[u8] = b"bpf_struct_ops_";
 /// The tag of kfuncs.
 const KFUNC_TAG: &[u8] = b"bpf_kfunc";
 
-/// Minimises the BTF of all selected kernels. Bad input is reported. The result is in the order of the kernels.
+/// Minimises the BTF of all selected kernels. Bad input is reported. The result is in the order of the
+/// kernels.
 pub(super) fn minimise_kernels(
     console: &mut Console<'_>,
     args: &BtfMinArgs,
@@ -178,8 +179,8 @@ fn minimise_kernel(
     })
 }
 
-/// Returns the running kernel with the modules that may have types or declarations which vmlinux lacks. Returns `None` if the kernel
-/// is another one, or needs no modules.
+/// Returns the running kernel with the modules that may have types or declarations which vmlinux lacks.
+/// Returns `None` if the kernel is another one, or needs no modules.
 fn with_modules_of_running_kernel(
     args: &BtfMinArgs,
     judge: &KernelJudge<'_>,
@@ -226,7 +227,8 @@ fn wanted_declarations<'o>(args: &BtfMinArgs, names: &'o NameQuery) -> Vec<(&'o 
     wanted
 }
 
-/// Returns the identity of a kernel: of the running kernel what it shows, of a file what its path and its image contain.
+/// Returns the identity of a kernel: of the running kernel what it shows, of a file what its path and its
+/// image contain.
 fn identify(source: &KernelSource, kernel: &Kernel) -> Result<KernelIdentity, BadInput> {
     if matches!(source, KernelSource::Running) {
         return running_identity().map_err(|e| BadInput::new(&*kernel.name, e));
@@ -252,8 +254,8 @@ fn identify(source: &KernelSource, kernel: &Kernel) -> Result<KernelIdentity, Ba
     Ok(identity)
 }
 
-/// Returns the path that names a kernel. BTFHub puts each kernel into an archive of its own, so that the archive's path has the
-/// distribution and the architecture.
+/// Returns the path that names a kernel. BTFHub puts each kernel into an archive of its own, so that the
+/// archive's path has the distribution and the architecture.
 fn archive_path(name: &str) -> String {
     let Some((archive, member)) = name.split_once("//") else { return name.to_owned() };
     let dir = Path::new(archive).parent().map_or_else(String::new, escape_path);

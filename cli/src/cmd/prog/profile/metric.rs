@@ -102,7 +102,8 @@ impl Metric {
     pub(super) fn open_counters(self, cpus: &[u32]) -> Result<Vec<(u32, OwnedFd)>, BadInput> {
         let mut counters = Vec::new();
         for &cpu in cpus {
-            // Programs run in the kernel. A program that sleeps may be preempted, and what processes do meanwhile does not count.
+            // Programs run in the kernel. A program that sleeps may be preempted, and what processes do
+            // meanwhile does not count.
             let exclude_user = !self.is_software();
             let options =
                 PerfCounterOptions { exclude_user, cpu: Some(cpu), ..PerfCounterOptions::default() };

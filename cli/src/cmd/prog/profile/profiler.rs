@@ -138,7 +138,8 @@ fn load(program: OwnedFd, function: &str, event_count: u32, cpu_count: u32) -> R
     loader.load().map_err(|e| load_error(&e))
 }
 
-/// Returns the text of a refusal in one line: its first line and, for a refused program, the verifier's last words.
+/// Returns the text of a refusal in one line: its first line and, for a refused program, the verifier's last
+/// words.
 fn load_error(e: &LoadError) -> String {
     let text = e.without_object();
     let first = text.lines().next().unwrap_or("");

@@ -78,7 +78,8 @@ impl Report {
     }
 }
 
-/// Returns the share of the time during which a counter counted. Counters take turns if the processor has too few.
+/// Returns the share of the time during which a counter counted. Counters take turns if the processor has too
+/// few.
 fn counted_share(total: &Total) -> String {
     if total.running >= total.enabled {
         return String::new();
