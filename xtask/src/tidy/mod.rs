@@ -35,6 +35,7 @@ pub fn run(args: &[String]) -> Outcome {
         let path = file.path.to_string_lossy();
         // Skeletons are generated.
         if path.ends_with(".rs") && !path.ends_with(".skel.rs") {
+            text::check_comment_width(file, &mut problems);
             text::check_skips(file, &mut problems);
             match Source::parse(file) {
                 Ok(source) => sources.push(source),

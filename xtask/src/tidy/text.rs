@@ -6,6 +6,9 @@ use std::path::Path;
 /// The maximum number of lines of a Rust file, without its tests and comments.
 const FILE_LINES: usize = 500;
 
+/// The maximum width of a comment's line: `max_width` of `rustfmt.toml`, which does not wrap comments.
+const COMMENT_WIDTH: usize = 110;
+
 /// The maximum number of words of `README.md`, code included, before the licence.
 const README_WORDS: usize = 1000;
 
@@ -62,8 +65,23 @@ pub(super) fn check_shape(source: &Source<'_>, problems: &mut Vec<String>) {
     }
 }
 
-/// Checks that tests report skips and find clang by the crate `core-relo-test-support`: `cargo xtask test` counts no other skips, and a
-/// compiler may be installed as `clang-22` only.
+/// Checks that comments wrap where the code wraps. Rows of tables cannot wrap.
+pub(super) fn check_comment_width(file: &File, problems: &mut Vec<String>) {
+    let path = file.path.display();
+    for (number, line) in (1..).zip(file.text.lines()) {
+        let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
+        let is_row = comment.trim_start_matches(['/', '!', ' ']).starts_with('|');
+        let width = line.chars().count();
+        if width > COMMENT_WIDTH && !is_row {
+            problems.push(format!(
+                "{path}:{number}: a comment of {width} columns, expected at most {COMMENT_WIDTH}"
+            ));
+        }
+    }
+}
+
+/// Checks that tests report skips and find clang by the crate `core-relo-test-support`: `cargo xtask test`
+/// counts no other skips, and a compiler may be installed as `clang-22` only.
 pub(super) fn check_skips(file: &File, problems: &mut Vec<String>) {
     // These programs report to their own tasks.
     const OTHERS: [&str; 4] = ["benches", "test-support", "tests/examples", "xtask"];
@@ -83,7 +101,7 @@ pub(super) fn check_skips(file: &File, problems: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{File, check_skips};
+    use super::{File, check_comment_width, check_skips};
     use std::path::PathBuf;
 
     #[test]
@@ -96,5 +114,19 @@ mod tests {
         assert_eq!(problems("cli/tests/a.rs", "println!(\"SKIP: x\");\nCommand::new(\"clang\");\n"), 2);
         assert_eq!(problems("cli/tests/a.rs", "println!(\n    \"SKIP: {x}\",\n);\nskip!(\"x\");\n"), 1);
         assert_eq!(problems("benches/src/a.rs", "println!(\"SKIP: x\");\n"), 0);
+    }
+    #[test]
+    fn comments_wider_than_the_code_are_found() {
+        let problems = |line: &str| {
+            let mut problems = Vec::new();
+            check_comment_width(&File { path: PathBuf::from("a.rs"), text: line.to_owned() }, &mut problems);
+            problems.len()
+        };
+        let words = "word ".repeat(22);
+        assert_eq!(problems(&format!("/// {words}")), 1);
+        assert_eq!(problems(&format!("    // {words}")), 1);
+        assert_eq!(problems(&format!("//! | {words}|")), 0);
+        assert_eq!(problems(&format!("let text = \"{words}\";")), 0);
+        assert_eq!(problems("// a short one"), 0);
     }
 }
