@@ -9,7 +9,7 @@
 //! | [`Prober::helper`], [`Prober::kfunc`] | may programs of a type call it? |
 //! | [`Prober::attach_type`], [`Prober::link_type`] | are programs attached by it? |
 //! | [`Prober::feature`] | does the kernel have a [`Feature`]? |
-//! | [`Prober::offers`] | does the kernel have a [`KernelFeature`], one of all with a name? |
+//! | [`Prober::offers`] | does the kernel have a [`KernelFeature`](crate::object::KernelFeature), one of all with a name? |
 //! | [`SystemSetting::read`], [`read_delegation`] | how is the system set up? |
 //!
 //! ```no_run
