@@ -1,6 +1,9 @@
 //! Errors of files and kernels that cannot be read or understood.
 
-use crate::compression::{budget::Exceeded, format::Compression};
+use crate::{
+    compression::{budget::Exceeded, format::Compression},
+    package_defect::PackageDefect,
+};
 use core_relo::{Endian, Escaped, Name};
 use core_relo_loader::target::{ExtractError, TargetError};
 use std::{
@@ -143,6 +146,9 @@ pub enum Defect {
     /// A tar archive is damaged.
     #[error("tar archive: {0}")]
     Archive(IoFailure),
+    /// A package is damaged.
+    #[error(transparent)]
+    Package(#[from] PackageDefect),
     /// The file has the name of a tar archive, and is none.
     #[error("is no tar archive, although its name ends like one")]
     NotAnArchive,

@@ -31,6 +31,7 @@
 //! | [`directory`] | the files below a directory |
 //! | [`mod@file`], [`stream`] | regular files, standard input and pipes |
 //! | [`file_kind`] | the kind of a file |
+//! | [`package`] | packages of distributions |
 //! | [`threads`] | worker threads |
 
 mod archive;
@@ -48,7 +49,11 @@ mod kernel;
 pub mod kernel_text;
 mod limits;
 mod note;
+pub mod package;
+mod package_defect;
+mod package_kind;
 pub mod stream;
+mod tar_members;
 pub mod threads;
 
 pub use compression::{

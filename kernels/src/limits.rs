@@ -48,3 +48,13 @@ pub(crate) const MAX_BANNER_BYTES: usize = 1024;
 /// The largest number of places in an image that are parsed as a banner or signature. A kernel has a few of
 /// each.
 pub(crate) const MAX_BANNERS: usize = 256;
+
+/// The largest number of entries in an rpm header. rpm has the same limit.
+pub(crate) const MAX_RPM_ENTRIES: u64 = 0xffff;
+
+/// The largest size of the data in an rpm header, in bytes. The header of a package with 100,000 files has
+/// about 20 MiB.
+pub(crate) const MAX_RPM_HEADER_BYTES: u64 = 64 << 20;
+
+/// The largest number of files in an rpm.
+pub(crate) const MAX_RPM_FILES: usize = 1 << 20;
