@@ -225,6 +225,35 @@ pub enum ReasonKind {
 }
 
 impl ReasonKind {
+    /// All kinds.
+    pub const ALL: &'static [Self] = &[
+        Self::Loader,
+        Self::Architecture,
+        Self::Relocation,
+        Self::Helper,
+        Self::Kfunc,
+        Self::Ksym,
+        Self::MapType,
+        Self::MapSize,
+        Self::MapFlag,
+        Self::ProgramType,
+        Self::AttachType,
+        Self::AttachTarget,
+        Self::StructOps,
+        Self::Context,
+        Self::ReturnValue,
+        Self::Kconfig,
+        Self::Instruction,
+        Self::Btf,
+        Self::Object,
+        Self::Budget,
+    ];
+
+    /// Returns the kind with a [word](Self::word).
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.word() == word)
+    }
+
     /// Returns the word for JSON, such as `attach_target`.
     pub const fn word(self) -> &'static str {
         match self {
