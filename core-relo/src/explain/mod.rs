@@ -19,7 +19,7 @@ pub use crate::btf::CType;
 pub use declaration::{declare, declare_both, declare_function, type_text};
 pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason, target_independent_reason};
 pub use near::AlternativeMember;
-pub use similar_names::{nearest_names, similar_names};
+pub use similar_names::{list_words, nearest_names, similar_names, suggest_word};
 pub use text::text;
 
 #[cfg(test)]

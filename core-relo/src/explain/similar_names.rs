@@ -2,7 +2,7 @@
 
 use super::similar::{BareName, NamePattern};
 use crate::btf::{Btf, Kind};
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 /// The number of results.
 const RESULTS: usize = 3;
@@ -17,6 +17,23 @@ pub fn similar_names(btf: &Btf<'_>, kind: Kind, prefix: &[u8], wanted: &[u8]) ->
 /// Returns the names that are similar to `wanted`, the nearest first.
 pub fn nearest_names<'n>(wanted: &[u8], names: impl IntoIterator<Item = &'n [u8]>) -> Vec<String> {
     nearest_of(wanted, &mut names.into_iter())
+}
+
+/// Returns the question whether the nearest word was meant, or an empty text if no word is near.
+pub fn suggest_word<'w>(unknown: &str, words: impl IntoIterator<Item = &'w str>) -> String {
+    match nearest_names(unknown.as_bytes(), words.into_iter().map(str::as_bytes)).first() {
+        Some(word) => format!("; did you mean `{word}`?"),
+        None => String::new(),
+    }
+}
+
+/// Returns words as a list: "`a`, `b` or `c`".
+pub fn list_words<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    let words: Vec<_> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    match words.as_slice() {
+        [words @ .., last] if !words.is_empty() => format!("{} or {last}", words.join(", ")),
+        words => words.concat(),
+    }
 }
 
 fn nearest_of(wanted: &[u8], names: &mut dyn Iterator<Item = &[u8]>) -> Vec<String> {
