@@ -4,7 +4,7 @@ use core_relo::{
     Endian, Name,
     plan::{Decision, PlannedReloc, RelocError, Summary, Warning},
 };
-use core_relo_verdict::{SourceLine, judge::Verdict, kernel::KernelVersion};
+use core_relo_verdict::{SourceLine, judge::Verdict};
 
 /// Returns the word for a planned relocation's decision, in text and in the JSON key `outcome`.
 pub(crate) fn outcome(decision: &Result<Decision, RelocError>) -> &'static str {
@@ -100,9 +100,4 @@ pub(crate) fn byte_order(endian: Endian) -> &'static str {
         Endian::Little => "little",
         Endian::Big => "big",
     }
-}
-
-/// Returns a version with all its numbers: `5.15.0`.
-pub(crate) fn full_version(KernelVersion { major, minor, patch }: KernelVersion) -> String {
-    format!("{major}.{minor}.{patch}")
 }

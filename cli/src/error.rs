@@ -2,6 +2,7 @@
 //! written.
 
 use core_relo::{Escaped, Name};
+use core_relo_report::UnjudgedInput;
 use std::{fmt, io, path::Path};
 
 /// The error that ends a command, or a part of it.
@@ -65,6 +66,13 @@ impl BadInput {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into()).filter(|help| !help.is_empty());
         self
+    }
+}
+
+/// The defect and the remedy, for reports.
+impl From<&BadInput> for UnjudgedInput {
+    fn from(bad: &BadInput) -> Self {
+        Self::new(&*bad.file, &bad.what).with_help(bad.help.clone())
     }
 }
 

@@ -19,7 +19,6 @@ mod events;
 mod format;
 #[doc(hidden)]
 pub mod fuzzing;
-mod glob;
 mod guest;
 mod input;
 mod json;
@@ -30,10 +29,8 @@ mod plan_error;
 mod policy;
 mod process;
 mod progress;
-mod report;
 mod settings;
 mod signing;
-mod stable_hash;
 mod text;
 mod type_name;
 mod words;

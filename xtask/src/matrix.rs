@@ -13,11 +13,12 @@ use crate::system::{
 use crate::unprivileged;
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 12] = [
     "core-relo-btf",
     "core-relo",
     "core-relo-object",
     "core-relo-verdict",
+    "core-relo-report",
     "core-relo-dwarf",
     "core-relo-loader",
     "core-relo-adaptive",
@@ -72,7 +73,8 @@ const BARE_METAL: &str = "thumbv7em-none-eabi";
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// The packages that use no files, processes or system calls.
-const PURE: [&str; 4] = ["core-relo-btf", "core-relo", "core-relo-object", "core-relo-verdict"];
+const PURE: [&str; 5] =
+    ["core-relo-btf", "core-relo", "core-relo-object", "core-relo-verdict", "core-relo-report"];
 
 /// The arguments that select the pure part of the crate of variants, whose results must not depend on the
 /// host.

@@ -12,12 +12,12 @@ use crate::{
         object_selector::ListArgs,
     },
     format::Format,
-    glob::Glob,
     input::kernel_args::KernelArgs,
     kernel_objects::select::Selector,
 };
 use clap::{Args, Subcommand, ValueEnum, ValueHint, builder::PossibleValue};
 use core_relo_loader::inventory::ObjectSelection;
+use core_relo_report::policy::Glob;
 use core_relo_verdict::btf_diff::ItemKind;
 use std::path::PathBuf;
 
@@ -172,7 +172,7 @@ pub(crate) struct BtfDumpArgs {
     pub(crate) type_name: Option<String>,
     /// With --format c, declare only the types with this name and what they need; `*` stands for any
     /// characters, `?` for one; may be repeated
-    #[arg(long, value_name = "NAME", value_parser = parse_glob)]
+    #[arg(long, value_name = "NAME")]
     pub(crate) root: Vec<Glob>,
     /// With --format c, add assertions on the sizes, alignments and offsets of all types
     #[arg(long)]
@@ -239,7 +239,7 @@ pub(crate) struct BtfDiffArgs {
     pub(crate) kind: Vec<DiffKind>,
     /// Compare only names that match a pattern; `*` stands for any characters, `?` for one; may be given
     /// several times
-    #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
+    #[arg(long, value_name = "GLOB")]
     pub(crate) name: Vec<Glob>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
@@ -322,9 +322,4 @@ impl ValueEnum for DiffKind {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.0.word()))
     }
-}
-
-/// Parses a pattern for names.
-pub(crate) fn parse_glob(pattern: &str) -> Result<Glob, String> {
-    Glob::new(pattern).map_err(|error| error.to_string())
 }

@@ -1,8 +1,9 @@
 //! The arguments of `btf find`, `btf layout` and `btf offset`.
 
-use crate::{format::Format, glob::Glob};
+use crate::format::Format;
 use clap::{Args, ValueEnum, ValueHint};
 use core_relo::btf::Kind;
+use core_relo_report::policy::Glob;
 use std::path::PathBuf;
 
 pub(crate) const BTF_FIND_HELP: &str = "Examples:
@@ -30,7 +31,7 @@ pub(crate) struct BtfFindArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     /// Types whose names match a pattern; `*` stands for any characters, `?` for one; may be repeated
-    #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
+    #[arg(long, value_name = "GLOB")]
     pub(crate) name: Vec<Glob>,
     /// Types of these kinds
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
@@ -125,9 +126,4 @@ impl TypeKind {
             Self::TypeTag => kind == Kind::TypeTag,
         }
     }
-}
-
-/// Parses a pattern for names.
-fn parse_glob(pattern: &str) -> Result<Glob, String> {
-    Glob::new(pattern).map_err(|error| error.to_string())
 }

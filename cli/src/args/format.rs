@@ -1,7 +1,8 @@
 //! Colours, and the output formats of single commands.
 
-use crate::{format::Format, report::ReportFormat};
+use crate::format::Format;
 use clap::ValueEnum;
+use core_relo_report::ReportFormat;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {

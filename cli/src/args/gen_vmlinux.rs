@@ -1,8 +1,8 @@
 //! The arguments of `gen vmlinux`.
 
 use crate::output::{OutputKind, OutputPath};
-use crate::{args::btf::parse_glob, glob::Glob};
 use clap::{Args, ValueHint};
+use core_relo_report::policy::Glob;
 use std::path::PathBuf;
 
 pub(crate) const GEN_VMLINUX_HELP: &str = "Examples:
@@ -33,7 +33,7 @@ pub(crate) struct GenVmlinuxArgs {
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, default_value = "-", value_parser = OutputPath::parser(OutputKind::Vmlinux))]
     pub(crate) output: OutputPath,
     /// Declare the types with this name, too; `*` stands for any characters, `?` for one; may be repeated
-    #[arg(long, value_name = "NAME", value_parser = parse_glob)]
+    #[arg(long, value_name = "NAME")]
     pub(crate) root: Vec<Glob>,
     /// An argument of clang for the sources, such as -Iinclude or -DNAME; may be repeated
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]

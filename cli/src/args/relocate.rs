@@ -6,7 +6,7 @@ use crate::{
     },
     format::Format,
     input::shard::Shard,
-    policy::{AllowEntry, ConfigArgs},
+    policy::ConfigArgs,
     settings::SettingsArgs,
 };
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
 };
 use clap::{Args, ValueHint};
 use core_relo::plan::Options;
+use core_relo_report::policy::AllowEntry;
 use core_relo_verdict::kernel::KernelVersion;
 use std::{path::PathBuf, str::FromStr};
 

@@ -1,6 +1,6 @@
 //! The words of errors and help texts about attach points.
 
-use crate::words::{list, suggestion};
+use core_relo::explain::{list_words, suggest_word};
 use core_relo_loader::{
     attach::{AttachPoint, AttachPointError, attach_point_kinds, fitting_kinds, is_section_kind},
     object::ProgramType,
@@ -14,9 +14,9 @@ pub(crate) fn parse_attach_point(text: &str) -> Result<AttachPoint, String> {
 /// Returns the text of an error, with the nearest word, or with what attaches the program instead.
 pub(crate) fn explain(error: AttachPointError) -> String {
     let end = match &error {
-        AttachPointError::UnknownKind { kind } => suggestion(kind, attach_point_kinds()),
+        AttachPointError::UnknownKind { kind } => suggest_word(kind, attach_point_kinds()),
         AttachPointError::UnknownAttachType { word, expected, .. } => {
-            suggestion(word, expected.iter().map(String::as_str))
+            suggest_word(word, expected.iter().map(String::as_str))
         }
         AttachPointError::NoAttachPoint { program_type } => {
             format!(": {}", place_of_others(*program_type))
@@ -43,7 +43,7 @@ pub(crate) fn place_for(program_type: ProgramType) -> Result<String, &'static st
     match *fitting_kinds(program_type).as_slice() {
         [] => Err(place_of_others(program_type)),
         [kind] if !is_section_kind(kind) => Ok(place(kind).to_owned()),
-        ref kinds => Ok(format!("KIND:PLACE with {}", list(kinds.iter().copied()))),
+        ref kinds => Ok(format!("KIND:PLACE with {}", list_words(kinds.iter().copied()))),
     }
 }
 

@@ -6,9 +6,9 @@ use crate::{
     error::{BadInput, CommandResult},
     input::limits::MAX_BUDGET_BYTES,
     output::{self, OutputPath},
-    text::json_lines::JsonLines,
 };
 use core_relo_kernels::file;
+use core_relo_report::json::JsonLines;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, btree_map::Entry},

@@ -2,6 +2,7 @@
 
 use crate::{budget::stats::ProgramStats, plan_error::LACKS_FACTS};
 use core_relo_loader::{load::VerifierReport, object::Program};
+use core_relo_report::LoadOutcome;
 use core_relo_verdict::SourceLine;
 use core_relo_vm::{Guest, KernelImage, VmError, guest::GuestEnd};
 use serde::{Deserialize, Serialize};
@@ -14,12 +15,6 @@ use std::{
 /// The guest's directory of objects. Each object is in a directory of its own, because its file name decides
 /// on the names of its maps.
 const OBJECTS: &str = "/vm/objects";
-
-/// The margin of the verifier's lines in the message of a refusal.
-const LOG_MARGIN: &str = "   | ";
-
-/// The name of the default load beside those of programs.
-pub(crate) const TOGETHER: &str = "all programs together";
 
 /// An object to load, and its programs.
 #[derive(Clone, Debug)]
@@ -146,13 +141,17 @@ impl ObjectProgram {
 }
 
 impl Reality {
-    /// Returns the word for JSON.
-    pub(crate) fn word(&self) -> &'static str {
+    pub(crate) const fn outcome(&self) -> LoadOutcome {
         match self {
-            Self::Loaded => "loaded",
-            Self::Refused(_) => "refused",
-            Self::Unknown(_) => "unknown",
+            Self::Loaded => LoadOutcome::Loaded,
+            Self::Refused(_) => LoadOutcome::Refused,
+            Self::Unknown(_) => LoadOutcome::Unknown,
         }
+    }
+
+    /// Returns the word for JSON.
+    pub(crate) const fn word(&self) -> &'static str {
+        self.outcome().word()
     }
 
     /// Returns the reason of a refusal, or why the outcome is unknown.
@@ -219,29 +218,6 @@ impl GuestLoad {
         let objects = objects.iter().map(of_object).collect();
         Self { release: None, objects, diagnostics: String::new() }
     }
-}
-
-/// Returns the first line of a message. A heading of a list is followed by the first entry.
-pub(crate) fn first_line(message: &str) -> String {
-    let mut lines = message.lines().map(str::trim);
-    match (lines.next(), lines.next()) {
-        (Some(heading), Some(entry)) if heading.ends_with(':') => format!("{heading} {entry}"),
-        (line, _) => line.unwrap_or("").to_owned(),
-    }
-}
-
-/// Returns the lines of a message that follow its first line and decide: the source line, the verifier's last
-/// line, and hints. A list, whose first line ends with `:`, has no such lines.
-pub(crate) fn deciding_lines(message: &str) -> Vec<&str> {
-    let mut lines = message.lines();
-    if lines.next().is_none_or(|first| first.trim_end().ends_with(':')) {
-        return Vec::new();
-    }
-    let lines: Vec<_> = lines.collect();
-    let is_log = |line: &&str| line.starts_with(LOG_MARGIN);
-    let last = lines.iter().rposition(is_log);
-    let decides = |(index, line): &(usize, &str)| !is_log(line) || Some(*index) == last;
-    lines.iter().copied().enumerate().filter(decides).map(|(_, line)| line).collect()
 }
 
 fn guest_path(index: usize, path: &Path) -> PathBuf {
@@ -387,14 +363,6 @@ mod tests {
     }
 
     #[test]
-    fn the_source_line_and_the_last_line_of_the_log_decide() {
-        let message = "p: EACCES\n  --> a.c:7: *p\n   | 1: (79) r1\n   | R4 unbounded\n  a hint";
-        assert_eq!(deciding_lines(message), ["  --> a.c:7: *p", "   | R4 unbounded", "  a hint"]);
-        assert_eq!(deciding_lines("p: EACCES"), [""; 0]);
-        assert_eq!(deciding_lines("unresolved externs:\n  a: x\n  b: y"), [""; 0]);
-    }
-
-    #[test]
     fn the_source_of_a_refusal_has_its_parts() {
         let source = |text: &str| {
             let mut refusal: Refusal = serde_json::from_str(r#"{"stage":"program","text":"no"}"#).unwrap();
@@ -405,12 +373,5 @@ mod tests {
         assert_eq!(source("/a: b/c.c:141: x ? y: 3: z"), parts(false));
         assert_eq!(source("near /a: b/c.c:141: x ? y: 3: z"), parts(true));
         assert_eq!(source("c.c: no line"), None);
-    }
-
-    #[test]
-    fn a_heading_is_followed_by_its_first_entry() {
-        assert_eq!(first_line("p: no\nmore"), "p: no");
-        assert_eq!(first_line("unresolved externs:\n  a: x\n  b: y"), "unresolved externs: a: x");
-        assert_eq!(first_line(""), "");
     }
 }

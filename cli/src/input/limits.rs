@@ -17,9 +17,6 @@ pub(crate) const MAX_BUDGET_BYTES: u64 = 256 << 20;
 /// The maximum size of the data of `btf print`, in bytes. A value's text is several times as large.
 pub(crate) const MAX_VALUE_BYTES: u64 = 16 << 20;
 
-/// The maximum length of a pattern for names, in bytes.
-pub(crate) const MAX_PATTERN_BYTES: usize = 512;
-
 /// The largest file of `batch`, in bytes.
 pub(crate) const MAX_BATCH_BYTES: u64 = 16 << 20;
 

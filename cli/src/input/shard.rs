@@ -1,6 +1,6 @@
 //! A shard: one of N parts of the kernels to check. A batch system can check each part on another machine.
 
-use crate::stable_hash::hash;
+use core_relo_report::stable_hash;
 use std::{num::NonZeroU64, path::Path, str::FromStr};
 
 /// A part of the kernels to check: `2/8` is the second of eight parts.
@@ -18,7 +18,7 @@ impl Shard {
     ///
     /// The result depends neither on the path of the directory nor on the other files in it.
     pub(crate) fn includes(self, path: &Path) -> bool {
-        hash(path.as_os_str().as_encoded_bytes()) % self.count == self.number - 1
+        stable_hash(path.as_os_str().as_encoded_bytes()) % self.count == self.number - 1
     }
 }
 

@@ -9,13 +9,13 @@ use crate::{
         record::RecordKeys,
         verdict::{AllowedVerdict, ProgramJson},
     },
-    policy::Acceptance,
 };
 use core_relo::{
     explain::{reason, text},
     plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
 use core_relo_adaptive::StartupReport;
+use core_relo_report::policy::Acceptance;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Reason},

@@ -1,9 +1,7 @@
 //! The verdict on a program, with what only the command knows: accepted reasons and real loads.
 
-use crate::{
-    json::reality::RealityJson,
-    policy::{AllowEntry, ProgramAcceptance},
-};
+use crate::json::reality::RealityJson;
+use core_relo_report::policy::{AllowEntry, ProgramAcceptance};
 use core_relo_verdict::judge::{ProgramVerdict, Reason, Verdict};
 use serde::Serialize;
 

@@ -4,8 +4,8 @@ use crate::{
     error::{BadInput, escape_path},
     kernel_objects::error::hint,
     text::hex,
-    words::suggestion,
 };
+use core_relo::explain::suggest_word;
 use core_relo_loader::{
     Errno, Hint,
     inventory::{self, InventoryError, KernelObject, ObjectKind, ObjectSelection, object_name},
@@ -140,7 +140,7 @@ fn nearest_name(kind: ObjectKind, unknown: &str) -> Result<String, InventoryErro
     for object in inventory::list(kind)? {
         names.extend(object.open()?.map(|fd| object_name(kind, &fd)).filter(|name| !name.is_empty()));
     }
-    Ok(suggestion(unknown, names.iter().map(String::as_str)))
+    Ok(suggest_word(unknown, names.iter().map(String::as_str)))
 }
 
 /// Creates the error of a pin that cannot be opened.

@@ -1,18 +1,17 @@
 //! The file `core-relo.toml`.
 
 use super::{
-    entry::{AllowEntry, PATTERN_KEYS},
     limits::{MAX_ENTRIES, MAX_FILE_BYTES},
     search::find_config,
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
     error::{BadInput, escape_path},
-    glob::Glob,
     policy::ConfigArgs,
     settings::{Setting, SettingGroup, SettingParser, SettingsArgs, UserSettings},
 };
 use core_relo_kernels::file;
+use core_relo_report::policy::{AllowEntry, Glob, PATTERN_KEYS};
 use core_relo_verdict::loaders::Loader;
 use std::{mem, path::Path};
 
@@ -213,8 +212,8 @@ fn parse_entry(file: &str, table: &Table<'_, '_>) -> Result<AllowEntry, TomlErro
     let [object, program, kernel, kind] = PATTERN_KEYS;
     table.check_keys(&[object, program, kernel, kind, "reason"])?;
     let place = format!("{file}:{}", table.line());
-    let mut entry =
-        AllowEntry { reason: table.string("reason")?.map(str::to_owned), place, ..AllowEntry::default() };
+    let mut entry = AllowEntry::new(place);
+    entry.reason = table.string("reason")?.map(str::to_owned);
     for key in PATTERN_KEYS {
         if let Some(value) = table.string(key)? {
             entry.set(key, value).map_err(|e| table.error_at(key, e))?;

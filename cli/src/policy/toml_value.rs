@@ -1,7 +1,7 @@
 //! TOML tables whose errors name the line and the column.
 
-use crate::words::{list, suggestion};
 use core::{num::NonZeroU32, ops::Range};
+use core_relo::explain::{list_words, suggest_word};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -88,8 +88,8 @@ impl<'f, 't> Table<'f, 't> {
         let unknown = self.table.iter().filter(|(key, _)| !known.contains(&key.get_ref().as_ref()));
         let Some((key, _)) = unknown.min_by_key(|(key, _)| key.span().start) else { return Ok(()) };
         let name = key.get_ref();
-        let known_list = list(known.iter().copied());
-        let suggestion = suggestion(name, known.iter().copied());
+        let known_list = list_words(known.iter().copied());
+        let suggestion = suggest_word(name, known.iter().copied());
         let problem = format!("unknown key `{name}`, expected {known_list}{suggestion}");
         Err(TomlError::new(self.text, key.span().start, problem))
     }

@@ -7,9 +7,8 @@ use super::{
 use crate::{
     error::BadInput,
     kernel_objects::select::{select_one, selection_from_word},
-    words::suggestion,
 };
-use core_relo::Endian;
+use core_relo::{Endian, explain::suggest_word};
 use core_relo_loader::{
     inventory::ObjectKind,
     load_plan::{AttachTarget, Settings, inner_map_name},
@@ -146,7 +145,7 @@ fn set_type(
 ) -> Result<Option<String>, BadInput> {
     let section = section_for_type(word, program).map_err(|error| {
         let near = match error {
-            TypeWordError::Unknown => suggestion(word, SEC_DEFS.iter().map(|def| def.name)),
+            TypeWordError::Unknown => suggest_word(word, SEC_DEFS.iter().map(|def| def.name)),
             _ => String::new(),
         };
         BadInput::new(setting.to_string(), format!("{error}{near}"))

@@ -1,11 +1,8 @@
 //! The programs, maps and variables of an object that settings can name.
 
 use super::setting::{NameKind, Setting};
-use crate::{
-    error::BadInput,
-    input::object::ObjectFile,
-    words::{list, suggestion},
-};
+use crate::{error::BadInput, input::object::ObjectFile};
+use core_relo::explain::{list_words, suggest_word};
 use core_relo_loader::{
     GlobalError,
     link::{ExternBinding, MapSource, ProgramLinker},
@@ -127,13 +124,13 @@ pub(crate) fn check_program_name(file: &ObjectFile, object: &Object<'_>, name: &
 
 /// Returns the error of a name that an object does not have.
 pub(super) fn no_such(file: &str, kind: NameKind, name: &str, known: &[String]) -> BadInput {
-    let suggestion = suggestion(name, known.iter().map(String::as_str));
+    let suggestion = suggest_word(name, known.iter().map(String::as_str));
     let bad = BadInput::new(file, format_args!("it has no {} `{name}`{suggestion}", kind.noun()));
     match (suggestion.is_empty(), known.is_empty()) {
         (false, _) => bad,
         (true, true) => bad.help("it has none"),
         (true, false) => {
-            let shown = list(known.iter().take(SHOWN_NAMES).map(String::as_str));
+            let shown = list_words(known.iter().take(SHOWN_NAMES).map(String::as_str));
             match known.len().checked_sub(SHOWN_NAMES).filter(|more| *more > 0) {
                 Some(more) => bad.help(format!("it has {shown} and {more} more")),
                 None => bad.help(format!("it has {shown}")),

@@ -277,7 +277,7 @@ fn parse_map_type(word: &str) -> Result<MapType, String> {
         let known: Vec<_> = MapType::offered().map(MapType::short_name).collect();
         let lower = word.to_ascii_lowercase();
         let short = lower.strip_prefix("bpf_map_type_").unwrap_or(&lower);
-        let near = crate::words::suggestion(short, known.iter().map(String::as_str));
+        let near = core_relo::explain::suggest_word(short, known.iter().map(String::as_str));
         format!("unknown map type `{word}`, expected one such as `hash` or `lru_hash`{near}")
     })
 }

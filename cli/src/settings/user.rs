@@ -4,13 +4,13 @@ use super::{
     NameKind, Setting, SettingValue,
     names::{ObjectNames, no_such},
 };
-use crate::{
-    error::BadInput, glob::Glob, input::object::ObjectFile, settings::SettingsArgs, words::suggestion,
-};
+use crate::{error::BadInput, input::object::ObjectFile, settings::SettingsArgs};
+use core_relo::explain::suggest_word;
 use core_relo_loader::{
     load_plan::{Settings, inner_map_name},
     object::{Object, SecDef, SecMatch},
 };
+use core_relo_report::policy::Glob;
 use core_relo_verdict::loaders::Loader;
 use std::{collections::HashMap, ffi::OsString, mem, path::PathBuf};
 
@@ -226,7 +226,7 @@ impl UserSettings {
             return Err(match (&group.place, &*objects) {
                 (None, [(object, _)]) => no_such(object, kind, &unknown.name, &known),
                 (place, _) => {
-                    let near = suggestion(&unknown.name, known.iter().map(String::as_str));
+                    let near = suggest_word(&unknown.name, known.iter().map(String::as_str));
                     let what = format!("no object has a {} `{}`{near}", kind.noun(), unknown.name);
                     match place {
                         None => BadInput::new(unknown.to_string(), what),

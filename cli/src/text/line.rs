@@ -1,8 +1,8 @@
 //! A line of text output: escaped when it is built, coloured when it is printed.
 
-use crate::text::log_command::command_positions;
 use anstyle::Style;
 use core_relo::Escaped;
+use core_relo_report::ci_log::command_positions;
 use std::fmt::{self, Write as _};
 
 /// A line of text in which every control character and every invisible character is escaped.

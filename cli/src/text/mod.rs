@@ -3,7 +3,6 @@
 pub(crate) mod explanation;
 pub(crate) mod graph;
 pub(crate) mod hex;
-pub(crate) mod json_lines;
 pub(crate) mod line;
 pub(crate) mod log_command;
 pub(crate) mod plan;

@@ -1,10 +1,7 @@
 //! The writer for stdout and stderr.
 
-use crate::text::{
-    json_lines::{self, JsonLines},
-    line::Line,
-    log_command::is_read_by_runner,
-};
+use crate::text::{line::Line, log_command::is_read_by_runner};
+use core_relo_report::json::{self, JsonLines};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -39,7 +36,7 @@ impl<'w> Printer<'w> {
 
     /// Prints an object as a line of JSON.
     pub(crate) fn json(&mut self, object: &impl Serialize) -> io::Result<()> {
-        json_lines::write(&mut *self.writer, object)?;
+        json::write(&mut *self.writer, object)?;
         self.writer.write_all(b"\n")
     }
 

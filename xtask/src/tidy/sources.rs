@@ -10,8 +10,20 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
 /// The crates that people use.
-pub(super) const PRODUCT: [&str; 11] =
-    ["btf", "core-relo", "object", "verdict", "dwarf", "loader", "adaptive", "kernels", "build", "vm", "cli"];
+pub(super) const PRODUCT: [&str; 12] = [
+    "btf",
+    "core-relo",
+    "object",
+    "verdict",
+    "report",
+    "dwarf",
+    "loader",
+    "adaptive",
+    "kernels",
+    "build",
+    "vm",
+    "cli",
+];
 
 /// A Rust file.
 pub(super) struct Source<'f> {

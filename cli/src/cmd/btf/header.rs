@@ -4,13 +4,13 @@ use crate::{
     args::btf::BtfDumpArgs,
     console::Console,
     error::{BadInput, CommandResult},
-    glob::Glob,
     text::printer::Printer,
 };
 use core_relo::{
     TypeId,
     btf::{Btf, CHeader, Kind, Type},
 };
+use core_relo_report::policy::Glob;
 use std::{
     fmt::{self, Write as _},
     io,

@@ -13,12 +13,12 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
-    policy::AllowList,
     settings::UserSettings,
 };
 use core_relo_kernels::{
     InputError, KernelId, KernelImage, KernelSelection, KernelSource, Limits, threads::Threads,
 };
+use core_relo_report::policy::AllowList;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use core_relo_vm::KernelImage as BootImage;
 use std::{

@@ -7,18 +7,21 @@ use crate::{
     console::ExitStatus,
     describe,
     error::BadInput,
-    guest::load::{GuestLoad, ProgramReality, Reality, TOGETHER, deciding_lines, first_line},
+    guest::load::{GuestLoad, ProgramReality, Reality},
     json::reality::RealityJson,
-    policy::Acceptance,
-    report::RealLoad,
     text::{
         line::Line,
         style::{BOLD, DIM, ERROR},
     },
 };
+use core_relo_report::{
+    Agreement, AgreementCounts, RealLoad, TOGETHER,
+    load_message::{deciding_lines, first_line},
+    policy::Acceptance,
+};
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
 use core_relo_vm::VmError;
-use std::{fmt, ops::AddAssign, path::PathBuf};
+use std::path::PathBuf;
 
 /// The verdicts on all objects, and their real loads, on a kernel.
 #[derive(Debug)]
@@ -76,36 +79,6 @@ impl<'b> LoadVerdict<'b> {
     }
 }
 
-/// The relation between a verdict and the outcome of the real load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Agreement {
-    Agrees,
-    Differs,
-    /// The verdict or the outcome is unknown.
-    Undecided,
-}
-
-impl Agreement {
-    pub(crate) const fn new(verdict: Verdict, reality: &Reality) -> Self {
-        match (verdict, reality) {
-            (Verdict::Unknown, _) | (_, Reality::Unknown(_)) => Self::Undecided,
-            (Verdict::Loads, Reality::Loaded) => Self::Agrees,
-            (Verdict::Refused | Verdict::NeedsInput, Reality::Refused(_)) => Self::Agrees,
-            (Verdict::Loads, Reality::Refused(_)) => Self::Differs,
-            (Verdict::Refused | Verdict::NeedsInput, Reality::Loaded) => Self::Differs,
-        }
-    }
-
-    /// Returns whether the verdict agrees with the outcome; `None` if one of them is unknown.
-    pub(crate) const fn is_agreed(self) -> Option<bool> {
-        match self {
-            Self::Agrees => Some(true),
-            Self::Differs => Some(false),
-            Self::Undecided => None,
-        }
-    }
-}
-
 impl<'b> BootedLoad<'b> {
     /// Returns the name of the program, or the words for several programs together.
     pub(crate) fn subject(&self) -> &'b str {
@@ -124,8 +97,9 @@ impl<'b> BootedLoad<'b> {
 
     /// Returns the relation between the verdict and the real load.
     pub(crate) fn agreement(&self) -> Agreement {
-        self.verdict
-            .map_or(Agreement::Undecided, |verdict| Agreement::new(verdict.for_core_relo(), self.reality))
+        self.verdict.map_or(Agreement::Undecided, |verdict| {
+            Agreement::new(verdict.for_core_relo(), self.reality.outcome())
+        })
     }
 
     /// Returns what is wrong with the verdict, and the verdict with its first reason. A verdict does not
@@ -148,6 +122,21 @@ impl<'b> BootedLoad<'b> {
             Some(program) => RealityJson::new(release, program, agrees),
             None => RealityJson::of_default_load(release, self.reality, agrees),
         }
+    }
+
+    /// Returns the load for reports.
+    fn for_report(&self) -> RealLoad {
+        let program = self.program.map(|program| program.program.clone());
+        let mut load = RealLoad::new(program, self.reality.outcome());
+        load.autoload = self.autoload();
+        load.verdict = self.verdict.map(LoadVerdict::verdict);
+        load.reason = self.reality.reason().map(str::to_owned);
+        load.source = match self.reality {
+            Reality::Refused(refusal) => refusal.source_line(),
+            Reality::Loaded | Reality::Unknown(_) => None,
+        };
+        load.agreement = self.agreement();
+        load
     }
 
     /// Adds the reason of a refusal to a line, or the statistics. Those of a refused program tell nothing
@@ -247,52 +236,6 @@ impl BootedKernel {
     }
 }
 
-/// The numbers of verdicts that agree with the real load, differ from it, and are undecided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AgreementCounts {
-    agrees: usize,
-    differs: usize,
-    undecided: usize,
-}
-
-impl AgreementCounts {
-    pub(crate) fn new(agreements: impl Iterator<Item = Agreement>) -> Self {
-        let mut counts = Self::default();
-        for agreement in agreements {
-            *match agreement {
-                Agreement::Agrees => &mut counts.agrees,
-                Agreement::Differs => &mut counts.differs,
-                Agreement::Undecided => &mut counts.undecided,
-            } += 1;
-        }
-        counts
-    }
-}
-
-impl AddAssign for AgreementCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.agrees += other.agrees;
-        self.differs += other.differs;
-        self.undecided += other.undecided;
-    }
-}
-
-/// Prints `9 verdicts agree with the real loads, 1 differs`.
-impl fmt::Display for AgreementCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { agrees, differs, undecided } = self;
-        let (s, verb) = if *agrees == 1 { ("", "agrees") } else { ("s", "agree") };
-        write!(f, "{agrees} verdict{s} {verb} with the real load{s}")?;
-        if *differs > 0 {
-            write!(f, ", {differs} differ{}", if *differs == 1 { "s" } else { "" })?;
-        }
-        if *undecided > 0 {
-            write!(f, ", {undecided} undecided")?;
-        }
-        Ok(())
-    }
-}
-
 /// The real loads of an object's programs, beside their verdicts.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectLoads<'b> {
@@ -344,22 +287,14 @@ impl<'b> ObjectLoads<'b> {
 
     /// Returns each program's real load, and last that of several programs together, for reports.
     pub(super) fn for_report(&self) -> impl Iterator<Item = RealLoad> {
-        self.all().map(|load| {
-            let verdict = load.verdict.map(LoadVerdict::verdict);
-            RealLoad::new(
-                (load.subject(), load.autoload()),
-                verdict,
-                load.reality,
-                load.agreement().is_agreed(),
-            )
-        })
+        self.all().map(BootedLoad::for_report)
     }
 
     /// Returns a line for each program that was not loaded or whose verdict differs, or for each with
     /// statistics, and a line with counts.
     pub(super) fn lines(&self) -> Vec<Line> {
         let release = self.release.unwrap_or("not booted");
-        let counts = AgreementCounts::new(self.agreements());
+        let counts = AgreementCounts::from_iter(self.agreements());
         let mut lines: Vec<_> = self.all().flat_map(|load| load.lines(release)).collect();
         if !self.programs.is_empty() {
             lines.push(Line::new().styled(DIM, format_args!("{release}: {counts}")));
@@ -382,19 +317,4 @@ pub(crate) const fn reality_status(reality: &Reality) -> ExitStatus {
 pub(crate) fn refusal_lines(reality: &Reality) -> impl Iterator<Item = Line> {
     let lines = reality.reason().map(deciding_lines);
     lines.into_iter().flatten().map(|line| Line::new().text("    ").formatted(line))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_known_outcomes_confirm_or_contradict_a_verdict() {
-        let unknown = Reality::Unknown("crashed".to_owned());
-        assert_eq!(Agreement::new(Verdict::Loads, &Reality::Loaded), Agreement::Agrees);
-        assert_eq!(Agreement::new(Verdict::Refused, &Reality::Loaded), Agreement::Differs);
-        assert_eq!(Agreement::new(Verdict::NeedsInput, &Reality::Loaded), Agreement::Differs);
-        assert_eq!(Agreement::new(Verdict::Unknown, &Reality::Loaded), Agreement::Undecided);
-        assert_eq!(Agreement::new(Verdict::Loads, &unknown), Agreement::Undecided);
-    }
 }

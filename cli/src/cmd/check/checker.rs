@@ -16,11 +16,11 @@ use crate::{
     describe,
     error::{BadInput, escape_path},
     json::check::Unresolved,
-    policy::AllowList,
 };
 use core_relo_adaptive::variants::VariantTable;
 use core_relo_kernels::{InputError, Kernel, KernelId, KernelImage, threads::Threads};
 use core_relo_loader::load_plan::PlanByLoad;
+use core_relo_report::policy::AllowList;
 use core_relo_verdict::kernel::KernelInputs;
 use std::{io, sync::Arc};
 

@@ -2,7 +2,7 @@
 //! prints it.
 
 use super::{
-    booted::{AgreementCounts, BootedKernel, ObjectLoads},
+    booted::{BootedKernel, ObjectLoads},
     report::{KernelReport, ObjectReport, REASONS},
 };
 use crate::{
@@ -17,16 +17,18 @@ use crate::{
         check::{CheckLine, TargetKeys},
         verdict::ProgramJson,
     },
-    policy::{Acceptance, AllowList, KernelNames},
-    report::{FleetReport, KernelWarning, Row as FleetRow},
     text::{
-        json_lines::JsonLines,
         line::Line,
         style::{self, DIM},
     },
 };
 use anstyle::Style;
 use core_relo_kernels::{KernelId, KernelRelease};
+use core_relo_report::{
+    AgreementCounts, FleetReport, KernelWarning, Row as FleetRow, UnjudgedInput,
+    json::JsonLines,
+    policy::{Acceptance, AllowList, KernelNames},
+};
 use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 use std::{io, sync::Arc};
 
@@ -88,20 +90,13 @@ impl KernelOutput {
         let target_id = id.key(name);
         let target = TargetKeys { target: name, target_id: target_id.as_deref() };
         output.warnings.extend(report.warnings.iter().map(|warning| format!("{name}: {warning}")));
-        let kernel_warning = |text: &String| KernelWarning { kernel: name.to_owned(), text: text.clone() };
+        let kernel_warning = |text: &String| KernelWarning::new(name, &**text);
         output.fleet.kernel_warnings.extend(report.warnings.iter().map(kernel_warning));
         let release = KernelRelease::from_name(name);
-        let names = KernelNames {
-            name,
-            release: report.release.as_deref(),
-            version: release.version,
-            is_listed: options.is_listed,
-        };
+        let mut names = KernelNames::new(name, report.release.as_deref());
+        names.version = release.version;
+        names.is_listed = options.is_listed;
         let entries = allow_list.for_kernel(&names);
-        let fleet_row = |object: &str, outcome, acceptance| FleetRow {
-            acceptance,
-            ..fleet_row((object, name), &release, outcome)
-        };
         for (index, (object, object_report)) in objects.iter().copied().zip(&report.objects).enumerate() {
             let loads = booted.map(|booted| booted.object(index, object));
             match object_report {
@@ -112,7 +107,7 @@ impl KernelOutput {
                     if options.json {
                         output.lines.push(&CheckLine::bad_input(Some(object), Some(target), &bad))?;
                     }
-                    output.fleet.rows.push(fleet_row(object, Err(bad.clone()), None));
+                    output.fleet.rows.push(fleet_row(object, name, &release, Err(&bad)));
                     let what = format!("{} ({object})", bad.what);
                     output.errors.push(BadInput { what, ..bad });
                 }
@@ -162,9 +157,10 @@ impl KernelOutput {
                         true => acceptance,
                         false => acceptance.map(Acceptance::without_details),
                     };
-                    let real_loads = loads.iter().flat_map(ObjectLoads::for_report).collect();
-                    let row = fleet_row(object, Ok(judged), acceptance);
-                    output.fleet.rows.push(FleetRow { real_loads, ..row });
+                    let mut row = fleet_row(object, name, &release, Ok(judged));
+                    row.acceptance = acceptance;
+                    row.real_loads = loads.iter().flat_map(ObjectLoads::for_report).collect();
+                    output.fleet.rows.push(row);
                 }
             }
         }
@@ -192,7 +188,7 @@ impl KernelOutput {
             Err(bad) => Self::unjudged((&name, id), bad, booted, objects, options)?,
         };
         output.is_booted = true;
-        output.agreement = AgreementCounts::new(booted.agreements(objects));
+        output.agreement = booted.agreements(objects).collect();
         if let Some(error) = &booted.boot_error {
             output.errors.push(guest_setup::bad_input(error));
             output.messages.extend(guest_setup::console_lines(error));
@@ -216,11 +212,13 @@ impl KernelOutput {
             .push(Line::from(format_args!("core-relo: note: no verdicts, only real loads: {bad}")));
         let target_id = id.key(name);
         let target = TargetKeys { target: name, target_id: target_id.as_deref() };
+        let release = KernelRelease::from_name(name);
         for (index, object) in objects.iter().enumerate() {
             let loads = booted.object(index, object);
             output.exit = output.exit.max(loads.exit_status(None));
-            let row = fleet_row((object, name), &KernelRelease::from_name(name), Err(bad.clone()));
-            output.fleet.rows.push(FleetRow { real_loads: loads.for_report().collect(), ..row });
+            let mut row = fleet_row(object, name, &release, Err(bad));
+            row.real_loads = loads.for_report().collect();
+            output.fleet.rows.push(row);
             if options.json {
                 let programs = loads.programs.iter().zip(loads.realities());
                 let programs = programs.map(|(program, reality)| {
@@ -252,7 +250,7 @@ impl KernelOutput {
         options: OutputOptions,
     ) -> io::Result<Self> {
         let mut output = Self { errors: vec![bad.clone()], ..Self::default() };
-        output.fleet.unread.push(bad.clone());
+        output.fleet.unread.push(bad.into());
         if options.json {
             let target_id = id.and_then(|id| id.key(&bad.file));
             let target = TargetKeys { target: &bad.file, target_id: target_id.as_deref() };
@@ -264,19 +262,15 @@ impl KernelOutput {
 
 /// Creates the result for an object on a kernel.
 fn fleet_row(
-    (object, kernel): (&str, &str),
+    object: &str,
+    kernel: &str,
     release: &KernelRelease,
-    outcome: Result<Arc<ObjectVerdict>, BadInput>,
+    outcome: Result<Arc<ObjectVerdict>, &BadInput>,
 ) -> FleetRow {
-    FleetRow {
-        object: object.to_owned(),
-        kernel: kernel.to_owned(),
-        kernel_version: release.version,
-        architecture: release.architecture.map(str::to_owned),
-        outcome,
-        acceptance: None,
-        real_loads: Vec::new(),
-    }
+    let mut row = FleetRow::new(object, kernel, outcome.map_err(UnjudgedInput::from));
+    row.kernel_version = release.version;
+    row.architecture = release.architecture.map(str::to_owned);
+    row
 }
 
 /// Creates the line for an object that cannot be read.

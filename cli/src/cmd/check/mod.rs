@@ -29,7 +29,6 @@ use crate::{
     format::Format,
     input::{input_error::note_text, object::ObjectFile},
     output::OutputPath,
-    policy::AllowList,
     progress::Progress,
     settings::UserSettings,
 };
@@ -40,6 +39,7 @@ use core_relo_kernels::{
     Defect, InputError, KernelFilter, KernelId, KernelSelection, KernelSource, stream::Descriptor,
     threads::Threads,
 };
+use core_relo_report::policy::AllowList;
 use core_relo_verdict::loaders::Loader;
 use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;

@@ -4,8 +4,8 @@ use crate::{
     console::Console,
     error::BadInput,
     output::{self, OutputPath},
-    report::{FleetReport, ReportFormat, write_report},
 };
+use core_relo_report::{FleetReport, ReportFormat};
 use std::{io, path::Path};
 
 /// The reports to print and to write.
@@ -36,10 +36,10 @@ impl Reports {
     /// Prints and writes the reports.
     pub(super) fn write(&self, console: &mut Console<'_>, fleet: &FleetReport) -> io::Result<()> {
         if let Some(format) = self.stdout {
-            write_report(format, fleet, console.out.unescaped_writer())?;
+            fleet.write(format, console.out.unescaped_writer())?;
         }
         for (path, format) in &self.files {
-            if let Err(bad) = output::write_with(path, &|out| write_report(*format, fleet, out)) {
+            if let Err(bad) = output::write_with(path, &|out| fleet.write(*format, out)) {
                 console.report_error_on_stderr(&bad)?;
             }
         }

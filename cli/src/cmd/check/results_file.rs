@@ -13,9 +13,9 @@ use super::{
 use crate::{
     error::{BadInput, escape_path},
     output::{self, Destination, DestinationError, DestinationKind},
-    text::json_lines::JsonLines,
 };
 use core_relo_kernels::{Inode, KernelId, file};
+use core_relo_report::json::JsonLines;
 use rustix::fs::{Mode, OFlags};
 use std::{
     ffi::{OsStr, OsString},

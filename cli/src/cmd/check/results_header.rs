@@ -1,7 +1,8 @@
 //! The first line of a results file, and the results that the file already has.
 
-use crate::{console::ExitStatus, error::BadInput, stable_hash, text::json_lines::JsonLines};
+use crate::{console::ExitStatus, error::BadInput};
 use core_relo_kernels::{KernelId, KernelSelection, KernelSource};
+use core_relo_report::{json::JsonLines, stable_hash};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
@@ -41,7 +42,7 @@ impl ResultsHeader {
     pub(crate) fn new<'o>(objects: impl Iterator<Item = (&'o str, &'o [u8])>) -> Self {
         let header_object = |(name, bytes): (&str, &[u8])| HeaderObject {
             object: name.to_owned(),
-            hash: format!("{:016x}", stable_hash::hash(bytes)),
+            hash: format!("{:016x}", stable_hash(bytes)),
         };
         Self {
             core_relo: env!("CARGO_PKG_VERSION").to_owned(),

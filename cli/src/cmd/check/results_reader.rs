@@ -4,8 +4,9 @@
 //! files are refused.
 
 use super::results_header::{LINE_BYTES, PreviousResults, ResultsHeader};
-use crate::{console::ExitStatus, error::BadInput, text::json_lines};
+use crate::{console::ExitStatus, error::BadInput};
 use core_relo_kernels::{KernelId, file};
+use core_relo_report::json;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{
     borrow::Cow,
@@ -103,7 +104,7 @@ impl LineStart<'_> {
     /// Returns the bytes of the keys and values, without the closing brace, and `next_key` after them.
     fn to_bytes(&self, next_key: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        json_lines::write(&mut bytes, self)?;
+        json::write(&mut bytes, self)?;
         bytes.pop_if(|last| *last == b'}').ok_or(io::ErrorKind::InvalidData)?;
         bytes.extend_from_slice(next_key);
         Ok(bytes)

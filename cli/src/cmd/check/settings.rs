@@ -2,16 +2,12 @@
 
 use super::{boot::BootSettings, reports::Reports};
 use crate::{
-    args::relocate::CheckArgs,
-    cmd::verdicts::kernel_inputs,
-    error::BadInput,
-    input::variant_table,
-    policy::{AllowList, Config},
-    settings::UserSettings,
-    stable_hash,
+    args::relocate::CheckArgs, cmd::verdicts::kernel_inputs, error::BadInput, input::variant_table,
+    policy::Config, settings::UserSettings,
 };
 use core_relo_adaptive::variants::VariantTable;
 use core_relo_kernels::{KernelSelection, Limits};
+use core_relo_report::{policy::AllowList, stable_hash};
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use std::sync::Arc;
 
@@ -60,7 +56,7 @@ impl<'a> CheckSettings<'a> {
     /// Returns the options that decide on verdicts, with their values or the hashes of their files.
     pub(super) fn deciding_options(&self) -> Vec<String> {
         let KernelInputs { version, kconfig, kallsyms, .. } = &self.inputs;
-        let hash = |text: &Arc<str>| format!("{:016x}", stable_hash::hash(text.as_bytes()));
+        let hash = |text: &Arc<str>| format!("{:016x}", stable_hash(text.as_bytes()));
         let mut options = Vec::new();
         options.extend(version.map(|version| format!("--kernel-version={version}")));
         options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));

@@ -1,7 +1,6 @@
 //! The writer for the outputs of kernels: to the console, and to the results file.
 
 use super::{
-    booted::AgreementCounts,
     kernel_output::{KernelOutput, Row},
     reports::Reports,
     results_file::ResultsFile,
@@ -10,13 +9,14 @@ use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
     format::Format,
-    report::{FleetReport, summary_lines},
     text::{
         line::Line,
+        style::BOLD,
         table::{AlignedTable, left_cell},
     },
 };
 use core_relo_kernels::KernelId;
+use core_relo_report::{AgreementCounts, FleetReport, UnjudgedInput};
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 /// The maximum number of rows that are aligned with each other.
@@ -69,7 +69,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
 
     /// Adds objects that cannot be read to the reports.
     pub(super) fn add_unread(&mut self, bad: Vec<BadInput>) {
-        self.fleet.unread.extend(bad);
+        self.fleet.unread.extend(bad.iter().map(UnjudgedInput::from));
     }
 
     /// Reports bad input on stderr, and only counts it after [`SAME_ERRORS`] lines with the same defect.
@@ -159,14 +159,16 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         }
         if reports.prints_lines() && self.console.format == Format::Text && has_several_kernels(&self.fleet) {
             self.console.out.line("")?;
-            summary_lines(&self.fleet).into_iter().try_for_each(|line| self.console.out.line(line))?;
+            for summary in self.fleet.summaries() {
+                let line = Line::new().styled(BOLD, summary.object).text(": ").text(summary.text);
+                self.console.out.line(line)?;
+            }
         }
         let is_text = reports.prints_lines() && self.console.format == Format::Text;
         if is_text && self.agreement != AgreementCounts::default() {
             self.console.out.line(self.agreement)?;
         }
-        self.fleet.agreement =
-            (self.agreement != AgreementCounts::default()).then(|| self.agreement.to_string());
+        self.fleet.agreement = Some(self.agreement).filter(|counts| *counts != AgreementCounts::default());
         reports.write(self.console, &self.fleet)
     }
 

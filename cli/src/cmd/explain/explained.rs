@@ -9,10 +9,11 @@ use crate::{
     },
     describe,
     json::plan::ExplainedRelocationJson,
-    text::{explanation::fact_lines, json_lines::JsonLines, line::Line},
+    text::{explanation::fact_lines, line::Line},
 };
 use core_relo::{Plan, explain::Explainer, plan::Summary};
 use core_relo_loader::load_plan::PlanByLoad;
+use core_relo_report::json::JsonLines;
 use core_relo_verdict::{
     SourceLine,
     advice::{Advisor, Fix},

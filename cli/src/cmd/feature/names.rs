@@ -2,10 +2,11 @@
 //! and patterns.
 
 use super::catalog::{Entry, entries};
-use crate::{args::feature::Section, error::BadInput, glob::Glob};
+use crate::{args::feature::Section, error::BadInput};
 use clap::ValueEnum as _;
 use core_relo::explain::nearest_names;
 use core_relo_loader::object::ProgramType;
+use core_relo_report::policy::Glob;
 use core_relo_verdict::kernel::known_kfuncs;
 
 /// The prefixes and suffixes of the kernel's and bpftool's names, with the section that they stand for.

@@ -2,9 +2,9 @@
 
 use crate::{
     describe,
-    policy::Acceptance,
     text::{line::Line, style::DIM},
 };
+use core_relo_report::policy::Acceptance;
 use core_relo_verdict::judge::{ObjectVerdict, Reason};
 use std::{
     cmp::Reverse,

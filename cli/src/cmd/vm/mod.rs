@@ -9,7 +9,7 @@ use crate::{
         budget_gate::BudgetGate,
         check::{
             boot::{BootSettings, boot_kernels},
-            booted::{AgreementCounts, BootedKernel, BootedLoad, LoadVerdict, reality_status, refusal_lines},
+            booted::{BootedKernel, BootedLoad, LoadVerdict, reality_status, refusal_lines},
         },
         guest_setup::report_failure,
     },
@@ -24,6 +24,7 @@ use crate::{
         style::{self, BOLD, DIM, ERROR, GOOD},
     },
 };
+use core_relo_report::AgreementCounts;
 use std::io;
 
 /// The width of the column of releases. The longest ones of Debian, such as `6.12.107+deb13-cloud-amd64`,
@@ -77,7 +78,7 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
         }
     }
     if console.format == Format::Text && booted.unread().is_none() {
-        let counts = AgreementCounts::new(booted.agreements(objects));
+        let counts = AgreementCounts::from_iter(booted.agreements(objects));
         console.out.line(Line::new().styled(DIM, format_args!("{release}: {counts}")))?;
     }
     for line in booted.loads.diagnostics.lines() {

@@ -1,11 +1,8 @@
 //! The metrics of `prog profile`: their names, their perf counters, and the ratios between them.
 
-use crate::{
-    args::prog_profile::Metric,
-    error::BadInput,
-    words::{list, suggestion},
-};
+use crate::{args::prog_profile::Metric, error::BadInput};
 use clap::ValueEnum as _;
+use core_relo::explain::{list_words, suggest_word};
 use core_relo_loader::{
     Errno,
     attach::{self, PerfCounter, PerfCounterOptions},
@@ -29,8 +26,8 @@ pub(super) fn parse_metrics(words: &[String]) -> Result<Vec<Metric>, BadInput> {
                 return BadInput::new(word, "it is no metric")
                     .help("the time is an option: `--duration SECONDS`");
             }
-            let found = format!("unknown metric{}", suggestion(word, names()));
-            BadInput::new(word, found).help(format!("expected {}", list(names())))
+            let found = format!("unknown metric{}", suggest_word(word, names()));
+            BadInput::new(word, found).help(format!("expected {}", list_words(names())))
         })?;
         if metrics.contains(&metric) {
             return Err(BadInput::new(word, "the metric is given twice, expected once"));
@@ -38,7 +35,10 @@ pub(super) fn parse_metrics(words: &[String]) -> Result<Vec<Metric>, BadInput> {
         metrics.push(metric);
     }
     if metrics.is_empty() {
-        return Err(BadInput::new("prog profile", format_args!("no metric, expected {}", list(names()))));
+        return Err(BadInput::new(
+            "prog profile",
+            format_args!("no metric, expected {}", list_words(names())),
+        ));
     }
     Ok(metrics)
 }
