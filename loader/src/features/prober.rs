@@ -108,22 +108,13 @@ impl Prober {
     }
 
     /// Probes whether the kernel has one of the features with a name. A helper is offered if programs of some
-    /// type may call it.
+    /// type may call it. A helper that no probed type may call is not known if another type cannot be probed.
     pub fn offers(&self, feature: KernelFeature) -> ProbeResult {
         match feature {
             KernelFeature::ProgramType(ty) => self.program_type(ty),
             KernelFeature::MapType(ty) => self.map_type(ty),
             KernelFeature::Helper(Helper(number)) => {
-                let mut refused = Err(ProbeError::NoProbe("no programs call helpers"));
-                for probed in ProgramType::offered().map(|ty| self.helper(ty, number)) {
-                    match probed {
-                        Ok(Probed { is_supported: true, .. }) => return probed,
-                        Ok(_) => refused = probed,
-                        Err(_) if refused.is_err() => refused = probed,
-                        Err(_) => {}
-                    }
-                }
-                refused
+                any_offers(ProgramType::offered().map(|ty| self.helper(ty, number)))
             }
             KernelFeature::AttachType(ty) => self.attach_type(ty),
             KernelFeature::LinkType(ty) => self.link_type(ty),
@@ -183,6 +174,22 @@ impl Prober {
     }
 }
 
+/// Returns the answer for all program types from those for each of them: yes if one type has the feature, no
+/// if no type has it. A type that cannot be probed may have it.
+fn any_offers(by_type: impl Iterator<Item = ProbeResult>) -> ProbeResult {
+    let (mut refused, mut unknown) = (None, None);
+    for probed in by_type {
+        match probed {
+            Ok(Probed { is_supported: true, .. }) => return probed,
+            Ok(_) => refused = Some(probed),
+            // Such programs have the features of their target.
+            Err(ProbeError::NeedsTarget(_)) => {}
+            Err(_) => unknown = unknown.or(Some(probed)),
+        }
+    }
+    unknown.or(refused).unwrap_or(Err(ProbeError::NoProbe("no programs call helpers")))
+}
+
 /// Returns the request that loads the program of a probe of this type.
 fn program_request(program_type: ProgramType) -> TokenRequest {
     let attach_type = program::ProbeProgram::new(program_type).attach_type;
@@ -199,5 +206,29 @@ impl ProbeKernel for Prober {
             log::info!("the limit on locked memory stays: {errno}");
         }
         probe::check_loading(self.token())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An answer is no only if every program type that can have the feature was probed.
+    #[test]
+    fn a_type_that_cannot_be_probed_leaves_the_answer_open_unless_another_type_says_yes() {
+        let [yes, no] = [Ok(Probed::yes("loaded")), Ok(Probed::no("unknown func"))];
+        let failed: ProbeResult = Err(ProbeError::Failed { request: PROG_LOAD, errno: Errno::ENOMEM });
+        let other: ProbeResult = Err(ProbeError::Failed { request: PROG_LOAD, errno: Errno::EPERM });
+        let ext: ProbeResult = Err(ProbeError::NeedsTarget(ProgramType::Ext));
+        for (by_type, expected) in [
+            (vec![&no, &failed], &failed),
+            (vec![&failed, &no, &other], &failed),
+            (vec![&failed, &no, &yes, &other], &yes),
+            (vec![&ext, &no], &no),
+            (vec![&no, &ext], &no),
+        ] {
+            assert_eq!(any_offers(by_type.clone().into_iter().cloned()), *expected, "{by_type:?}");
+        }
+        assert!(any_offers([ext].into_iter()).is_err());
     }
 }
