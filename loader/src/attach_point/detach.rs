@@ -11,6 +11,29 @@ use crate::{
 use core_relo_object::object::AttachType;
 use std::os::fd::AsFd as _;
 
+/// What is known about a program before it is detached.
+#[derive(Clone, Copy)]
+enum Attached {
+    /// The kernel lists the program at the target.
+    Listed,
+    /// The kernel does not list programs at the target: a sockmap before 5.18, which has no links either.
+    Unlisted,
+}
+
+impl Attached {
+    /// Returns the reason of a refusal, if the error tells.
+    const fn explain(self, errno: Errno, prog_id: u32) -> Option<LastingError> {
+        match (self, errno) {
+            // The kernel compares the program with the one of the map (kernel: `sock_map_prog_update`).
+            (Self::Unlisted, Errno::ENOENT) => Some(LastingError::NotAttached { prog_id }),
+            (Self::Listed, Errno::ENOENT | Errno::EPERM | Errno::EINVAL | Errno::EBUSY) => {
+                Some(LastingError::HeldByLink { prog_id, link: None })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl PointProgram<'_> {
     /// Detaches the program. Fails if this program is not attached there, or is attached by a link.
     pub fn detach(&self) -> Result<(), LastingError> {
@@ -40,8 +63,9 @@ impl PointProgram<'_> {
                 }
                 let request = self.netns_request(path)?;
                 let netns = open_target(path, 0)?;
-                self.check_attached(QueryTarget::Netns(netns.as_fd()), AttachType::FlowDissector)?;
-                self.detach_by(&request)
+                let target = QueryTarget::Netns(netns.as_fd());
+                let attached = self.check_attached(target, AttachType::FlowDissector)?;
+                self.detach_by(&request, attached)
             }
             AttachSite::Lirc(path) => {
                 let device = open_target(path, 0)?;
@@ -94,43 +118,44 @@ impl PointProgram<'_> {
 
     /// Detaches the program from a target to which bpf(2) attaches programs.
     fn detach_from(&self, target: QueryTarget<'_>, of: AttachType) -> Result<(), LastingError> {
-        self.check_attached(target, of)?;
+        let attached = self.check_attached(target, of)?;
         let request = self.request(of);
-        self.detach_by(&match target {
+        let request = match target {
             QueryTarget::Interface(ifindex) => ProgAttach { ifindex, ..request },
             QueryTarget::Cgroup(fd)
             | QueryTarget::CgroupEffective(fd)
             | QueryTarget::Netns(fd)
             | QueryTarget::Sockmap(fd)
             | QueryTarget::Lirc(fd) => ProgAttach { target: Some(fd), ..request },
-        })
+        };
+        self.detach_by(&request, attached)
     }
 
     /// Returns an error unless the program is attached to a target without a link.
-    fn check_attached(&self, target: QueryTarget<'_>, attach_type: AttachType) -> Result<(), LastingError> {
+    fn check_attached(
+        &self,
+        target: QueryTarget<'_>,
+        attach_type: AttachType,
+    ) -> Result<Attached, LastingError> {
         let prog_id = self.id()?;
         let attached = match attach::query(target, attach_type) {
             Ok(attached) => attached,
             // Sockmaps before 5.18 cannot be queried. They detach only the program that the request names.
-            Err(_) if matches!(target, QueryTarget::Sockmap(_)) => return Ok(()),
+            Err(_) if matches!(target, QueryTarget::Sockmap(_)) => return Ok(Attached::Unlisted),
             Err(e) => return Err(e.into()),
         };
         let place = attached.prog_ids.iter().position(|id| *id == prog_id);
         let place = place.ok_or(LastingError::NotAttached { prog_id })?;
         match attached.link_ids.get(place) {
             Some(link) if *link != 0 => Err(LastingError::HeldByLink { prog_id, link: Some(*link) }),
-            _ => Ok(()),
+            _ => Ok(Attached::Listed),
         }
     }
 
-    fn detach_by(&self, request: &ProgAttach<'_>) -> Result<(), LastingError> {
+    fn detach_by(&self, request: &ProgAttach<'_>, attached: Attached) -> Result<(), LastingError> {
         let prog_id = self.id()?;
-        request.detach().map_err(|e| match e {
-            // The program was among those that the query returned.
-            Errno::ENOENT | Errno::EPERM | Errno::EINVAL | Errno::EBUSY => {
-                LastingError::HeldByLink { prog_id, link: None }
-            }
-            _ => self.refused("detach", e),
+        request.detach().map_err(|errno| {
+            attached.explain(errno, prog_id).unwrap_or_else(|| self.refused("detach", errno))
         })
     }
 
@@ -163,5 +188,21 @@ impl PointProgram<'_> {
                 )))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sockmaps before 5.18 cannot be queried, and have no links.
+    #[test]
+    fn a_program_that_is_not_in_a_sockmap_is_not_attached_by_a_link() {
+        let prog_id = 7;
+        let not_attached = Some(LastingError::NotAttached { prog_id });
+        assert_eq!(Attached::Unlisted.explain(Errno::ENOENT, prog_id), not_attached);
+        assert_eq!(Attached::Unlisted.explain(Errno::EINVAL, prog_id), None);
+        let by_link = Some(LastingError::HeldByLink { prog_id, link: None });
+        assert_eq!(Attached::Listed.explain(Errno::ENOENT, prog_id), by_link);
     }
 }
