@@ -74,7 +74,7 @@ pub use mounts::{Mount, mounts};
 pub use names::{full_program_name, is_kept_name, main_function, object_name};
 pub use object::{KernelObject, link_infos, list};
 pub use pins::{OpenedPin, open_pin, pin, unpin};
-pub use processes::{Process, are_processes_visible};
+pub use processes::Process;
 pub use program_names::{ProgramName, ProgramNames};
 pub use select::{find, find_one};
 pub use selection::{ObjectSelection, ProgramTag};

@@ -19,7 +19,7 @@ pub struct Process {
 }
 
 /// Returns whether `/proc` shows processes and their descriptors: at least those of this process.
-pub fn are_processes_visible() -> bool {
+fn are_processes_visible() -> bool {
     fs::read_dir(format!("/proc/{}/fd", process::id())).is_ok()
 }
 

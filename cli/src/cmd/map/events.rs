@@ -13,7 +13,7 @@ use crate::{
 };
 use core_relo::btf::Btf;
 use core_relo_loader::inventory::{self, BtfCache, Holders, MapInfo, ObjectKind, ProgramInfo};
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> CommandResult {
     let mut termination = TerminationSignals::catch()?;
@@ -55,19 +55,44 @@ fn record_btf(map: &MapInfo) -> Result<Option<Arc<Btf<'static>>>, BadInput> {
     Ok(None)
 }
 
-/// Returns an error if another process holds the map, because it may read the records.
+/// Returns an error if another process may hold the map, because it may read the records.
 fn check_unread(id: u32, name: &str) -> Result<(), BadInput> {
-    if !inventory::are_processes_visible() {
-        let bad =
-            BadInput::new(name, "another process may read its records: /proc does not show the processes");
-        return Err(bad.help("--force reads them nevertheless"));
-    }
     let holders = Holders::find_processes();
-    let holders = holders.processes(ObjectKind::Map, id);
-    if holders.is_empty() {
-        return Ok(());
+    let processes = holders.processes(ObjectKind::Map, id);
+    if !processes.is_empty() {
+        let processes = processes.iter().map(|process| format!("{}({})", process.comm, process.pid));
+        let names = processes.collect::<Vec<_>>().join(", ");
+        let bad = BadInput::new(name, format_args!("{names} may read its records"));
+        return Err(bad.help("--force reads them instead"));
     }
-    let names: Vec<_> = holders.iter().map(|process| format!("{}({})", process.comm, process.pid)).collect();
-    let bad = BadInput::new(name, format_args!("{} may read its records", names.join(", ")));
-    Err(bad.help("--force reads them instead"))
+    match unseen_readers(holders.unreadable()) {
+        Some(unseen) => {
+            let bad = BadInput::new(name, format_args!("another process may read its records: {unseen}"));
+            Err(bad.help("--force reads them nevertheless"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns what hides the processes that may hold the map.
+fn unseen_readers(unreadable: &[PathBuf]) -> Option<String> {
+    let first = unreadable.first()?.display();
+    Some(match unreadable.len() {
+        1 => format!("{first} cannot be read"),
+        count => format!("{first} and {} more cannot be read", count - 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user without `CAP_SYS_PTRACE` does not see the readers of other users: they are not absent.
+    #[test]
+    fn processes_that_cannot_be_seen_may_read_the_records() {
+        assert_eq!(unseen_readers(&[]), None);
+        let paths = ["/proc/1/fd", "/proc/2/fd", "/proc/3/fd"].map(PathBuf::from);
+        assert_eq!(unseen_readers(&paths[..1]).as_deref(), Some("/proc/1/fd cannot be read"));
+        assert_eq!(unseen_readers(&paths).as_deref(), Some("/proc/1/fd and 2 more cannot be read"));
+    }
 }
