@@ -8,7 +8,7 @@ use crate::{
     error::BadInput,
     kernel_objects::select::{select_one, selection_from_word},
 };
-use core_relo::{Endian, explain::suggest_word};
+use core_relo::explain::suggest_word;
 use core_relo_loader::{
     inventory::ObjectKind,
     load_plan::{AttachTarget, Settings, inner_map_name},
@@ -119,11 +119,6 @@ impl ObjectNames<'_, '_> {
     ) -> Result<Option<String>, BadInput> {
         let bad = |what: String| BadInput::new(object, what);
         let global = self.values.find(settings, name).map_err(|e| bad(e.to_string()))?;
-        if self.object.endian() != Endian::native() && global.size > 1 && !value.starts_with("hex:") {
-            let what =
-                format!("global `{name}`: the object has another byte order than this machine: give hex:…");
-            return Err(bad(what));
-        }
         // For a variable that cannot be set, `set_bytes` fails with a better message than the parser.
         let bytes = match global.kind.is_settable_before_load() {
             true => global_value::parse(self.object, &global, value)
