@@ -142,14 +142,9 @@ pub(super) fn find_program_type(name: &str) -> Result<ProgramType, BadInput> {
     Err(unknown_name(Some("--program-type"), "program type", name, &nearest(name, all)))
 }
 
-/// Returns the section of a name. Two of bpftool's groups have another name here.
+/// Returns the section with a name, which may be bpftool's.
 fn find_section(name: &str) -> Option<&'static str> {
-    let name = match name {
-        "prog_types" => "program_types",
-        "link_types" => "links",
-        name => name,
-    };
-    Section::value_variants().iter().map(|section| section.name()).find(|section| *section == name)
+    Section::from_str(name, false).ok().map(Section::name)
 }
 
 /// Returns what a word of bpftool's command line, or the name of a section, is here.
@@ -294,6 +289,7 @@ mod tests {
             ("helpers", "it is a section: --section helpers"),
             ("prog_types", "it is a section: --section program_types"),
             ("link_types", "it is a section: --section links"),
+            ("limits", "it is a section: --section verifier"),
             ("dev", "no counterpart here"),
         ] {
             let error = unknown_name(None, "feature", word, &[]).to_string();
