@@ -4,7 +4,7 @@ use core_relo::{Plan, Relocs, Target};
 use core_relo_loader::object::Object;
 use core_relo_verdict::{
     judge::{KernelAnswers, judge},
-    kernel::{KernelFacts, KernelInputs},
+    kernel::KernelInputs,
     reach::{self, Function, Reach},
     requirements::{NeedTable, ObjectNeeds, ProgramNeeds},
 };
@@ -36,7 +36,7 @@ impl<'o> Requirements<'o> {
     /// Looks up all requirements in a kernel. Returns the number of answers.
     pub fn look_up(&self, target: &Target<'_>) -> usize {
         let inputs = KernelInputs::default();
-        KernelAnswers::new(&self.table, KernelFacts::new(target, self.table.names(), &inputs)).iter().count()
+        KernelAnswers::new(&self.table, target, &inputs).iter().count()
     }
 
     /// Analyzes the reachability in every program, before relocation. Returns the number of dead
@@ -49,7 +49,7 @@ impl<'o> Requirements<'o> {
     /// Plans and judges all objects on a kernel. Returns the number of programs.
     pub fn judge(&self, target: &Target<'_>) -> usize {
         let inputs = KernelInputs::default();
-        let answers = KernelAnswers::new(&self.table, KernelFacts::new(target, self.table.names(), &inputs));
+        let answers = KernelAnswers::new(&self.table, target, &inputs);
         let plans = Plan::for_objects(&self.relocs, target);
         let verdicts = self.objects.iter().zip(&plans).map(|(needs, plan)| judge(needs, plan, &answers));
         verdicts

@@ -12,7 +12,7 @@ use core_relo_tests::{
 };
 use core_relo_verdict::{
     judge::{KernelAnswers, ReasonKind, judge},
-    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    kernel::{KernelInputs, KernelVersion},
     loaders::Loader as OpeningLoader,
     mismatch::MismatchKind,
     requirements::{NeedTable, ObjectNeeds},
@@ -109,8 +109,7 @@ fn is_without_btf(object: &Object<'_>) -> Option<bool> {
     let needs = ObjectNeeds::collect_for(OpeningLoader::CoreRelo, object, &relocs, &mut table).ok()?;
     let target = Target::new("6.18", Arc::new(Btf::parse(int_types()).unwrap()));
     let inputs = KernelInputs { version: Some(KernelVersion::release(6, 18)), ..KernelInputs::default() };
-    let names = table.names();
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+    let answers = KernelAnswers::new(&table, &target, &inputs);
     let verdict = judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap();
     let refuses_btf = |text: &str| text.contains("BTF, which the kernel refuses");
     let mut reasons =

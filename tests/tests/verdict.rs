@@ -7,7 +7,7 @@ use core_relo_test_support::skip;
 use core_relo_tests::artifacts;
 use core_relo_verdict::{
     judge::{KernelAnswers, ObjectVerdict, Reason, ReasonKind, Verdict, judge},
-    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    kernel::{KernelInputs, KernelVersion},
     requirements::{NeedTable, ObjectNeeds},
 };
 use std::{
@@ -47,8 +47,7 @@ fn judge_file(path: &Path, target: &Target<'_>, inputs: &KernelInputs) -> Option
     let relocs = object.relocs().ok()?;
     let mut table = NeedTable::default();
     let needs = ObjectNeeds::collect(&object, &relocs, &mut table).ok()?;
-    let names = table.names();
-    let answers = KernelAnswers::new(&table, KernelFacts::new(target, names, inputs));
+    let answers = KernelAnswers::new(&table, target, inputs);
     Some(judge(&needs, &Plan::new(&relocs, target), &answers).unwrap())
 }
 

@@ -8,7 +8,7 @@ use core_relo_verdict::{
     advice::Advisor,
     btf_diff::{Filter, ObjectUses, diff},
     judge::{KernelAnswers, ObjectVerdict, ReasonKind, Verdict, judge},
-    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    kernel::{KernelInputs, KernelVersion},
     requirements::{NeedTable, ObjectNeeds},
 };
 use std::sync::Arc;
@@ -44,7 +44,6 @@ fn check_kernel(
 ) {
     let target = Target::new("fuzz", btf);
     let plan = Plan::new(relocs, &target);
-    let names = table.names();
     let all = KernelInputs {
         version: "6.12.0".parse::<KernelVersion>().ok(),
         kconfig: Some(kernel::CONFIG.into()),
@@ -52,10 +51,9 @@ fn check_kernel(
         ..KernelInputs::default()
     };
     for inputs in [KernelInputs::default(), all] {
-        let facts = KernelFacts::new(&target, names, &inputs);
-        assert!(facts.list().len() >= facts.helper_count());
-        let _contradictions = facts.contradictions();
-        let answers = KernelAnswers::new(table, facts);
+        let answers = KernelAnswers::new(table, &target, &inputs);
+        assert!(answers.facts.list().len() >= answers.facts.helper_count());
+        let _contradictions = answers.facts.contradictions();
         let verdict = judge(needs, &plan, &answers).unwrap_or_else(|error| panic!("{error}"));
         check_verdict(object, &verdict);
         assert_eq!(judge(needs, &plan, &answers).as_ref(), Ok(&verdict));

@@ -7,7 +7,7 @@ use core_relo_loader::{Loader, object::Object, target::running_kernel_btf};
 use core_relo_object::test_support::{TestObject, insn};
 use core_relo_verdict::{
     judge::{KernelAnswers, ObjectVerdict, Verdict, judge},
-    kernel::{KernelFacts, KernelInputs, KernelVersion},
+    kernel::{KernelInputs, KernelVersion},
     requirements::{NeedTable, ObjectNeeds},
 };
 use fastrand::Rng;
@@ -251,8 +251,7 @@ pub(super) fn judge_all(objects: &[Object<'_>]) -> Vec<ObjectVerdict> {
         .zip(&relocs)
         .map(|(object, relocs)| ObjectNeeds::collect(object, relocs, &mut table).unwrap())
         .collect();
-    let names = table.names();
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+    let answers = KernelAnswers::new(&table, &target, &inputs);
     let judged = needs.iter().zip(&relocs);
     judged.map(|(needs, relocs)| judge(needs, &Plan::new(relocs, &target), &answers).unwrap()).collect()
 }

@@ -7,8 +7,8 @@ use super::{
     workers::{CallingThread, Workers},
 };
 use crate::{
-    judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, judge_by_load},
-    kernel::{KernelFacts, KernelInputs, NameQuery, VmlinuxNames, WantedFacts},
+    judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, TableSearch, judge_by_load},
+    kernel::{KernelInputs, NameQuery, VmlinuxNames, WantedFacts},
 };
 use core::fmt;
 use core_relo::{
@@ -65,7 +65,7 @@ struct FittingObjects<'k, 'f, K, D> {
     same_order: Vec<&'f FleetObject<'f, D>>,
     inputs: KernelInputs,
     /// The names that the objects look up, found in the kernel.
-    vmlinux: VmlinuxNames<'k>,
+    search: TableSearch<'k>,
     /// The kernel with the modules that the objects need, if they need any.
     with_modules: Option<K>,
 }
@@ -171,27 +171,27 @@ impl<'f, D: Sync, W: Workers> FleetJudge<'f, D, W> {
         let same_order: Vec<_> = same_order.map(|(object, _)| object).collect();
         let plans = self.plan(&same_order, relocated_against.unwrap_or(kernel).target());
         let needs = self.fleet.needs();
-        let names = VmlinuxNames::new(kernel.target(), needs.names());
+        let search = TableSearch::new(needs, kernel.target());
         let wanted = WantedFacts {
             version_and_kconfig: needs.has_kconfig(),
-            symbols: needs.has_symbols() || (kernel.is_running() && needs.probes_untyped_function(&names)),
+            symbols: needs.has_symbols()
+                || (kernel.is_running() && needs.probes_untyped_function(&search.names)),
             refused_attach_types: needs.traces_functions(),
         };
         let inputs = kernel.inputs(&self.given, wanted);
-        let with_modules = add_modules(kernel, &plans, &names);
-        (FittingObjects { fits, same_order, inputs, vmlinux: names, with_modules }, plans)
+        let with_modules = add_modules(kernel, &plans, &search.names);
+        (FittingObjects { fits, same_order, inputs, search, with_modules }, plans)
     }
 
     /// Returns the case of planned objects on a kernel with the modules that they need.
     fn case<'k, K: JudgedKernel>(
         &'k self,
         kernel: &'k K,
-        FittingObjects { fits, inputs, vmlinux, .. }: &'k FittingObjects<'k, 'f, K, D>,
+        FittingObjects { fits, inputs, search, .. }: &'k FittingObjects<'k, 'f, K, D>,
         plans: ObjectPlans<'k>,
     ) -> KernelCase<'k, 'f, K, D> {
-        let facts = KernelFacts::with_names(vmlinux.clone(), kernel.target(), inputs);
-        let warnings = kernel.warnings(&self.given, &facts);
-        let answers = KernelAnswers::new(self.fleet.needs(), facts);
+        let answers = search.answers(kernel.target(), inputs);
+        let warnings = kernel.warnings(&self.given, &answers.facts);
         let mut plans = plans.into_iter();
         // Workers of the caller may return too few results.
         let missing = || Err(InternalError::new("workers return one plan for each object").into());

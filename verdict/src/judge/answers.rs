@@ -5,12 +5,13 @@ use crate::{
     kernel::{
         Answer, ContextArgument, Evidence, EvidenceSource, FieldCallee, FieldForm, FieldFunction,
         FieldHolder, FieldPlace, FunctionRule, HelperCall, InsnFeature, KconfigAnswer, KernelFacts,
-        KfuncCall, MapUse, answer_helper_call, answer_kfunc_call, depends_on_attach_type, needs_device,
+        KernelInputs, KfuncCall, MapUse, VmlinuxNames, answer_helper_call, answer_kfunc_call,
+        depends_on_attach_type, needs_device,
     },
     requirements::{LicenseUse, Need, NeedId, NeedTable, TargetKind, field_callee_text, helper_text},
 };
 use core_relo::insn::Helper;
-use core_relo::{Name, explain::text};
+use core_relo::{Name, Target, explain::text};
 use core_relo_object::{features::Feature, helper_maps::map_argument};
 
 /// The fix of an object whose license is not compatible with the GPL.
@@ -29,10 +30,36 @@ pub struct KernelAnswers<'n, 'k> {
     pub(super) verifies_uncalled_functions: bool,
 }
 
+/// The names of a [`NeedTable`], found in a kernel's vmlinux. The facts about the kernel come from the same
+/// search, so that they have every name of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableSearch<'k> {
+    table: &'k NeedTable,
+    pub(crate) names: VmlinuxNames<'k>,
+}
+
+impl<'k> TableSearch<'k> {
+    /// Searches the vmlinux of a kernel.
+    pub(crate) fn new(table: &'k NeedTable, target: &'k Target<'_>) -> Self {
+        Self { table, names: VmlinuxNames::new(target, table.names()) }
+    }
+
+    /// Answers every requirement of the table. `target` has the vmlinux of the search, and the modules.
+    pub(crate) fn answers(&self, target: &'k Target<'_>, inputs: &'k KernelInputs) -> KernelAnswers<'k, 'k> {
+        let facts = KernelFacts::with_names(self.names.clone(), target, inputs);
+        KernelAnswers::from_facts(self.table, facts)
+    }
+}
+
+impl<'k> KernelAnswers<'k, 'k> {
+    /// Answers every requirement of a table, by the facts about a kernel.
+    pub fn new(table: &'k NeedTable, target: &'k Target<'_>, inputs: &'k KernelInputs) -> Self {
+        TableSearch::new(table, target).answers(target, inputs)
+    }
+}
+
 impl<'n, 'k> KernelAnswers<'n, 'k> {
-    /// Answers every requirement of a table. `facts` must come from the [names](NeedTable::names) of this
-    /// table.
-    pub fn new(table: &'n NeedTable, facts: KernelFacts<'k>) -> Self {
+    fn from_facts(table: &'n NeedTable, facts: KernelFacts<'k>) -> Self {
         let answers = table.iter().map(|need| answer(need, &facts)).collect();
         let is_absent = |answer| matches!(answer, Answer::Absent(_));
         // The loader sends no `func_info`, or BTF without global functions (libbpf: `bpf_object_load_prog`,

@@ -36,6 +36,7 @@ mod suspects;
 mod tests;
 
 pub use answers::KernelAnswers;
+pub(crate) use answers::TableSearch;
 pub use error::JudgeError;
 pub use externs::symbol_choice;
 pub use features::KernelFeature;

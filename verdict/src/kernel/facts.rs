@@ -68,7 +68,11 @@ impl<'k> KernelFacts<'k> {
 
     /// Collects the facts about a kernel whose vmlinux was searched before, so that it is not searched again.
     /// `target` has the same vmlinux, and the modules.
-    pub fn with_names(names: VmlinuxNames<'k>, target: &'k Target<'_>, inputs: &'k KernelInputs) -> Self {
+    pub(crate) fn with_names(
+        names: VmlinuxNames<'k>,
+        target: &'k Target<'_>,
+        inputs: &'k KernelInputs,
+    ) -> Self {
         let target: &'k Target<'k> = target;
         let vmlinux = names.types;
         let enumeration = |name: Enum| Enumeration::new(name.name, vmlinux.find(name));

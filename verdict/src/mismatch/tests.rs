@@ -3,7 +3,7 @@
 use super::MismatchKind;
 use crate::{
     judge::{KernelAnswers, judge},
-    kernel::{KernelFacts, KernelInputs},
+    kernel::KernelInputs,
     requirements::{NeedTable, ObjectNeeds},
 };
 use alloc::sync::Arc;
@@ -27,12 +27,11 @@ fn warnings(object: TestObject, types: impl FnOnce(&mut Builder)) -> Vec<(Mismat
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
     let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
-    let names = table.names();
     let mut b = Builder::new(Endian::native());
     types(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let inputs = KernelInputs::default();
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+    let answers = KernelAnswers::new(&table, &target, &inputs);
     let verdict = judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap();
     let warning = |w: super::Mismatch| (w.kind, [w.text, w.local, w.target]);
     verdict.warnings.into_iter().map(warning).collect()

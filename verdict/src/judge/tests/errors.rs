@@ -1,7 +1,6 @@
 //! Requirements, plans and answers that do not belong together.
 
 use super::*;
-use crate::kernel::NameQuery;
 
 /// Returns an object with one relocation record, in a program that calls a helper.
 fn with_record() -> Vec<u8> {
@@ -21,9 +20,9 @@ fn answers_of_another_table_and_plans_of_another_object_are_errors() {
     let mut b = Builder::new(Endian::native());
     add_kernel(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
-    let (names, inputs) = (table.names(), KernelInputs::default());
-    let facts = || KernelFacts::new(&target, names, &inputs);
-    let (answers, no_answers) = (KernelAnswers::new(&table, facts()), KernelAnswers::new(&empty, facts()));
+    let inputs = KernelInputs::default();
+    let answers = KernelAnswers::new(&table, &target, &inputs);
+    let no_answers = KernelAnswers::new(&empty, &target, &inputs);
     let (plan, other_plan) = (Plan::new(&relocs, &target), Plan::new(&other_relocs, &target));
 
     assert!(judge(&needs, &plan, &answers).is_ok());
@@ -37,30 +36,27 @@ fn answers_of_another_table_and_plans_of_another_object_are_errors() {
     assert!(text.starts_with("internal error: the kernel's answers lack requirement"), "{text}");
 }
 
-/// The answers have every requirement of the object, but the kernel was not searched for the event that the
-/// program reads.
+/// The answers have as many requirements and names as the object, but the kernel was searched for the event of
+/// another object.
 #[test]
-fn names_that_a_table_got_after_the_search_are_errors() {
+fn answers_about_the_names_of_another_object_are_errors() {
     // `r0 = *(u64 *)(r1 + 8)`
-    let bytes = program("tp/sched/sched_switch", &[insn(0x79, 0, 1, 8, 0), exit()]).bytes();
-    let object = Object::parse(&bytes).unwrap();
-    let relocs = object.relocs_or_none().unwrap();
-    let mut table = NeedTable::default();
+    let event = |section| program(section, &[insn(0x79, 0, 1, 8, 0), exit()]).bytes();
+    let (bytes, other_bytes) = (event("tp/sched/sched_switch"), event("tp/sched/sched_wakeup"));
+    let (object, other_object) = (Object::parse(&bytes).unwrap(), Object::parse(&other_bytes).unwrap());
+    let (relocs, other_relocs) = (object.relocs_or_none().unwrap(), other_object.relocs_or_none().unwrap());
+    let (mut table, mut other_table) = (NeedTable::default(), NeedTable::default());
     let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
     assert!(needs.programs[0].declaration.is_some());
+    ObjectNeeds::collect(&other_object, &other_relocs, &mut other_table).unwrap();
+    assert_eq!(table.iter().len(), other_table.iter().len());
     let mut b = Builder::new(Endian::native());
     add_kernel(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
-    let (fixed, inputs) = (NameQuery::default(), KernelInputs::default());
+    let inputs = KernelInputs::default();
     let plan = Plan::new(&relocs, &target);
-    // Another query has other names at the places of the object's.
-    let mut other = NameQuery::default();
-    (0..table.names().all_declarations().count()).for_each(|index| {
-        other.declaration(format!("other_{index}").as_bytes(), core_relo::btf::Kind::Typedef);
-    });
-    let refused = Some(JudgeError::OtherNames);
-    for (names, expected) in [(table.names(), None), (&fixed, refused), (&other, refused)] {
-        let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+    for (table, expected) in [(&table, None), (&other_table, Some(JudgeError::OtherNames))] {
+        let answers = KernelAnswers::new(table, &target, &inputs);
         assert_eq!(judge(&needs, &plan, &answers).err(), expected);
     }
 }

@@ -102,11 +102,10 @@ fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
         let mut table = NeedTable::default();
         let mut needs = ObjectNeeds::collect_for(loader, &object, &relocs, &mut table).unwrap();
         needs.apply_settings(&settings, &mut table);
-        let names = table.names();
         let mut b = Builder::new(Endian::native());
         add_kernel(&mut b);
         let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
-        let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+        let answers = KernelAnswers::new(&table, &target, &inputs);
         let verdict = judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap();
         let text = verdict.reasons.first().map(|reason| reason.text.clone());
         (verdict.verdict, verdict.programs[0].for_core_relo(), text)

@@ -214,7 +214,6 @@ fn fixes_without_a_configuration(name: &str, overrides: &str) -> Vec<Option<Stri
     let relocs = object.relocs().unwrap();
     let mut table = NeedTable::default();
     let needs = ObjectNeeds::collect(&object, &relocs, &mut table).unwrap();
-    let names = table.names();
     let mut b = Builder::new(Endian::native());
     add_kernel(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
@@ -223,7 +222,7 @@ fn fixes_without_a_configuration(name: &str, overrides: &str) -> Vec<Option<Stri
         kconfig_overrides: Some(overrides.into()),
         ..KernelInputs::default()
     };
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+    let answers = KernelAnswers::new(&table, &target, &inputs);
     let plan = Plan::new(&relocs, &target);
     let verdict = judge(&needs, &plan, &answers).unwrap();
     let reason = &verdict.programs[0].reasons[0];

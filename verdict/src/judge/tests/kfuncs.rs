@@ -66,12 +66,11 @@ fn judge_calls(
     if let Some(settings) = settings {
         needs.apply_settings(settings, &mut table);
     }
-    let names = table.names();
     let mut b = Builder::new(Endian::native());
     add_kernel_with(&mut b, kfunc);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let inputs = KernelInputs { version: Some(KernelVersion::release(7, 2)), ..KernelInputs::default() };
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+    let answers = KernelAnswers::new(&table, &target, &inputs);
     let plan = Plan::new(&relocs, &target);
     let verdict = judge(&needs, &plan, &answers).unwrap();
     let program = &verdict.programs[0];

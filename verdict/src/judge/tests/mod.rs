@@ -38,7 +38,7 @@ mod variable_contexts;
 
 use super::*;
 use crate::{
-    kernel::{EvidenceSource, KernelFacts, KernelInputs, KernelVersion},
+    kernel::{EvidenceSource, KernelInputs, KernelVersion},
     loaders::Loader,
     requirements::{NeedTable, ObjectNeeds},
 };
@@ -150,11 +150,10 @@ fn judge_for(
     if let Some(settings) = settings {
         needs.apply_settings(settings, &mut table);
     }
-    let names = table.names();
     let mut b = Builder::new(Endian::native());
     types(&mut b);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, inputs));
+    let answers = KernelAnswers::new(&table, &target, inputs);
     let plan = Plan::new(&relocs, &target);
     match settings {
         Some(settings) => answers.judge_load(&object, &relocs, &plan, settings).unwrap(),

@@ -118,8 +118,8 @@ fn data_of_user_space_replaces_that_of_the_object() {
     let ops = b.structure("ops", 8, &[("first", pointer, 0)]);
     b.structure("bpf_struct_ops_ops", 8, &[("data", ops, 0)]);
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
-    let (names, inputs) = (table.names(), KernelInputs::default());
-    let answers = KernelAnswers::new(&table, KernelFacts::new(&target, names, &inputs));
+    let inputs = KernelInputs::default();
+    let answers = KernelAnswers::new(&table, &target, &inputs);
     let verdict = judge(&needs, &Plan::new(&relocs, &target), &answers).unwrap();
     assert_eq!(struct_ops_reasons(&verdict), []);
 }
