@@ -124,16 +124,16 @@ fn random_btf(random: &mut Random) -> Builder {
                 sized.push(Sized { id, bits: inner_bits * count, is_integer: false });
             }
             4 => {
-                let id = b.enumeration(random.name(), 4, false, &[(&enumerator, 1), (random.name(), 2)]);
+                let id = b.enumeration(random.name(), 4, &[(&enumerator, 1), (random.name(), 2)]);
                 sized.push(Sized { id, bits: 32, is_integer: true });
             }
             5 => {
                 let id = b.func_proto(target, &[(random.name(), inner), (random.name(), target)]);
                 let func = b.func(random.name(), id, 1);
-                b.decl_tag("bpf_kfunc", func, -1, false);
+                b.decl_tag("bpf_kfunc", func, -1);
             }
             6 => {
-                b.forward(random.name(), number % 2 == 0);
+                b.forward(random.name(), if number % 2 == 0 { Kind::Union } else { Kind::Struct });
             }
             _ => sized.push(composite(&mut b, random, &sized)),
         }

@@ -31,7 +31,7 @@ fn every_kind(endian: Endian) -> Vec<u8> {
     let long = b.int("long", 8, Builder::SIGNED);
     let legacy = b.legacy_bitfield("bits", 4, 0, 3, 5);
     let float = b.float("double", 8);
-    let fwd = b.forward("later", true);
+    let fwd = b.forward("later", Kind::Union);
     let fwd_ptr = b.pointer(fwd);
     let row = b.array(int, long, 4);
     let grid = b.array(row, long, 3);
@@ -40,19 +40,19 @@ fn every_kind(endian: Endian) -> Vec<u8> {
     let member = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
     let members = [member("a", int, 0, 3), member("", union, 64, 0), member("s", plain, 128, 0)];
     let flagged = b.composite(Kind::Struct, "flagged___v2", 64, &members);
-    let small = b.enumeration("e", 4, true, &[("A", -1), ("B", 7)]);
-    b.enumeration64("e64", 8, false, &[("C", u64::MAX)]);
+    let small = b.signed_enumeration("e", 4, &[("A", -1), ("B", 7)]);
+    b.enumeration64("e64", 8, &[("C", u64::MAX)]);
     let typedef = b.typedef("t", flagged);
     let mut at = typedef;
     for kind in [Kind::Const, Kind::Volatile, Kind::Restrict] {
         at = b.modifier(kind, at);
     }
-    let tagged = b.type_tag("user", at, false);
+    let tagged = b.type_tag("user", at);
     let proto = b.func_proto(tagged, &[("x", small), ("", TypeId::VOID)]);
     b.func("f", proto, 1);
     let var = b.var("v", tagged, 1);
     b.datasec(".data", 64, &[(var, 0, 64)]);
-    b.decl_tag("tag", flagged, 1, true);
+    b.decl_attribute("tag", flagged, 1);
     b.raw("young", Kind::Unknown(20), 1, false, 0, &[1, 2, 3]);
     let mut layout = [[0, 0]; 21];
     layout[20] = [4, 8];
@@ -206,7 +206,7 @@ fn any_byte_anywhere_in_a_distilled_base_relocates_or_is_an_error() {
         let mut b = Builder::new(endian);
         let int = b.int("int", 4, Builder::SIGNED);
         let plain = b.structure("plain", 48, &[]);
-        b.enumeration("e", 4, true, &[]);
+        b.signed_enumeration("e", 4, &[]);
         let small = b.finish();
         let mut b = Builder::split(&Btf::parse(&small).unwrap());
         b.structure("own", 56, &[("plain", plain, 0), ("int", int, 384)]);
@@ -283,14 +283,14 @@ fn deep_nesting_and_cycles_of_every_kind_terminate() {
         }
         let next = |b: &Builder| TypeId(b.next_id().0 + 1);
         let cycle = b.typedef("t", next(&b));
-        b.type_tag("tag", cycle, false);
+        b.type_tag("tag", cycle);
         let of_itself = b.array(b.next_id(), b.next_id(), 1);
         b.pointer(b.next_id());
         b.func_proto(b.next_id(), &[("f", b.next_id())]);
         let recursive = b.structure("recursive", 4, &[("itself", b.next_id(), 0)]);
         b.var("v", b.next_id(), 0);
         b.datasec("sec", 4, &[(b.next_id(), 0, 4)]);
-        b.decl_tag("tag", b.next_id(), 0, false);
+        b.decl_tag("tag", b.next_id(), 0);
         let btf = Btf::parse(b.finish()).unwrap();
         assert_eq!(btf.strip(constant).map(Type::id), Err(WalkError::Endless(constant)));
         assert_eq!(btf.size_of(array), Err(WalkError::Endless(array)));

@@ -128,16 +128,14 @@ impl<'b> Cut<'b> {
                 out.composite(ty.kind(), name, size, &members)
             }
             Kind::Struct | Kind::Union if share == Share::Shell => out.composite(ty.kind(), name, size, &[]),
-            Kind::Struct | Kind::Union | Kind::Enum if by_pointer => {
-                out.forward(name, ty.kind() == Kind::Union)
-            }
-            Kind::Fwd => out.forward(name, ty.kflag()),
-            Kind::Enum if share == Share::Shell => out.enumeration(name, size, ty.kflag(), &[]),
+            Kind::Struct | Kind::Union | Kind::Enum if by_pointer => out.forward(name, ty.kind()),
+            Kind::Fwd => out.forward(name, if ty.kflag() { Kind::Union } else { Kind::Struct }),
+            Kind::Enum if share == Share::Shell => enumeration(out, ty, name, &[]),
             Kind::Enum => {
                 let variants: Vec<_> =
                     ty.enumerators().map(|v| (v.name.to_string(), v.value.cast_signed())).collect();
                 let variants: Vec<_> = variants.iter().map(|(n, v)| (&**n, *v)).collect();
-                out.enumeration(name, size, ty.kflag(), &variants)
+                enumeration(out, ty, name, &variants)
             }
             Kind::Typedef => {
                 let to = self.refer_target(ty, by_pointer);
@@ -145,13 +143,22 @@ impl<'b> Cut<'b> {
             }
             Kind::TypeTag => {
                 let to = self.refer_target(ty, by_pointer);
-                out.type_tag(name, to, ty.kflag())
+                if ty.kflag() { out.type_attribute(name, to) } else { out.type_tag(name, to) }
             }
             modifier => {
                 let to = self.refer_target(ty, by_pointer);
                 out.modifier(modifier, to)
             }
         };
+    }
+}
+
+/// Adds an enumeration with the signedness and size of a type.
+fn enumeration(out: &mut Builder, ty: Type<'_>, name: &str, values: &[(&str, i64)]) -> TypeId {
+    let size = ty.size().map_or(0, |size| size.0);
+    match ty.kflag() {
+        true => out.signed_enumeration(name, size, values),
+        false => out.enumeration(name, size, values),
     }
 }
 

@@ -226,9 +226,9 @@ fn old_kernel() -> Vec<u8> {
     let mut b = Builder::new(Endian::Little);
     let long = b.int("unsigned long", 8, 0);
     b.structure("bpf_ctx_convert", 8, &[("BPF_PROG_TYPE_RAW_TRACEPOINT_prog", long, 0)]);
-    b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_RAW_TRACEPOINT", 17)]);
-    b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_map_lookup_elem", 1)]);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARRAY", 2)]);
+    b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_RAW_TRACEPOINT", 17)]);
+    b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_map_lookup_elem", 1)]);
+    b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_ARRAY", 2)]);
     b.finish()
 }
 
@@ -241,7 +241,7 @@ fn kernel_with_implicit_argument() -> Vec<u8> {
     let aux = b.pointer(aux);
     let proto = b.func_proto(int, &[("id", long), ("node", int), ("aux", aux)]);
     b.func("bpf_task_acquire", proto, 1);
-    b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0)]);
+    b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_unspec", 0)]);
     b.finish()
 }
 

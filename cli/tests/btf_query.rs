@@ -46,7 +46,7 @@ fn violations_of_the_kernels_rules_are_printed() {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
     b.structure("a<b>", 4, &[("x", int, 0), ("0", int, 0)]);
-    b.type_tag("tag", int, false);
+    b.type_tag("tag", int);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("types.btf");
     fs::write(&path, b.finish()).unwrap();

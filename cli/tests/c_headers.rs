@@ -193,8 +193,8 @@ fn one_header_compiles_in_all_standards_of_the_language() {
     let boolean = b.int("_Bool", 1, Builder::BOOL);
     let int = b.int("unsigned int", 4, 0);
     let synonym = b.typedef("bool", boolean);
-    b.enumeration("", 4, false, &[("false", 0), ("true", 1)]);
-    b.enumeration("states", 4, false, &[("other", 5), ("true", 7)]);
+    b.enumeration("", 4, &[("false", 0), ("true", 1)]);
+    b.enumeration("states", 4, &[("other", 5), ("true", 7)]);
     let pointer = b.pointer(int);
     let restricted = b.modifier(Kind::Restrict, pointer);
     let function = b.func_proto(int, &[("a", restricted), ("b", restricted)]);
@@ -211,7 +211,7 @@ fn one_header_compiles_in_all_standards_of_the_language() {
 fn kernels_with_another_bool_compile_in_all_standards() {
     let mut b = Builder::new(Endian::Little);
     let byte = b.int("unsigned char", 1, 0);
-    let anonymous = b.enumeration("", 4, false, &[("false", 0), ("true", 1)]);
+    let anonymous = b.enumeration("", 4, &[("false", 0), ("true", 1)]);
     let boolean = b.typedef("boolean_t", anonymous);
     let synonym = b.typedef("bool", byte);
     b.structure("node", 8, &[("state", boolean, 0), ("is_on", synonym, 32)]);

@@ -18,7 +18,7 @@ fn write_types(dir: &Path, endian: Endian) {
     let mut b = Builder::new(endian);
     let int = b.int("int", 4, Builder::SIGNED);
     let char = b.int("char", 1, Builder::SIGNED);
-    let state = b.enumeration("state", 4, false, &[("IDLE", 0), ("BUSY", 1)]);
+    let state = b.enumeration("state", 4, &[("IDLE", 0), ("BUSY", 1)]);
     let comm = b.array(char, int, 4);
     let event = b.structure("event", 12, &[("pid", int, 0), ("comm", comm, 32), ("state", state, 64)]);
     b.typedef("event_t", event);

@@ -48,9 +48,9 @@ fn guard_kernel(members: &[&str], has_enums: bool) -> Vec<u8> {
     if has_enums {
         // The members tell the program types that are compiled.
         b.structure("bpf_ctx_convert", 8, &[("BPF_PROG_TYPE_RAW_TRACEPOINT_prog", long, 0)]);
-        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_RAW_TRACEPOINT", 17)]);
+        b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_RAW_TRACEPOINT", 17)]);
         // This helper came with the 32-bit jumps.
-        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_spin_lock", 93)]);
+        b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_spin_lock", 93)]);
     }
     b.finish()
 }

@@ -277,10 +277,10 @@ typedef unsigned long word_t __attribute__((mode(word))); typedef struct used al
         let key_pointer = b.pointer(key);
         b.structure("task", 8, &[("next", key_pointer, 0)]);
         b.typedef("list_t", key);
-        b.enumeration("what", 4, false, &[("OPENED", 0)]);
-        b.enumeration("", 4, false, &[("CLOSED", 0)]);
-        b.enumeration("constants", 4, false, &[("BPF_OWN", 0)]);
-        b.enumeration("flags", 4, false, &[("USED", 0)]);
+        b.enumeration("what", 4, &[("OPENED", 0)]);
+        b.enumeration("", 4, &[("CLOSED", 0)]);
+        b.enumeration("constants", 4, &[("BPF_OWN", 0)]);
+        b.enumeration("flags", 4, &[("USED", 0)]);
         let btf = Btf::parse(b.finish()).unwrap();
         let header = |source: &str| {
             let mut roots = HeaderRoots::new();

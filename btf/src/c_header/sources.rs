@@ -105,8 +105,8 @@ mod tests {
         let key = b.structure("key", 4, &[("a", int, 0)]);
         b.structure("holder", 4, &[("key", key, 0)]);
         b.structure("other", 4, &[("b", int, 0)]);
-        b.enumeration("action", 4, false, &[("XDP_PASS", 2)]);
-        b.enumeration("", 4, false, &[("CLOSED", 0)]);
+        b.enumeration("action", 4, &[("XDP_PASS", 2)]);
+        b.enumeration("", 4, &[("CLOSED", 0)]);
         Btf::parse(b.finish()).unwrap()
     }
 

@@ -67,11 +67,11 @@ fn bitfields_padding_and_packing_follow_the_offsets() {
 #[test]
 fn enums_have_the_size_of_the_btf() {
     let mut b = Builder::new(Endian::Big);
-    b.enumeration("byte", 1, false, &[("A", 0), ("B", 200)]);
-    b.enumeration("plain", 4, true, &[("C", -1)]);
-    b.enumeration("plain", 4, false, &[("A", 1)]);
-    b.enumeration64("wide", 8, false, &[("D", u64::MAX)]);
-    b.enumeration64("small_wide", 8, true, &[("E", 1)]);
+    b.enumeration("byte", 1, &[("A", 0), ("B", 200)]);
+    b.signed_enumeration("plain", 4, &[("C", -1)]);
+    b.enumeration("plain", 4, &[("A", 1)]);
+    b.enumeration64("wide", 8, &[("D", u64::MAX)]);
+    b.signed_enumeration64("small_wide", 8, &[("E", 1)]);
     let text = header(&b);
     for expected in [
         "enum byte {\n\tA = 0,\n\tB = 200,\n} __attribute__((mode(QI)));",
@@ -88,15 +88,15 @@ fn enums_have_the_size_of_the_btf() {
 fn declarators_attributes_and_kfuncs() {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
-    let task = b.forward("task", false);
-    let tagged = b.type_tag("rcu", task, false);
+    let task = b.forward("task", Kind::Struct);
+    let tagged = b.type_tag("rcu", task);
     let ptr = b.pointer(tagged);
     let proto = b.func_proto(int, &[("task", ptr), ("", TypeId::VOID)]);
     let callback = b.pointer(proto);
     let table = b.array(callback, int, 3);
     b.structure("ops", 24, &[("call", table, 0)]);
     let func = b.func("bpf_task", proto, 0);
-    b.decl_tag("bpf_kfunc", func, -1, false);
+    b.decl_tag("bpf_kfunc", func, -1);
     b.func("unmarked", proto, 0);
     let text = header(&b);
     for expected in [
@@ -115,14 +115,14 @@ fn tags_and_parameters_that_c_does_not_have_are_comments() {
     let int = b.int("int", 4, Builder::SIGNED);
     let record = b.structure("record", 4, &[("a", int, 0)]);
     for tag in ["say \"hi\" \\", "caf\u{e9}", "what??/", "end */"] {
-        b.decl_tag(tag, record, -1, false);
+        b.decl_tag(tag, record, -1);
     }
-    let tag = b.decl_tag("tag", record, 0, false);
+    let tag = b.decl_tag("tag", record, 0);
     let constant = b.modifier(Kind::Const, TypeId::VOID);
     let proto = b.func_proto(int, &[("first", tag), ("second", constant), ("third", int), ("third", int)]);
     b.typedef("function", proto);
-    let choice = b.enumeration("choice", 4, false, &[("CHOICE", 0)]);
-    b.decl_tag("tag", choice, -1, false);
+    let choice = b.enumeration("choice", 4, &[("CHOICE", 0)]);
+    b.decl_tag("tag", choice, -1);
     let text = header(&b);
     for expected in [
         "} /* tag tag */;\n",
@@ -141,9 +141,9 @@ fn tags_contain_no_commands_of_ci_runners() {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
     let record = b.structure("record", 4, &[("a", int, 0)]);
-    b.decl_tag("###vso[a]", record, -1, false);
-    b.decl_tag("##[b]", record, -1, true);
-    b.decl_tag("??##vso[c]", record, -1, false);
+    b.decl_tag("###vso[a]", record, -1);
+    b.decl_attribute("##[b]", record, -1);
+    b.decl_tag("??##vso[c]", record, -1);
     let text = header(&b);
     for expected in [
         r##"__core_relo_decl_tag("#" "#" "#vso[a]")"##,
@@ -207,7 +207,7 @@ fn impossible_layouts_have_only_a_size() {
     let int = b.int("int", 4, Builder::SIGNED);
     let huge = b.array(int, int, 0x8000_0000);
     let huge_twice = b.array(huge, int, 0x8000_0000);
-    let odd = b.enumeration("odd", 3, false, &[("ODD", 0)]);
+    let odd = b.enumeration("odd", 3, &[("ODD", 0)]);
     let own = b.next_id();
     b.structure("recursive", 8, &[("a", int, 0), ("self", own, 32)]);
     let overlap = b.structure("overlap", 8, &[("a", int, 0), ("b", int, 16)]);
@@ -284,7 +284,7 @@ fn objects_name_their_roots() {
     let regs = k.structure("pt_regs", 4, &[("ip", int, 0)]);
     let pid = k.typedef("pid_t", int);
     k.structure("unused", 4, &[("i", int, 0)]);
-    let action = k.enumeration("xdp_action", 4, false, &[("XDP_DROP", 1)]);
+    let action = k.enumeration("xdp_action", 4, &[("XDP_DROP", 1)]);
     let kernel = Btf::parse(k.finish()).unwrap();
     let mut roots = HeaderRoots::new();
     roots.add_object(&object, [access, gone]);
@@ -318,7 +318,7 @@ fn members_without_names_have_different_names_in_one_definition() {
 fn members_without_names_are_members_of_the_struct_around_them() {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
-    let anonymous = b.enumeration("", 4, false, &[("ONE", 1)]);
+    let anonymous = b.enumeration("", 4, &[("ONE", 1)]);
     let head = b.structure("head", 8, &[("a", int, 0), ("kind", anonymous, 32)]);
     let nameless = b.structure("", 4, &[("c", int, 0)]);
     let qualified = b.modifier(Kind::Const, nameless);
@@ -357,7 +357,7 @@ fn typedefs_that_members_hide_and_results_that_c_does_not_have_are_replaced() {
     let pair = b.typedef("pair", array);
     let proto = b.func_proto(pair, &[("dev", dev)]);
     let func = b.func("bpf_pair", proto, 1);
-    b.decl_tag("bpf_kfunc", func, -1, false);
+    b.decl_tag("bpf_kfunc", func, -1);
     let text = header(&b);
     for expected in [
         "struct bio {\n\tdev_t before;\n\tstruct {\n\t\tint dev_t;\n\t};\n\tint after;\n};\n",
@@ -376,7 +376,7 @@ fn enums_of_typedefs_that_members_hide_are_defined_once() {
     let mut typedefs = Vec::new();
     for (name, enumerator) in [("kind_t", "KIND"), ("state_t", "STATE"), ("other_t", "OTHER"), ("a::b", "B")]
     {
-        let target = b.enumeration("", 4, false, &[(enumerator, 1)]);
+        let target = b.enumeration("", 4, &[(enumerator, 1)]);
         typedefs.push(b.typedef(name, target));
     }
     let [kind, state, other, invalid] = typedefs[..] else { panic!("{typedefs:?}") };
@@ -390,7 +390,7 @@ fn enums_of_typedefs_that_members_hide_are_defined_once() {
     for (name, parameters) in [("bpf_a", [("p", parameter)]), ("bpf_b", [("k", kind)])] {
         let proto = b.func_proto(int, &parameters);
         let func = b.func(name, proto, 1);
-        b.decl_tag("bpf_kfunc", func, -1, false);
+        b.decl_tag("bpf_kfunc", func, -1);
     }
     let text = header(&b);
     for enumerator in ["KIND", "STATE", "OTHER", "B"] {
@@ -451,8 +451,8 @@ fn bool_true_and_false_are_declared_only_where_the_language_lacks_them() {
     let int = b.int("int", 4, Builder::SIGNED);
     let boolean = b.int("_Bool", 1, Builder::BOOL);
     let synonym = b.typedef("bool", boolean);
-    b.enumeration("", 4, false, &[("false", 0), ("true", 1)]);
-    b.enumeration("states", 4, false, &[("true", 1), ("maybe", 2)]);
+    b.enumeration("", 4, &[("false", 0), ("true", 1)]);
+    b.enumeration("states", 4, &[("true", 1), ("maybe", 2)]);
     let nested = b.structure("", 2, &[("bool", synonym, 0), ("after", synonym, 8)]);
     b.structure("node", 8, &[("true", int, 0), ("", nested, 32)]);
     b.structure("bool", 4, &[("a", int, 0)]);
@@ -472,7 +472,7 @@ fn bool_true_and_false_are_declared_only_where_the_language_lacks_them() {
     }
     // No guard is around an enum within another declaration.
     let mut b = Builder::new(Endian::Little);
-    let anonymous = b.enumeration("", 4, false, &[("false", 0), ("true", 1)]);
+    let anonymous = b.enumeration("", 4, &[("false", 0), ("true", 1)]);
     b.typedef("boolean_t", anonymous);
     let text = header(&b);
     assert!(
@@ -484,7 +484,7 @@ fn bool_true_and_false_are_declared_only_where_the_language_lacks_them() {
     let int = b.int("int", 4, Builder::SIGNED);
     b.typedef("bool", int);
     b.typedef("true", int);
-    b.enumeration("", 4, false, &[("false", 1)]);
+    b.enumeration("", 4, &[("false", 1)]);
     let text = header(&b);
     assert!(
         text.contains("\ntypedef int bool___core_relo;\ntypedef int true___core_relo;\n")

@@ -29,12 +29,12 @@ fn rules_that_differ_between_kernels() {
     let int = TypeId(1);
     let info = "Invalid btf_info:";
     assert_eq!(refusals(|b| _ = b.float("f", 4)), [([5, 10], info)]);
-    assert_eq!(refusals(|b| _ = b.type_tag("t", int, false)), [([5, 10], info)]);
-    assert_eq!(refusals(|b| _ = b.enumeration64("e", 8, false, &[])), [([5, 10], info)]);
+    assert_eq!(refusals(|b| _ = b.type_tag("t", int)), [([5, 10], info)]);
+    assert_eq!(refusals(|b| _ = b.enumeration64("e", 8, &[])), [([5, 10], info)]);
     let flag = "Invalid btf_info kind_flag";
-    assert_eq!(refusals(|b| _ = b.enumeration("e", 4, true, &[("A", 1)])), [([5, 10], flag)]);
+    assert_eq!(refusals(|b| _ = b.signed_enumeration("e", 4, &[("A", 1)])), [([5, 10], flag)]);
     let flags: Vec<_> = [([5, 10], info), ([6, 1], flag), ([6, 12], flag)].into();
-    assert_eq!(refusals(|b| _ = b.type_tag("t", int, true)), flags);
+    assert_eq!(refusals(|b| _ = b.type_attribute("t", int)), flags);
     assert_eq!(refusals(|b| _ = b.datasec(".data", 4, &[])), [([5, 10], "vlen == 0")]);
     let long = "a".repeat(129);
     assert_eq!(refusals(|b| _ = b.typedef(&long, int)), [([5, 10], "Invalid name")]);
@@ -50,7 +50,7 @@ fn rules_that_differ_between_kernels() {
     let refused = [[6, 1], [6, 12], [6, 18], [7, 2]].map(|release| (release, "Invalid return type"));
     assert_eq!(refusals(returns_variable), refused);
     let tag_after_const = |b: &mut Builder| {
-        let tag = b.type_tag("t", int, false);
+        let tag = b.type_tag("t", int);
         b.modifier(Kind::Const, tag);
     };
     let order = "Type tags don't precede modifiers";
@@ -152,7 +152,7 @@ fn structs_with_managed_fields_are_refused_without_words() {
     let expected = [[6, 12], [6, 18], [7, 2]].map(|release| (release, text.to_owned()));
     assert_eq!(refused(&bitfields), expected);
     let tagged = |b: &mut Builder| {
-        let tag = b.type_tag("user", int, false);
+        let tag = b.type_tag("user", int);
         let pointer = b.pointer(tag);
         b.structure("value", 16, &[("lock", lock, 0), ("p", pointer, 64)]);
     };
@@ -180,7 +180,7 @@ fn owners_of_owners_are_refused_until_6_19() {
         let members = if contained.is_some() { &owner[..] } else { &owner[..1] };
         let ty = b.structure(name, if contained.is_some() { 48 } else { 24 }, members);
         if let Some(contained) = contained {
-            b.decl_tag(&alloc::format!("contains:{contained}:node"), ty, 1, false);
+            b.decl_tag(&alloc::format!("contains:{contained}:node"), ty, 1);
         }
     };
     element("leaf", None);

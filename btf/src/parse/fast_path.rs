@@ -350,19 +350,19 @@ mod tests {
     /// Builds types of every kind, with FUNCs before their FUNC_PROTO and after it.
     fn every_kind(mut b: Builder) -> Vec<u8> {
         let int = b.int("int", 4, Builder::SIGNED);
-        let fwd = b.forward("later", true);
+        let fwd = b.forward("later", Kind::Union);
         let ptr = b.pointer(fwd);
         let array = b.array(int, ptr, 4);
         let union = b.union("u", 8, &[("f", int, 0), ("p", ptr, 0)]);
         let member = |name, ty| BuiltMember { name, ty, bit_offset: 0, bitfield_bits: 3 };
         let flagged = b.composite(Kind::Struct, "s", 64, &[member("a", int), member("", union)]);
-        b.enumeration("e", 4, true, &[("A", -1), ("B", 7)]);
-        b.enumeration64("e64", 8, false, &[("C", u64::MAX)]);
+        b.signed_enumeration("e", 4, &[("A", -1), ("B", 7)]);
+        b.enumeration64("e64", 8, &[("C", u64::MAX)]);
         let mut at = b.typedef("t", flagged);
         for kind in [Kind::Const, Kind::Volatile, Kind::Restrict] {
             at = b.modifier(kind, at);
         }
-        at = b.type_tag("user", at, false);
+        at = b.type_tag("user", at);
         let proto = b.func_proto(at, &[("x", array), ("", TypeId::VOID)]);
         b.func("f", proto, 1);
         let next = b.func_proto(int, &[("y", ptr)]);
@@ -370,7 +370,7 @@ mod tests {
         b.func_proto(at, &[]);
         let var = b.var("v", at, 1);
         b.datasec(".data", 64, &[(var, 0, 64)]);
-        b.decl_tag("tag", flagged, 1, true);
+        b.decl_attribute("tag", flagged, 1);
         b.float("double", 8);
         b.finish()
     }
@@ -421,7 +421,7 @@ mod tests {
         for endian in ORDERS {
             let mut b = Builder::new(endian);
             for _ in 0..1000 {
-                b.forward("f", true);
+                b.forward("f", Kind::Union);
             }
             assert!(is_accepted(&b.finish(), None));
         }

@@ -193,7 +193,7 @@ mod tests {
     fn more_than_65535_elements_count_in_full() {
         in_both_orders(|mut b| {
             let values = vec![("A", 1); 70_000];
-            let many = b.enumeration("many", 4, false, &values);
+            let many = b.enumeration("many", 4, &values);
             let after = b.float("after", 8);
             let btf = Btf::parse(b.finish()).unwrap();
             let many = btf.ty(many).unwrap();

@@ -97,7 +97,7 @@ fn every_word_of_an_element_is_validated() {
                 let mut b = builder(endian, &base);
                 let id = record(&mut b, kind, count);
                 for _ in 0..following {
-                    b.forward("int", false);
+                    b.forward("int", Kind::Struct);
                 }
                 change_each_word(&b.finish(), &base, &[id]);
             }

@@ -178,7 +178,8 @@ fn members_with_the_flag_have_24_bits_of_offset_and_8_of_width() {
 fn an_enums_values_are_sign_extended_and_c_values_by_the_kflag() {
     for signed in [true, false] {
         let build = |b: &mut Builder| {
-            b.enumeration("e", 4, signed, &[("A", -1), ("B", 0x7fff_ffff), ("C", 0x8000_0000)])
+            let values = [("A", -1), ("B", 0x7fff_ffff), ("C", 0x8000_0000)];
+            if signed { b.signed_enumeration("e", 4, &values) } else { b.enumeration("e", 4, &values) }
         };
         check_type(build, |ty| {
             let values: Vec<_> = ty.enumerators().map(|v| v.value).collect();
@@ -199,7 +200,8 @@ fn an_enums_values_are_sign_extended_and_c_values_by_the_kflag() {
 fn an_enum64s_values_are_low_word_then_high_word() {
     for signed in [true, false] {
         let build = |b: &mut Builder| {
-            b.enumeration64("e", 8, signed, &[("A", u64::MAX), ("B", 0x0123_4567_89ab_cdef)])
+            let values = [("A", u64::MAX), ("B", 0x0123_4567_89ab_cdef)];
+            if signed { b.signed_enumeration64("e", 8, &values) } else { b.enumeration64("e", 8, &values) }
         };
         check_type(build, |ty| {
             let values: Vec<_> = ty.enumerators().map(|v| (v.index, v.value, v.c_value())).collect();
@@ -213,9 +215,9 @@ fn an_enum64s_values_are_low_word_then_high_word() {
 
 #[test]
 fn the_kflag_of_a_fwd_declares_a_union() {
-    for is_union in [false, true] {
+    for (kind, is_union) in [(Kind::Struct, false), (Kind::Union, true)] {
         check_type(
-            |b| b.forward("f", is_union),
+            |b| b.forward("f", kind),
             |ty| assert_eq!((ty.kflag(), ty.size(), ty.target()), (is_union, None, None)),
         );
     }
@@ -275,13 +277,20 @@ fn a_datasec_has_variables_with_offset_and_size() {
 fn tags_have_a_flag_and_a_decl_tag_a_component() {
     for attribute in [false, true] {
         for component in [-1, 0, 7, i32::MAX, i32::MIN] {
-            let build = |b: &mut Builder| b.decl_tag("tag", INT, component, attribute);
+            let build = |b: &mut Builder| {
+                if attribute {
+                    b.decl_attribute("tag", INT, component)
+                } else {
+                    b.decl_tag("tag", INT, component)
+                }
+            };
             check_type(build, |ty| {
                 assert_eq!((ty.component_index(), ty.kflag()), (Some(component), attribute));
                 assert_eq!((ty.target(), ty.name().as_bytes()), (Some(INT), &b"tag"[..]));
             });
         }
-        let build = |b: &mut Builder| b.type_tag("user", INT, attribute);
+        let build =
+            |b: &mut Builder| if attribute { b.type_attribute("user", INT) } else { b.type_tag("user", INT) };
         check_type(build, |ty| {
             assert_eq!((ty.kflag(), ty.target(), ty.name().as_bytes()), (attribute, Some(INT), &b"user"[..]));
         });

@@ -165,7 +165,7 @@ mod tests {
     fn types_read_as_in_c_and_end() {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
-        let file = b.forward("file", false);
+        let file = b.forward("file", Kind::Struct);
         let constant = b.modifier(Kind::Const, file);
         let ptr = b.pointer(constant);
         let array = b.array(ptr, int, 3);

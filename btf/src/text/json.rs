@@ -158,7 +158,7 @@ mod tests {
         b.array(int, int, 7);
         b.var("v", int, 1);
         b.datasec(".data", 4, &[(TypeId(4), 0, 4)]);
-        b.decl_tag("tag", TypeId(2), -1, false);
+        b.decl_tag("tag", TypeId(2), -1);
         let btf = Btf::parse(b.finish()).unwrap();
         let found: Vec<String> = btf.types().map(|ty| serde_json::to_string(&ty).unwrap()).collect();
         let expected = [

@@ -166,9 +166,9 @@ mod tests {
                 for kind in [Kind::Const, Kind::Volatile, Kind::Restrict] {
                     b.modifier(kind, TypeId::VOID);
                 }
-                b.type_tag("user", INT, true);
-                b.decl_tag("tag", TypeId(4), -1, false);
-                b.decl_tag("tag", TypeId(4), 5, true);
+                b.type_attribute("user", INT);
+                b.decl_tag("tag", TypeId(4), -1);
+                b.decl_attribute("tag", TypeId(4), 5);
             },
             &[
                 "[2] PTR '(anon)' type_id=1",
@@ -192,8 +192,8 @@ mod tests {
             |b| {
                 b.structure("s", 8, &[("a", INT, 0), ("", INT, 32)]);
                 b.composite(Kind::Union, "", 4, &[member("x", 9, 3), member("y", 0, 0)]);
-                b.forward("s", false);
-                b.forward("u", true);
+                b.forward("s", Kind::Struct);
+                b.forward("u", Kind::Union);
             },
             &[
                 "[2] STRUCT 's' size=8 vlen=2\n\t'a' type_id=1 bits_offset=0\n\t'(anon)' type_id=1 bits_offset=32",
@@ -208,10 +208,10 @@ mod tests {
     fn enumerators_by_their_sign() {
         prints(
             |b| {
-                b.enumeration("e", 4, true, &[("A", -1)]);
-                b.enumeration("e", 4, false, &[("A", -1)]);
-                b.enumeration64("e", 8, true, &[("A", u64::MAX)]);
-                b.enumeration64("e", 8, false, &[("A", u64::MAX)]);
+                b.signed_enumeration("e", 4, &[("A", -1)]);
+                b.enumeration("e", 4, &[("A", -1)]);
+                b.signed_enumeration64("e", 8, &[("A", u64::MAX)]);
+                b.enumeration64("e", 8, &[("A", u64::MAX)]);
             },
             &[
                 "[2] ENUM 'e' encoding=SIGNED size=4 vlen=1\n\t'A' val=-1",

@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn types_without_a_size_are_an_error() {
         in_both_orders(|mut b| {
-            let fwd = b.forward("later", false);
+            let fwd = b.forward("later", Kind::Struct);
             let tag = b.modifier(Kind::Const, fwd);
             let btf = Btf::parse(b.finish()).unwrap();
             assert_eq!(btf.size_of(tag), Err(WalkError::NoSize { id: fwd, kind: Kind::Fwd }));

@@ -179,20 +179,29 @@ impl Builder {
         id
     }
 
-    /// Adds a FWD of a union or a struct.
-    pub fn forward(&mut self, name: &str, is_union: bool) -> TypeId {
-        self.record(name, Kind::Fwd, 0, is_union, 0)
+    /// Adds a FWD of a STRUCT or UNION.
+    pub fn forward(&mut self, name: &str, kind: Kind) -> TypeId {
+        self.record(name, Kind::Fwd, 0, kind == Kind::Union, 0)
     }
 
-    /// Adds an ENUM. Values are truncated to 32 bits.
-    pub fn enumeration(
+    /// Adds an ENUM with unsigned values, which are truncated to 32 bits.
+    pub fn enumeration(&mut self, name: &str, size: u32, enumerators: &[(&str, i64)]) -> TypeId {
+        self.enumeration_record(name, size, false, enumerators)
+    }
+
+    /// Adds an ENUM with signed values, which are truncated to 32 bits.
+    pub fn signed_enumeration(&mut self, name: &str, size: u32, enumerators: &[(&str, i64)]) -> TypeId {
+        self.enumeration_record(name, size, true, enumerators)
+    }
+
+    fn enumeration_record(
         &mut self,
         name: &str,
         size: u32,
-        signed: bool,
+        is_signed: bool,
         enumerators: &[(&str, i64)],
     ) -> TypeId {
-        let id = self.record(name, Kind::Enum, enumerators.len(), signed, size);
+        let id = self.record(name, Kind::Enum, enumerators.len(), is_signed, size);
         for (name, value) in enumerators {
             let name = self.string(name);
             self.words(&[name.0, low32(value.cast_unsigned())]);
@@ -200,15 +209,24 @@ impl Builder {
         id
     }
 
-    /// Adds an ENUM64.
-    pub fn enumeration64(
+    /// Adds an ENUM64 with unsigned values.
+    pub fn enumeration64(&mut self, name: &str, size: u32, enumerators: &[(&str, u64)]) -> TypeId {
+        self.enumeration64_record(name, size, false, enumerators)
+    }
+
+    /// Adds an ENUM64 with signed values, as their bits.
+    pub fn signed_enumeration64(&mut self, name: &str, size: u32, enumerators: &[(&str, u64)]) -> TypeId {
+        self.enumeration64_record(name, size, true, enumerators)
+    }
+
+    fn enumeration64_record(
         &mut self,
         name: &str,
         size: u32,
-        signed: bool,
+        is_signed: bool,
         enumerators: &[(&str, u64)],
     ) -> TypeId {
-        let id = self.record(name, Kind::Enum64, enumerators.len(), signed, size);
+        let id = self.record(name, Kind::Enum64, enumerators.len(), is_signed, size);
         for (name, value) in enumerators {
             let name = self.string(name);
             self.words(&[name.0, low32(*value), high32(*value)]);
@@ -226,17 +244,25 @@ impl Builder {
         self.record("", kind, 0, false, target.0)
     }
 
-    /// Adds a TYPE_TAG; `attribute` is the flag that GCC and newer clang set for other attributes.
-    pub fn type_tag(&mut self, name: &str, target: TypeId, attribute: bool) -> TypeId {
-        self.record(name, Kind::TypeTag, 0, attribute, target.0)
+    /// Adds a TYPE_TAG.
+    pub fn type_tag(&mut self, name: &str, target: TypeId) -> TypeId {
+        self.record(name, Kind::TypeTag, 0, false, target.0)
+    }
+
+    /// Adds a TYPE_TAG with the flag that GCC and newer clang set for other attributes than `btf_type_tag`.
+    pub fn type_attribute(&mut self, name: &str, target: TypeId) -> TypeId {
+        self.record(name, Kind::TypeTag, 0, true, target.0)
     }
 
     /// Adds a DECL_TAG on `target`, or on its member or parameter number `component` (-1 for `target`
     /// itself).
-    pub fn decl_tag(&mut self, name: &str, target: TypeId, component: i32, attribute: bool) -> TypeId {
-        let id = self.record(name, Kind::DeclTag, 0, attribute, target.0);
-        self.words(&[component.cast_unsigned()]);
-        id
+    pub fn decl_tag(&mut self, name: &str, target: TypeId, component: i32) -> TypeId {
+        self.raw(name, Kind::DeclTag, 0, false, target.0, &[component.cast_unsigned()])
+    }
+
+    /// Adds a DECL_TAG with the flag that GCC and newer clang set for other attributes than `btf_decl_tag`.
+    pub fn decl_attribute(&mut self, name: &str, target: TypeId, component: i32) -> TypeId {
+        self.raw(name, Kind::DeclTag, 0, true, target.0, &[component.cast_unsigned()])
     }
 
     /// Adds a FUNC_PROTO that returns `ret`.

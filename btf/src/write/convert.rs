@@ -130,8 +130,8 @@ mod tests {
         }
         let int = b.int("int", 4, Builder::SIGNED);
         let s = b.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
-        b.enumeration64("e", 8, true, &[("A", u64::MAX)]);
-        b.decl_tag("tag", s, 1, false);
+        b.signed_enumeration64("e", 8, &[("A", u64::MAX)]);
+        b.decl_tag("tag", s, 1);
         b
     }
 

@@ -210,7 +210,7 @@ mod tests {
             let int = b.int("int", 4, Builder::SIGNED);
             b.int("unused", 8, 0);
             let s = b.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
-            let e = b.enumeration64("e", 8, true, &[("A", 1)]);
+            let e = b.signed_enumeration64("e", 8, &[("A", 1)]);
             let anonymous = b.structure("", 8, &[("s", s, 0)]);
             let typedef = b.typedef("t", anonymous);
             let pointer = b.pointer(typedef);
@@ -247,7 +247,7 @@ mod tests {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, 0);
         let var = b.var("v", int, 1);
-        let anonymous = b.forward("", false);
+        let anonymous = b.forward("", Kind::Struct);
         let (base, refers_to_var) = split_from(&b, |split| {
             split.pointer(var);
         });

@@ -281,8 +281,8 @@ mod tests {
             |b| {
                 b.int("int", 4, Builder::SIGNED);
                 b.structure("s", 8, &[]);
-                b.enumeration("e", 4, false, &[]);
-                b.forward("f", false);
+                b.enumeration("e", 4, &[]);
+                b.forward("f", Kind::Struct);
             },
             |b| {
                 let int = TypeId(1);
@@ -293,7 +293,7 @@ mod tests {
                 b.func_proto(own, &[("arg", f)]);
             },
             |b| {
-                b.enumeration64("e", 4, false, &[("A", 1)]);
+                b.enumeration64("e", 4, &[("A", 1)]);
                 b.structure("f", 8, &[]);
                 b.int("unrelated", 4, 0);
                 b.structure("s", 16, &[]);
@@ -379,16 +379,16 @@ mod tests {
     #[test]
     fn an_enum_of_either_width_and_a_float_are_found_by_name_and_size() {
         let small = |b: &mut Builder| {
-            b.enumeration("e", 8, false, &[]);
+            b.enumeration("e", 8, &[]);
             b.float("f", 8);
         };
         let base = |size, wide: bool| {
             move |b: &mut Builder| {
                 b.float("f", 8);
                 if wide {
-                    b.enumeration64("e", size, true, &[("A", 1)]);
+                    b.signed_enumeration64("e", size, &[("A", 1)]);
                 } else {
-                    b.enumeration("e", size, true, &[("A", 1)]);
+                    b.signed_enumeration("e", size, &[("A", 1)]);
                 }
             }
         };
@@ -398,15 +398,15 @@ mod tests {
         assert_eq!(relocated(small, |_| {}, base(4, true)).err(), missing(1, Kind::Enum));
         let shorter = |b: &mut Builder| {
             b.float("f", 4);
-            b.enumeration("e", 8, false, &[]);
+            b.enumeration("e", 8, &[]);
         };
         assert_eq!(relocated(small, |_| {}, shorter).err(), missing(2, Kind::Float));
     }
 
-    /// The id in the base that a distilled forward declaration, of a union if `is_union`, is mapped to.
-    fn declared(is_union: bool, base: impl Fn(&mut Builder)) -> Result<u32, BtfError> {
+    /// The id in the base that a distilled forward declaration of a struct or union is mapped to.
+    fn declared(kind: Kind, base: impl Fn(&mut Builder)) -> Result<u32, BtfError> {
         let small = |b: &mut Builder| {
-            b.forward("f", is_union);
+            b.forward("f", kind);
         };
         let split = |b: &mut Builder| {
             b.pointer(TypeId(1));
@@ -418,27 +418,30 @@ mod tests {
     fn a_declaration_is_its_definition_of_any_size_or_else_a_declaration() {
         let missing = |found| Err(BtfError::Distilled { id: TypeId(1), kind: Kind::Fwd, found });
         let both = |b: &mut Builder| {
-            b.forward("f", false);
-            b.forward("f", true);
+            b.forward("f", Kind::Struct);
+            b.forward("f", Kind::Union);
             b.structure("f", 24, &[]);
             b.union("f", 8, &[]);
         };
-        assert_eq!((declared(false, both), declared(true, both)), (Ok(3), Ok(4)));
+        assert_eq!((declared(Kind::Struct, both), declared(Kind::Union, both)), (Ok(3), Ok(4)));
         let declarations = |b: &mut Builder| {
-            b.forward("f", false);
-            b.forward("f", true);
+            b.forward("f", Kind::Struct);
+            b.forward("f", Kind::Union);
         };
-        assert_eq!((declared(false, declarations), declared(true, declarations)), (Ok(1), Ok(2)));
+        assert_eq!(
+            (declared(Kind::Struct, declarations), declared(Kind::Union, declarations)),
+            (Ok(1), Ok(2))
+        );
         let two = |b: &mut Builder| {
             b.structure("f", 8, &[]);
             b.structure("f", 16, &[]);
         };
-        assert_eq!((declared(false, two), declared(true, two)), (missing(2), missing(0)));
+        assert_eq!((declared(Kind::Struct, two), declared(Kind::Union, two)), (missing(2), missing(0)));
         let declared_twice = |b: &mut Builder| {
-            b.forward("f", false);
-            b.forward("f", false);
+            b.forward("f", Kind::Struct);
+            b.forward("f", Kind::Struct);
         };
-        assert_eq!(declared(false, declared_twice), missing(2));
+        assert_eq!(declared(Kind::Struct, declared_twice), missing(2));
     }
 
     #[test]
@@ -448,7 +451,7 @@ mod tests {
             let bit = BuiltMember { name: "bit", ty: int, bit_offset: 0, bitfield_bits: 1 };
             b.composite(Kind::Struct, "f", 4, &[bit]);
         };
-        assert_eq!(declared(false, base), Ok(2));
+        assert_eq!(declared(Kind::Struct, base), Ok(2));
     }
 
     #[test]
@@ -460,7 +463,7 @@ mod tests {
         let behind = |b: &mut Builder| {
             let s = b.modifier(Kind::Const, TypeId(1));
             let s = b.typedef("t", s);
-            let s = b.type_tag("tag", s, false);
+            let s = b.type_tag("tag", s);
             let s = b.array(s, TypeId::VOID, 2);
             b.structure("", 16, &[("", s, 0)]);
         };
@@ -484,8 +487,8 @@ mod tests {
         };
         let others = |b: &mut Builder| {
             b.union("s", 8, &[]);
-            b.enumeration("s", 8, false, &[]);
-            b.forward("s", false);
+            b.enumeration("s", 8, &[]);
+            b.forward("s", Kind::Struct);
         };
         let missing = BtfError::Distilled { id: TypeId(1), kind: Kind::Struct, found: 0 };
         assert_eq!(relocated(struct_of_8_bytes, pointer, others).err(), Some(missing));
@@ -501,7 +504,7 @@ mod tests {
     fn two_distilled_types_may_stand_for_one() {
         let small = |b: &mut Builder| {
             b.structure("s", 8, &[]);
-            b.forward("s", false);
+            b.forward("s", Kind::Struct);
         };
         let split = |b: &mut Builder| {
             b.pointer(TypeId(1));

@@ -13,18 +13,18 @@ use alloc::{
 /// Adds tags with and without the flag for other attributes: on a type, a struct, a member, a parameter and a
 /// function.
 fn add_tags(b: &mut Builder, int: TypeId) {
-    let user = b.type_tag("user", int, false);
+    let user = b.type_tag("user", int);
     let pointer = b.pointer(user);
-    let attribute = b.type_tag("address_space(1)", int, true);
+    let attribute = b.type_attribute("address_space(1)", int);
     let other = b.pointer(attribute);
     let s = b.structure("s", 16, &[("p", pointer, 0), ("q", other, 64)]);
-    b.decl_tag("on_struct", s, -1, false);
-    b.decl_tag("on_member", s, 1, false);
-    b.decl_tag("preserve_access_index", s, -1, true);
+    b.decl_tag("on_struct", s, -1);
+    b.decl_tag("on_member", s, 1);
+    b.decl_attribute("preserve_access_index", s, -1);
     let proto = b.func_proto(int, &[("p", pointer)]);
     let func = b.func("f", proto, 1);
-    b.decl_tag("on_func", func, -1, false);
-    b.decl_tag("on_param", func, 0, false);
+    b.decl_tag("on_func", func, -1);
+    b.decl_tag("on_param", func, 0);
 }
 
 /// Returns the flag, the component and the target of each tag, by name.
@@ -89,7 +89,7 @@ fn tags_keep_their_flags_components_and_targets() {
 fn a_type_tag_of_the_base_moves_to_the_distilled_split_btf() {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
-    let user = b.type_tag("user", int, true);
+    let user = b.type_attribute("user", int);
     let pointer = b.pointer(user);
     let base = Arc::new(Btf::parse(b.finish()).unwrap());
     let mut split = Builder::split_with_strings(&base);

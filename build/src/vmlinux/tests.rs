@@ -107,9 +107,9 @@ fn arm64_types() -> btf::Builder {
     b.structure("pt_regs", 280, &[("user_regs", user, 0), ("orig_x0", long, 2176)]);
     // Also in `bpf_types.h`.
     b.structure("xdp_md", 4, &[("rx_queue_index", int, 0)]);
-    b.enumeration("xdp_action", 4, false, &[("XDP_REDIRECT", 4)]);
-    b.enumeration("", 4, false, &[("BPF_TCP_LISTEN", 10)]);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_RINGBUF", 27)]);
+    b.enumeration("xdp_action", 4, &[("XDP_REDIRECT", 4)]);
+    b.enumeration("", 4, &[("BPF_TCP_LISTEN", 10)]);
+    b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_RINGBUF", 27)]);
     b
 }
 

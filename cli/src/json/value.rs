@@ -186,7 +186,7 @@ mod tests {
         let wide = |b: &mut Builder| b.int("unsigned __int128", 16, 0);
         assert_eq!(json_of(&[255; 16], wide), json!("340282366920938463463374607431768211455"));
         assert_eq!(json_of(&[255; 8], |b| b.int("long", 8, 0)), json!(u64::MAX));
-        let state = |b: &mut Builder| b.enumeration("e", 4, true, &[("ON", 1)]);
+        let state = |b: &mut Builder| b.signed_enumeration("e", 4, &[("ON", 1)]);
         assert_eq!(json_of(&[1, 0, 0, 0], state), json!("ON"));
         assert_eq!(json_of(&[255; 4], state), json!(-1));
         assert_eq!(json_of(&f64::NAN.to_bits().to_le_bytes(), |b| b.float("double", 8)), json!("NaN"));
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(payload(f64::NEG_INFINITY.to_bits()), json!("-Infinity"));
         assert_eq!(json_of(&[1], |b| b.int("_Bool", 1, 4)), json!(true));
         assert_eq!(json_of(&[65], |b| b.int("char", 1, 0)), json!(65));
-        assert_eq!(json_of(&[1, 2], |b| b.forward("later", false)), json!("0x0102"));
+        assert_eq!(json_of(&[1, 2], |b| b.forward("later", Kind::Struct)), json!("0x0102"));
     }
 
     /// Types of every kind that a key can have. Returns the id of the struct.
@@ -205,8 +205,8 @@ mod tests {
         let [char, byte] =
             [("char", Builder::SIGNED), ("unsigned char", 0)].map(|(name, sign)| b.int(name, 1, sign));
         let [comm, address] = [char, byte].map(|ty| b.array(ty, int, 4));
-        let mode = b.enumeration("mode", 4, false, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
-        let level = b.enumeration("level", 4, true, &[("LOW", -1), ("HIGH", 1)]);
+        let mode = b.enumeration("mode", 4, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
+        let level = b.signed_enumeration("level", 4, &[("LOW", -1), ("HIGH", 1)]);
         let either = b.union("", 4, &[("word", int, 0), ("bytes", address, 0)]);
         let bool = b.int("_Bool", 1, 4);
         let (pointer, wide) = (b.pointer(TypeId::VOID), b.int("unsigned __int128", 16, 0));

@@ -43,7 +43,7 @@ pub(super) fn types() -> Option<Types> {
     let int = b.int("int", 4, Builder::SIGNED);
     let char = b.int("char", 1, Builder::SIGNED);
     let comm = b.array(char, int, 8);
-    let mode = b.enumeration("mode", 4, false, &[("OFF", 0), ("ON", 1)]);
+    let mode = b.enumeration("mode", 4, &[("OFF", 0), ("ON", 1)]);
     let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
     let event = b.composite(
         Kind::Struct,

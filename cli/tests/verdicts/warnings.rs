@@ -4,14 +4,17 @@ use super::{
     common::{demo, run_in, schema},
     line,
 };
-use core_relo::{Endian, btf::Builder};
+use core_relo::{
+    Endian,
+    btf::{Builder, Kind},
+};
 use serde_json::{Value, json};
 use std::fs;
 
 /// Returns a kernel whose tracepoint `sched_process_exec` has only its first argument.
 fn kernel_with_one_argument() -> Vec<u8> {
     let mut b = Builder::new(Endian::Little);
-    let task = b.forward("task_struct", false);
+    let task = b.forward("task_struct", Kind::Struct);
     let (task, data) = (b.pointer(task), b.pointer(core_relo::TypeId(0)));
     let proto = b.func_proto(core_relo::TypeId(0), &[("__data", data), ("p", task)]);
     let pointer = b.pointer(proto);

@@ -80,10 +80,10 @@ fn many_structs() -> Target<'static> {
         for n in 0..TYPES {
             let member = format!("member_{n}");
             b.structure(&format!("struct_{n}"), 4, &[(&member, int, 0)]);
-            b.enumeration(&format!("enum_{n}"), 4, false, &[(&format!("ENUMERATOR_{n}"), 1)]);
+            b.enumeration(&format!("enum_{n}"), 4, &[(&format!("ENUMERATOR_{n}"), 1)]);
         }
         b.structure("s", 4, &[("a", int, 0)]);
-        b.enumeration("e", 4, false, &[("A", 1)]);
+        b.enumeration("e", 4, &[("A", 1)]);
     })
 }
 
@@ -95,7 +95,7 @@ fn missing_records(count: usize, distinct: usize, kind: RelocKind) -> (Builder, 
     let asked: Vec<RecordSpec> = match kind {
         RelocKind::EnumvalValue => {
             let variants: Vec<_> = names.iter().map(|name| (&**name, 0)).collect();
-            let root = b.enumeration("e", 4, false, &variants);
+            let root = b.enumeration("e", 4, &variants);
             (0..distinct).map(|n| (kind, root, n.to_string())).collect()
         }
         RelocKind::FieldByteOffset => {

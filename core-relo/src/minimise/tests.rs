@@ -22,7 +22,7 @@ fn kernel(endian: Endian) -> Target<'static> {
     b.func("unneeded", proto, 1);
     let callback = b.pointer(proto);
     b.structure("some_ops", 16, &[("exit", callback, 0), ("flags", int, 64)]);
-    b.enumeration("colours", 4, false, &[("RED", 1), ("GREEN", 2)]);
+    b.enumeration("colours", 4, &[("RED", 1), ("GREEN", 2)]);
     Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()))
 }
 
@@ -100,7 +100,7 @@ fn anonymous_members_and_tags_are_kept() {
     let proto = b.func_proto(int, &[]);
     let functions = ["first", "second", "third"].map(|name| b.func(name, proto, 1));
     for function in functions {
-        b.decl_tag("bpf_kfunc", function, -1, false);
+        b.decl_tag("bpf_kfunc", function, -1);
     }
     let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
     let mut needs = Needs::new(&target);

@@ -190,8 +190,8 @@ mod tests {
         for name in ["a", "b", "a___x", "c", "a", "a___"] {
             b.structure(name, 4, &[("f", int, 0)]);
             b.typedef(name, int);
-            b.enumeration(name, 4, false, &[("A", 1)]);
-            b.enumeration64(name, 8, false, &[("B", 1)]);
+            b.enumeration(name, 4, &[("A", 1)]);
+            b.enumeration64(name, 8, &[("B", 1)]);
             let proto = b.func_proto(int, &[]);
             b.func(name, proto, 1);
         }

@@ -165,14 +165,13 @@ mod tests {
         let nested = (0..10).fold(int, |at, _| b.array(at, int, 1));
         let [a, b_, first, elements] =
             ["0:0", "0:1", "0", "0:0:0:0:0:0:0:0:0:0"].map(|access| b.string(access));
-        let short = b.enumeration("short", 4, false, &[("A", 1)]);
+        let short = b.enumeration("short", 4, &[("A", 1)]);
         let of_short = b.structure("s", 8, &[("a", int, 0), ("b", short, 32)]);
         let of_far = b.structure("s", 8, &[("a", far, 0)]);
         let of_nested = b.structure("s", 8, &[("a", nested, 0)]);
-        let long_enum = b.enumeration(&long, 4, false, &[(&long, 1)]);
+        let long_enum = b.enumeration(&long, 4, &[(&long, 1)]);
         let of_long = b.structure("s", 8, &[("a", int, 0), ("b", long_enum, 32)]);
-        let flavour =
-            b.enumeration(&alloc::format!("e___{long}"), 4, false, &[(&alloc::format!("A___{long}"), 1)]);
+        let flavour = b.enumeration(&alloc::format!("e___{long}"), 4, &[(&alloc::format!("A___{long}"), 1)]);
         let btf = Btf::parse(b.finish()).unwrap();
         for ((kind, root, access), range) in [
             ((RelocKind::FieldExists, of_short, a), 2..=2),

@@ -42,14 +42,14 @@ fn bytes() -> Vec<u8> {
     let task = b.pointer(task);
     let regs = b.structure("pt_regs", 168, &[("di", long, 896), ("ip", long, 1024)]);
     b.typedef("bpf_user_pt_regs_t", regs);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARENA", 33)]);
+    b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARENA", 33)]);
     let helpers = [
         ("BPF_FUNC_unspec", 0),
         ("BPF_FUNC_map_lookup_elem", 1),
         ("BPF_FUNC_ktime_get_ns", 5),
         ("BPF_FUNC_trace_printk", 6),
     ];
-    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_func_id", 4, &helpers);
     let program_types = [
         ("BPF_PROG_TYPE_KPROBE", 2),
         ("BPF_PROG_TYPE_SCHED_CLS", 3),
@@ -57,8 +57,8 @@ fn bytes() -> Vec<u8> {
         ("BPF_PROG_TYPE_XDP", 6),
         ("BPF_PROG_TYPE_TRACING", 26),
     ];
-    b.enumeration("bpf_prog_type", 4, false, &program_types);
-    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24)]);
+    b.enumeration("bpf_prog_type", 4, &program_types);
+    b.enumeration("bpf_attach_type", 4, &[("BPF_TRACE_RAW_TP", 23), ("BPF_TRACE_FENTRY", 24)]);
     let proto = b.func_proto(int, &[("task", task)]);
     for function in
         ["bpf_task_acquire", "bpf_lsm_file_open", "bpf_iter_task", "do_unlinkat", "tcp_v4_connect"]

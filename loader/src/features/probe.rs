@@ -249,7 +249,7 @@ pub(super) fn btf_decl_tag(token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let var = b.var("tag", int, 0);
-        b.decl_tag("tag", var, -1, false);
+        b.decl_tag("tag", var, -1);
     };
     supported(load_btf(build, token))
 }
@@ -257,7 +257,7 @@ pub(super) fn btf_decl_tag(token: Token<'_>) -> Result<bool, Errno> {
 pub(super) fn btf_type_tag(token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
-        let tag = b.type_tag("tag", int, false);
+        let tag = b.type_tag("tag", int);
         b.pointer(tag);
     };
     supported(load_btf(build, token))
@@ -334,7 +334,7 @@ pub(super) fn arg_ctx_tag(token: Token<'_>) -> Result<bool, Errno> {
         ids.0 = b.func("a", proto, GLOBAL);
         let proto = b.func_proto(int, &[("b", pointer)]);
         ids.1 = b.func("b", proto, GLOBAL);
-        b.decl_tag("arg:ctx", ids.1, 0, false);
+        b.decl_tag("arg:ctx", ids.1, 0);
     };
     let btf = match load_btf(build, token) {
         Ok(btf) => btf,

@@ -49,11 +49,11 @@ fn members() -> Vec<Case> {
         }),
         refused("member/absent", 2, "Invalid member", |b| b.structure("s", 4, &[("a", ABSENT, 0)])),
         refused("member/forward", 3, "Invalid member", |b| {
-            let forward = b.forward("f", false);
+            let forward = b.forward("f", Kind::Struct);
             b.structure("s", 4, &[("a", forward, 0)]);
         }),
         refused("member/const forward", 4, "Invalid member", |b| {
-            let forward = b.forward("f", false);
+            let forward = b.forward("f", Kind::Struct);
             let forward = b.modifier(Kind::Const, forward);
             b.structure("s", 4, &[("a", forward, 0)]);
         }),
@@ -81,7 +81,7 @@ fn members() -> Vec<Case> {
         }),
         refused("member/tag", 4, "Invalid member", |b| {
             let owner = b.structure("o", 4, &[]);
-            let tag = b.decl_tag("t", owner, -1, false);
+            let tag = b.decl_tag("t", owner, -1);
             b.structure("s", 4, &[("a", tag, 0)]);
         }),
     ]
@@ -95,8 +95,8 @@ const MEMBERS: [(&str, AddMember); 8] = [
     ("member/array", |b| (b.array(INT, INT, 3), 12)),
     ("member/struct", |b| (b.structure("inner", 8, &[]), 8)),
     ("member/union", |b| (b.union("inner", 8, &[]), 8)),
-    ("member/enum", |b| (b.enumeration("e", 4, false, &[]), 4)),
-    ("member/enum of 64 bits", |b| (b.enumeration64("e", 8, false, &[]), 8)),
+    ("member/enum", |b| (b.enumeration("e", 4, &[]), 4)),
+    ("member/enum of 64 bits", |b| (b.enumeration64("e", 8, &[]), 8)),
     ("member/typedef", |b| (b.typedef("t", INT), 4)),
     ("member/float", |b| (b.float("f", 8), 8)),
 ];
@@ -183,15 +183,15 @@ fn bitfields() -> Vec<Case> {
             Raw { flag: true, elements: 1, third: 4, words, ..Raw::of(Kind::Union) }.add(b);
         }),
         accepted("bitfield/of an enum", |b| {
-            let ty = b.enumeration("e", 4, false, &[]);
+            let ty = b.enumeration("e", 4, &[]);
             one_member(b, true, 4, [ty.0, bits(3, 5)]);
         }),
         refused("bitfield/of an enum with more than 32 bits", 3, WIDTH, |b| {
-            let ty = b.enumeration64("e", 8, false, &[]);
+            let ty = b.enumeration64("e", 8, &[]);
             one_member(b, true, 8, [ty.0, bits(0, 33)]);
         }),
         refused("bitfield/of an enum exceeds the struct", 3, "Member exceeds struct_size", |b| {
-            let ty = b.enumeration("e", 4, false, &[]);
+            let ty = b.enumeration("e", 4, &[]);
             one_member(b, true, 4, [ty.0, bits(30, 3)]);
         }),
         accepted("bitfield/of a typedef of const", |b| {

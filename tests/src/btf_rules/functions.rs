@@ -76,12 +76,12 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let types: [NamedType; 7] = [
         ("prototype/absent", |_| ABSENT),
-        ("prototype/forward", |b| b.forward("f", false)),
+        ("prototype/forward", |b| b.forward("f", Kind::Struct)),
         ("prototype/const void", |b| b.modifier(Kind::Const, TypeId::VOID)),
         ("prototype/prototype", |b| b.func_proto(INT, &[])),
         ("prototype/variable", |b| b.var("x", INT, 1)),
         ("prototype/typedef of a forward", |b| {
-            let forward = b.forward("f", false);
+            let forward = b.forward("f", Kind::Struct);
             b.typedef("t", forward)
         }),
         ("prototype/function", |b| function(b, 1)),

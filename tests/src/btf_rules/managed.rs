@@ -132,7 +132,7 @@ fn nested() -> Vec<Case> {
 
 /// Adds a pointer with type tags, the last first.
 fn tagged(b: &mut Builder, tags: &[&str], target: TypeId) -> TypeId {
-    let target = tags.iter().fold(target, |target, tag| b.type_tag(tag, target, false));
+    let target = tags.iter().fold(target, |target, tag| b.type_tag(tag, target));
     b.pointer(target)
 }
 
@@ -181,7 +181,7 @@ fn list(b: &mut Builder, [node, root]: [TypeId; 2], tags: &[&str]) {
     b.structure("item", 48, &[("n", INT, 0), ("node", node, 64)]);
     let owner = b.structure("owner", 24, &[("lock", LOCK, 0), ("root", root, 64)]);
     for tag in tags {
-        b.decl_tag(tag, owner, 1, false);
+        b.decl_tag(tag, owner, 1);
     }
 }
 
@@ -201,12 +201,12 @@ fn lists() -> Vec<Case> {
             tags("managed/tag with a member that is no node", &["contains:item:n"]),
             good("managed/tag of another member", |b| {
                 let owner = b.structure("owner", 4, &[("lock", LOCK, 0)]);
-                b.decl_tag("contains:item:node", owner, 0, false);
+                b.decl_tag("contains:item:node", owner, 0);
             }),
             bad("managed/root without a lock", 1, |b| {
                 b.structure("item", 48, &[("node", node, 0)]);
                 let owner = b.structure("owner", 16, &[("root", root, 0)]);
-                b.decl_tag("contains:item:node", owner, 0, false);
+                b.decl_tag("contains:item:node", owner, 0);
             }),
             bad("managed/unaligned node", 0, |b| {
                 b.structure("item", 48, &[("n", INT, 0), ("node", node, 32)]);
@@ -246,7 +246,7 @@ fn nodes() -> Vec<Case> {
 /// Adds a struct that is a node, has a lock, and owns nodes of a struct.
 fn owner(b: &mut Builder, name: &str, owned: &str) {
     let id = b.structure(name, 48, &[("lock", LOCK, 0), ("head", HEAD, 64), ("node", NODE, 192)]);
-    b.decl_tag(&format!("contains:{owned}:node"), id, 1, false);
+    b.decl_tag(&format!("contains:{owned}:node"), id, 1);
 }
 
 fn ownership() -> Vec<Case> {
@@ -260,7 +260,7 @@ fn ownership() -> Vec<Case> {
             b.structure("leaf", 24, &[("node", NODE, 0)]);
             owner(b, "a", "leaf");
             let owner = b.structure("owner", 24, &[("lock", LOCK, 0), ("root", HEAD, 64)]);
-            b.decl_tag("contains:a:node", owner, 1, false);
+            b.decl_tag("contains:a:node", owner, 1);
         }),
         bad("managed/three levels of owned owners", 3, |b| {
             b.structure("leaf", 24, &[("node", NODE, 0)]);

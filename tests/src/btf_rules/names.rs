@@ -78,13 +78,13 @@ pub(super) fn cases() -> Vec<Case> {
             b.func("", proto, 1);
         }),
         refused("name of a typedef/none", 2, "Invalid name", |b| b.typedef("", INT)),
-        refused("name of a forward/none", 2, "Invalid name", |b| b.forward("", false)),
+        refused("name of a forward/none", 2, "Invalid name", |b| b.forward("", Kind::Struct)),
         refused("name of a variable/none", 2, "Invalid name", |b| b.var("", INT, 1)),
         refused("name of an enumerator/none", 2, "Invalid name", |b| {
-            b.enumeration("e", 4, false, &[("", 0)]);
+            b.enumeration("e", 4, &[("", 0)]);
         }),
         refused("name of an enumerator of 64 bits/none", 2, "Invalid name", |b| {
-            b.enumeration64("e", 8, false, &[("", 0)]);
+            b.enumeration64("e", 8, &[("", 0)]);
         }),
         accepted("name of an integer/any", |b| b.int("a-b c", 4, 0)),
         accepted("name of an integer/none", |b| b.int("", 4, 0)),
@@ -130,14 +130,14 @@ pub(super) fn cases() -> Vec<Case> {
         accepted("name of a section/no-break space", |b| section(b"a\xa0", b)),
         refused("value of a declaration tag/none", 3, "Invalid value", |b| {
             let owner = b.structure("s", 4, &[("a", INT, 0)]);
-            b.decl_tag("", owner, -1, false);
+            b.decl_tag("", owner, -1);
         }),
         accepted("value of a declaration tag/any", |b| {
             let owner = b.structure("s", 4, &[("a", INT, 0)]);
-            b.decl_tag("a b:\u{e9}", owner, -1, false);
+            b.decl_tag("a b:\u{e9}", owner, -1);
         }),
-        refused("value of a type tag/none", 2, "Invalid name", |b| b.type_tag("", INT, false)),
-        accepted("value of a type tag/any", |b| b.type_tag("a b", INT, false)),
+        refused("value of a type tag/none", 2, "Invalid name", |b| b.type_tag("", INT)),
+        accepted("value of a type tag/any", |b| b.type_tag("a b", INT)),
     ]);
     cases
 }

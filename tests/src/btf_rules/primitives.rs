@@ -40,13 +40,13 @@ pub(super) fn cases() -> Vec<Case> {
         refused("float/size 0", 2, "Invalid type_size", |b| b.float("f", 0)),
         refused("float/size 10", 2, "Invalid type_size", |b| b.float("f", 10)),
         refused("float/size 32", 2, "Invalid type_size", |b| b.float("f", 32)),
-        refused("enum/size 0", 2, "Unexpected size", |b| b.enumeration("e", 0, false, &[])),
-        refused("enum/size 3", 2, "Unexpected size", |b| b.enumeration("e", 3, false, &[])),
-        refused("enum/size 16", 2, "Unexpected size", |b| b.enumeration("e", 16, false, &[])),
-        refused("enum64/size 16", 2, "Unexpected size", |b| b.enumeration64("e", 16, false, &[])),
-        accepted("enum/signed", |b| b.enumeration("e", 4, true, &[("A", -1)])),
-        accepted("enum/equal names", |b| b.enumeration("e", 4, false, &[("A", 1), ("A", 2)])),
-        accepted("enum64/signed", |b| b.enumeration64("e", 8, true, &[("A", u64::MAX)])),
+        refused("enum/size 0", 2, "Unexpected size", |b| b.enumeration("e", 0, &[])),
+        refused("enum/size 3", 2, "Unexpected size", |b| b.enumeration("e", 3, &[])),
+        refused("enum/size 16", 2, "Unexpected size", |b| b.enumeration("e", 16, &[])),
+        refused("enum64/size 16", 2, "Unexpected size", |b| b.enumeration64("e", 16, &[])),
+        accepted("enum/signed", |b| b.signed_enumeration("e", 4, &[("A", -1)])),
+        accepted("enum/equal names", |b| b.enumeration("e", 4, &[("A", 1), ("A", 2)])),
+        accepted("enum64/signed", |b| b.signed_enumeration64("e", 8, &[("A", u64::MAX)])),
         refused("enum/cut off", 2, "meta_left:", |b| {
             Raw { elements: 2, third: 4, words: &[1, 0], ..Raw::of(Kind::Enum) }.add(b);
         }),
@@ -99,7 +99,7 @@ pub(super) fn cases() -> Vec<Case> {
             b.typedef("later", INT);
         }),
         refused("array/index is an enum", 3, "Invalid index", |b| {
-            let index = b.enumeration("e", 4, false, &[]);
+            let index = b.enumeration("e", 4, &[]);
             b.array(INT, index, 4);
         }),
         refused("array/index is a struct", 3, "Invalid index", |b| {
@@ -119,7 +119,7 @@ pub(super) fn cases() -> Vec<Case> {
             b.array(void, INT, 4);
         }),
         refused("array/of a forward", 3, "Invalid elem", |b| {
-            let forward = b.forward("f", false);
+            let forward = b.forward("f", Kind::Struct);
             b.array(forward, INT, 4);
         }),
         refused("array/of a function", 4, "Invalid elem", |b| {
@@ -164,7 +164,7 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(accepted(name, |b| b.float("f", size)));
     }
     for (size, name) in [(1, "enum/size 1"), (2, "enum/size 2"), (4, "enum/size 4"), (8, "enum/size 8")] {
-        cases.push(accepted(name, |b| b.enumeration("e", size, false, &[("A", 1)])));
+        cases.push(accepted(name, |b| b.enumeration("e", size, &[("A", 1)])));
     }
     cases
 }

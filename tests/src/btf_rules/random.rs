@@ -98,15 +98,16 @@ impl RandomBtf {
             5..=8 => self.add_composite(b, name),
             9 => {
                 let size = if self.is_wild() { 3 } else { [1, 2, 4, 8][self.rng.usize(0..4)] };
-                let signed = self.rng.bool();
-                let id = match self.rng.bool() {
-                    true => b.enumeration(name, size, signed, &[("A", 1), ("B", -1)]),
-                    false => b.enumeration64(name, size, signed, &[("A", 1), ("B", u64::MAX)]),
+                let id = match self.rng.u32(0..4) {
+                    0 => b.enumeration(name, size, &[("A", 1), ("B", -1)]),
+                    1 => b.signed_enumeration(name, size, &[("A", 1), ("B", -1)]),
+                    2 => b.enumeration64(name, size, &[("A", 1), ("B", u64::MAX)]),
+                    _ => b.signed_enumeration64(name, size, &[("A", 1), ("B", u64::MAX)]),
                 };
                 self.sized.push((id, size));
             }
             10 => {
-                b.forward(name, self.rng.bool());
+                b.forward(name, if self.rng.bool() { Kind::Union } else { Kind::Struct });
             }
             11 | 12 => {
                 let (target, size) = self.sized(b);
@@ -123,12 +124,15 @@ impl RandomBtf {
             }
             16 => {
                 let target = self.target(b);
-                b.type_tag(name, target, self.rng.u32(0..8) == 0);
+                match self.rng.u32(0..8) {
+                    0 => b.type_attribute(name, target),
+                    _ => b.type_tag(name, target),
+                };
             }
             17 => {
                 let wild = self.is_wild();
                 let owner = if wild { self.sized(b).0 } else { b.typedef("owner", TypeId(1)) };
-                b.decl_tag(name, owner, if wild { self.rng.i32(-2..3) } else { -1 }, false);
+                b.decl_tag(name, owner, if wild { self.rng.i32(-2..3) } else { -1 });
             }
             18 => {
                 let count = self.rng.usize(0..4);

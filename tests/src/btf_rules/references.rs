@@ -32,7 +32,7 @@ pub(super) fn cases() -> Vec<Case> {
             refused(name, 2, "Invalid type_id", |b| of(ABSENT).add(b)),
             refused(name, 2, "Invalid type_id", |b| of(TOO_LARGE).add(b)),
             accepted(name, |b| {
-                let forward = b.forward("f", false);
+                let forward = b.forward("f", Kind::Struct);
                 of(forward).add(b);
             }),
             accepted(name, |b| {
@@ -50,14 +50,14 @@ pub(super) fn cases() -> Vec<Case> {
             }),
             refused(name, 4, "Invalid type_id", |b| {
                 let owner = b.structure("s", 4, &[]);
-                let tag = b.decl_tag("t", owner, -1, false);
+                let tag = b.decl_tag("t", owner, -1);
                 of(tag).add(b);
             }),
             refused(name, 2, "Loop detected", |b| of(TypeId(2)).add(b)),
         ]);
     }
     cases.extend([
-        accepted("forward/of a union", |b| b.forward("f", true)),
+        accepted("forward/of a union", |b| b.forward("f", Kind::Union)),
         refused("forward/elements", 2, "vlen != 0", |b| {
             Raw { name: b"f", elements: 1, ..Raw::of(Kind::Fwd) }.add(b);
         }),
@@ -110,28 +110,28 @@ fn tags() -> Vec<Case> {
             tag(b, Owner::Typedef, 0);
         }),
         refused("declaration tag/component -2", 3, "Invalid component_idx", |b| tag(b, Owner::Struct, -2)),
-        refused("declaration tag/on an integer", 2, "Invalid type_id", |b| b.decl_tag("t", INT, -1, false)),
+        refused("declaration tag/on an integer", 2, "Invalid type_id", |b| b.decl_tag("t", INT, -1)),
         refused("declaration tag/on void", 2, "Invalid type_id", |b| {
-            b.decl_tag("t", TypeId::VOID, -1, false);
+            b.decl_tag("t", TypeId::VOID, -1);
         }),
         refused("declaration tag/on an absent type", 2, "Invalid type_id", |b| {
-            b.decl_tag("t", ABSENT, -1, false);
+            b.decl_tag("t", ABSENT, -1);
         }),
         refused("declaration tag/on a type id above the limit", 2, "Invalid type_id", |b| {
-            b.decl_tag("t", TOO_LARGE, -1, false);
+            b.decl_tag("t", TOO_LARGE, -1);
         }),
         refused("declaration tag/on a pointer", 3, "Invalid type_id", |b| {
             let pointer = b.pointer(INT);
-            b.decl_tag("t", pointer, -1, false);
+            b.decl_tag("t", pointer, -1);
         }),
         refused("declaration tag/on an enum", 3, "Invalid type_id", |b| {
-            let owner = b.enumeration("e", 4, false, &[]);
-            b.decl_tag("t", owner, -1, false);
+            let owner = b.enumeration("e", 4, &[]);
+            b.decl_tag("t", owner, -1);
         }),
         refused("declaration tag/on a tag", 4, "Invalid type_id", |b| {
             let owner = b.structure("s", 4, &[]);
-            let tag = b.decl_tag("t", owner, -1, false);
-            b.decl_tag("t", tag, -1, false);
+            let tag = b.decl_tag("t", owner, -1);
+            b.decl_tag("t", tag, -1);
         }),
         refused("declaration tag/elements", 3, "vlen != 0", |b| {
             b.structure("s", 4, &[]);
@@ -139,7 +139,7 @@ fn tags() -> Vec<Case> {
         }),
         accepted("declaration tag/flag", |b| {
             let owner = b.structure("s", 4, &[]);
-            b.decl_tag("t", owner, -1, true);
+            b.decl_attribute("t", owner, -1);
         }),
         refused("declaration tag/cut off", 3, "meta_left:", |b| {
             b.structure("s", 4, &[]);
@@ -147,25 +147,25 @@ fn tags() -> Vec<Case> {
         }),
         accepted("type tag/before modifiers", |b| {
             let inner = b.modifier(Kind::Const, INT);
-            let inner = b.type_tag("a", inner, false);
-            let inner = b.type_tag("b", inner, false);
+            let inner = b.type_tag("a", inner);
+            let inner = b.type_tag("b", inner);
             b.pointer(inner);
         }),
         silent("type tag/after a const", "Type tags don't precede modifiers", |b| {
-            let inner = b.type_tag("a", INT, false);
+            let inner = b.type_tag("a", INT);
             b.modifier(Kind::Const, inner);
         }),
         silent("type tag/after a typedef", "Type tags don't precede modifiers", |b| {
-            let inner = b.type_tag("a", INT, false);
+            let inner = b.type_tag("a", INT);
             b.typedef("t", inner);
         }),
         silent("type tag/between modifiers", "Type tags don't precede modifiers", |b| {
             let inner = b.modifier(Kind::Const, INT);
-            let inner = b.type_tag("a", inner, false);
+            let inner = b.type_tag("a", inner);
             b.modifier(Kind::Volatile, inner);
         }),
         accepted("type tag/after a pointer", |b| {
-            let inner = b.type_tag("a", INT, false);
+            let inner = b.type_tag("a", INT);
             let pointer = b.pointer(inner);
             b.modifier(Kind::Const, pointer);
         }),
@@ -200,7 +200,7 @@ fn tag(b: &mut Builder, owner: Owner, component: i32) {
             b.func("f", proto, 1)
         }
     };
-    b.decl_tag("tag", owner, component, false);
+    b.decl_tag("tag", owner, component);
 }
 
 fn function(b: &mut Builder) -> TypeId {

@@ -39,7 +39,7 @@ fn variables() -> Vec<Case> {
             b.var("y", INT, 1);
         }),
         refused("variable/of a forward", 3, "Invalid type_id", |b| {
-            let forward = b.forward("f", false);
+            let forward = b.forward("f", Kind::Struct);
             b.var("x", forward, 1);
         }),
         refused("variable/of a const void", 3, "Invalid type_id", |b| {

@@ -77,7 +77,7 @@ fn callbacks(n: usize) -> Files {
         m.function(&program, section, 2 * at, 2);
         m.func_type(&callback, 1);
         let ty = m.func_type(&program, 1);
-        m.types.decl_tag(&format!("exception_callback:{callback}"), ty, -1, false);
+        m.types.decl_tag(&format!("exception_callback:{callback}"), ty, -1);
     }
     Files::new(m.finish(), small_kernel())
 }

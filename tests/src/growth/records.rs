@@ -75,9 +75,9 @@ pub(super) fn add_bpf_types(b: &mut Builder, int: TypeId) {
     let contexts = [("BPF_PROG_TYPE_SOCKET_FILTER_prog", int, 0), ("BPF_PROG_TYPE_KPROBE_prog", int, 32)];
     b.structure("bpf_ctx_convert", 8, &contexts);
     let programs = [("BPF_PROG_TYPE_SOCKET_FILTER", 1), ("BPF_PROG_TYPE_KPROBE", 2)];
-    b.enumeration("bpf_prog_type", 4, false, &programs);
+    b.enumeration("bpf_prog_type", 4, &programs);
     let maps = [("BPF_MAP_TYPE_ARRAY", 2), ("BPF_MAP_TYPE_ARRAY_OF_MAPS", 12)];
-    b.enumeration("bpf_map_type", 4, false, &maps);
+    b.enumeration("bpf_map_type", 4, &maps);
 }
 
 /// The root types of the records.
@@ -170,8 +170,8 @@ fn enumerators(n: usize) -> Files {
     let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
     let names: Vec<_> = (0..n).map(|at| format!("VALUE_{at}")).collect();
     let values: Vec<_> = names.iter().zip(0i64..).map(|(name, at)| (&**name, at)).collect();
-    let root = m.types.enumeration("large", 4, false, &values);
-    kernel.enumeration("large", 4, false, &values);
+    let root = m.types.enumeration("large", 4, &values);
+    kernel.enumeration("large", 4, &values);
     let access = m.types.string(&(n - 1).to_string());
     m.program("program", "socket", &[insn(0xb7, 0, 0, n as i32 - 1), returns()[1]]);
     m.func_type("program", 1);

@@ -83,7 +83,7 @@ fn tags(n: usize) -> Files {
         let int = core_relo::TypeId(1);
         let ty = types.structure("tagged", 4, &[("member", int, 0)]);
         for at in 0..n {
-            types.decl_tag(&format!("tag{at}"), ty, -1, false);
+            types.decl_tag(&format!("tag{at}"), ty, -1);
         }
     })
 }

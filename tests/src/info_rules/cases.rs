@@ -128,7 +128,7 @@ const RESULTS: [(&str, bool, AddType); 12] = [
     ("unsigned long", true, |b| b.int("unsigned long", 8, 0)),
     ("__int128", false, |b| b.int("__int128", 16, Builder::SIGNED)),
     ("bool", true, |b| b.int("bool", 1, Builder::BOOL)),
-    ("enum", true, |b| b.enumeration("e", 4, false, &[("A", 1)])),
+    ("enum", true, |b| b.enumeration("e", 4, &[("A", 1)])),
     ("pointer", false, |b| b.pointer(TypeId(1))),
     ("struct", false, |b| b.structure("s", 4, &[("a", TypeId(1), 0)])),
     ("union", false, |b| b.union("u", 4, &[("a", TypeId(1), 0)])),

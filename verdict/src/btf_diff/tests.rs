@@ -46,7 +46,7 @@ fn the_order_of_types_does_not_matter() {
     let same = changes(
         |b| {
             let int = int(b);
-            let file = b.forward("file", false);
+            let file = b.forward("file", Kind::Struct);
             let ptr = b.pointer(file);
             b.structure("a", 16, &[("x", int, 0), ("f", ptr, 64)]);
             b.structure("file", 4, &[("count", int, 0)]);
@@ -118,8 +118,8 @@ fn members_of_anonymous_structs_belong_to_the_outer_struct() {
 #[test]
 fn enumerators_of_named_and_anonymous_enums() {
     let enums = |b: &mut Builder, second: i64| {
-        b.enumeration("e", 4, false, &[("A", 0), ("B", second)]);
-        b.enumeration("", 4, false, &[("C", second)]);
+        b.enumeration("e", 4, &[("A", 0), ("B", second)]);
+        b.enumeration("", 4, &[("C", second)]);
     };
     let changes = changes(|b| enums(b, 1), |b| enums(b, 2));
     let found: Vec<_> = changes.iter().map(|change| (&*change.name, parts(change))).collect();
@@ -130,12 +130,12 @@ fn enumerators_of_named_and_anonymous_enums() {
 fn functions_kfuncs_tracepoints_typedefs_and_variables() {
     let kernel = |b: &mut Builder, is_new: bool| {
         let int = int(b);
-        let file = b.forward(if is_new { "folio" } else { "page" }, false);
+        let file = b.forward(if is_new { "folio" } else { "page" }, Kind::Struct);
         let ptr = b.pointer(file);
         let proto = b.func_proto(int, &[("__data", ptr), ("p", ptr)]);
         b.func("f", proto, 1);
         let kfunc = b.func("k", proto, 1);
-        b.decl_tag("bpf_kfunc", kfunc, -1, false);
+        b.decl_tag("bpf_kfunc", kfunc, -1);
         let tracepoint = b.pointer(proto);
         b.typedef("btf_trace_t", tracepoint);
         b.typedef("t", ptr);

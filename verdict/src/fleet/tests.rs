@@ -30,7 +30,7 @@ fn object(section: &str) -> Vec<u8> {
 
 fn add_kernel(b: &mut Builder, has_struct: bool) {
     let int = b.int("int", 4, Builder::SIGNED);
-    b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2), ("BPF_PROG_TYPE_XDP", 6)]);
+    b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_KPROBE", 2), ("BPF_PROG_TYPE_XDP", 6)]);
     if has_struct {
         b.structure("s", 4, &[("a", int, 0)]);
     }

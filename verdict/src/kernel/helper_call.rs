@@ -197,7 +197,7 @@ mod tests {
     fn a_refusal_names_the_program_types_that_call_the_helper() {
         let mut b = Builder::new(Endian::Little);
         let helpers = [("BPF_FUNC_rc_repeat", 77), ("BPF_FUNC_tcp_send_ack", 116), ("BPF_FUNC_d_path", 147)];
-        b.enumeration("bpf_func_id", 4, false, &helpers);
+        b.enumeration("bpf_func_id", 4, &helpers);
         let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
         let (query, inputs) = (NameQuery::default(), KernelInputs::default());
         let facts = KernelFacts::new(&target, &query, &inputs);

@@ -21,7 +21,7 @@ fn builder() -> Builder {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_map_lookup_elem", 1), ("__BPF_FUNC_MAX_ID", 2)];
-    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_func_id", 4, &helpers);
     let map_types = [
         ("BPF_MAP_TYPE_HASH", 1),
         ("BPF_MAP_TYPE_STACK_TRACE", 7),
@@ -29,12 +29,11 @@ fn builder() -> Builder {
         ("BPF_MAP_TYPE_CGROUP_STORAGE_DEPRECATED", 19),
         ("BPF_MAP_TYPE_CGROUP_STORAGE", 19),
     ];
-    b.enumeration("bpf_map_type", 4, false, &map_types);
-    b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2), ("BPF_PROG_TYPE_XDP", 6)]);
+    b.enumeration("bpf_map_type", 4, &map_types);
+    b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_KPROBE", 2), ("BPF_PROG_TYPE_XDP", 6)]);
     b.enumeration(
         "bpf_cmd",
         4,
-        false,
         &[("BPF_MAP_CREATE", 0), ("BPF_MAP_FREEZE", 22), ("BPF_COMMON_ATTRS", 65536)],
     );
     b.structure(
@@ -151,8 +150,8 @@ fn types_that_the_configuration_leaves_out_are_absent() {
 fn recent_kernel(trampolines: &[&str], architecture: Option<(&str, &str)>) -> Target<'static> {
     let mut b = Builder::new(Endian::Big);
     let int = b.int("int", 4, Builder::SIGNED);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARENA", 33)]);
-    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
+    b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_ARENA", 33)]);
+    b.enumeration("bpf_attach_type", 4, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
     b.structure("bpf_func_state", 4, &[("in_callback_fn", int, 0)]);
     b.structure(
@@ -197,7 +196,7 @@ fn trampolines_of_some_architectures_came_later() {
         let mut b = builder();
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("pt_regs", 4, &[("orig_x0", int, 0)]);
-        b.enumeration("bpf_attach_type", 4, false, &[(attach_type, 42)]);
+        b.enumeration("bpf_attach_type", 4, &[(attach_type, 42)]);
         add_function(&mut b, "bpf_trampoline_get");
         Target::new("vmlinux", parse(&b))
     };
@@ -261,7 +260,7 @@ fn helpers_that_the_configuration_leaves_out_are_absent() {
     let build = |functions: &[&str]| {
         let mut b = Builder::new(Endian::Little);
         let helpers = [("BPF_FUNC_probe_read", 4), ("BPF_FUNC_override_return", 58)];
-        b.enumeration("bpf_func_id", 4, false, &helpers);
+        b.enumeration("bpf_func_id", 4, &helpers);
         for name in functions {
             add_function(&mut b, name);
         }
@@ -302,8 +301,8 @@ fn helpers_that_the_configuration_leaves_out_are_absent() {
 #[test]
 fn without_functions_the_configuration_answers() {
     let mut b = Builder::new(Endian::Big);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_STACK_TRACE", 7)]);
-    b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_XDP", 6)]);
+    b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_STACK_TRACE", 7)]);
+    b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_XDP", 6)]);
     let target = Target::new("vmlinux", parse(&b));
     with_facts(&target, &KernelInputs::default(), |facts| {
         assert_eq!(
@@ -403,7 +402,7 @@ fn kfuncs_have_the_tag_if_the_kernel_has_tags() {
     });
     let mut b = builder();
     let tagged = add_function(&mut b, "tagged");
-    b.decl_tag("bpf_kfunc", tagged, -1, false);
+    b.decl_tag("bpf_kfunc", tagged, -1);
     with_facts(&Target::new("vmlinux", parse(&b)), &inputs, |facts| {
         assert_eq!(
             text(&facts.kfunc(&kernel_name(facts, b"tagged"))),

@@ -113,7 +113,7 @@ fn add_pointer_function(b: &mut Builder, param: &str) {
     b.structure("tcp_sock", 8, &[("sk", sock, 0), ("w", int, 0), ("x", int, 32)]);
     b.structure("request", 8, &[("w", int, 0), ("x", int, 32)]);
     b.structure("bio", 8, &[("w", int, 0), ("x", int, 32)]);
-    let struct_type = b.forward(param, false);
+    let struct_type = b.forward(param, Kind::Struct);
     let pointer = b.pointer(struct_type);
     function(b, "f", &[("p", pointer)]);
 }
@@ -143,7 +143,7 @@ fn arguments_that_the_program_declares() {
     let declaring = |name: &str| {
         let mut m = program("fentry/f", &[load_word(2, 1, 0)]);
         let int = m.int;
-        let struct_type = m.types.forward(name, false);
+        let struct_type = m.types.forward(name, Kind::Struct);
         let pointer = m.types.pointer(struct_type);
         let context = m.types.pointer(int);
         let proto = m.types.func_proto(int, &[("ctx", context), ("p", pointer)]);
@@ -162,7 +162,7 @@ fn arguments_of_system_calls_behind_a_wrapper() {
     let int = m.int;
     m.types.structure("pt_regs", 120, &[("si", int, 104 * 8), ("di", int, 112 * 8)]);
     let found = warnings(m, |b| {
-        let registers = b.forward("pt_regs", false);
+        let registers = b.forward("pt_regs", Kind::Struct);
         let pointer = b.pointer(registers);
         function(b, "__x64_sys_openat", &[("regs", pointer)]);
     });
@@ -266,7 +266,7 @@ fn loads_of_another_sign_and_pointers_to_another_struct() {
     assert_eq!(kinds(&found), [MismatchKind::Signedness]);
     let pointer = |name: &'static str| {
         move |b: &mut Builder, _: TypeId| {
-            let forward = b.forward(name, false);
+            let forward = b.forward(name, Kind::Struct);
             b.pointer(forward)
         }
     };
@@ -279,9 +279,8 @@ fn loads_of_another_sign_and_pointers_to_another_struct() {
 
 #[test]
 fn renumbered_enumerators_that_are_compared_as_constants() {
-    let enumeration = |value: i64| {
-        move |b: &mut Builder, _: TypeId| b.enumeration("e", 4, false, &[("A", 0), ("B", value)])
-    };
+    let enumeration =
+        |value: i64| move |b: &mut Builder, _: TypeId| b.enumeration("e", 4, &[("A", 0), ("B", value)]);
     // if ((u32)x == 1) goto +0
     let then = [load_half_word(1, 10, -32), insn(0x15, 1, 0, 0, 1)];
     let found = warnings(probing(4, &then, enumeration(1)), |b| {

@@ -198,7 +198,7 @@ mod tests {
             m.types.typedef("", m.int);
         });
         let unnamed_tag = is_repairable(|m| {
-            m.types.decl_tag("", m.int, -1, false);
+            m.types.decl_tag("", m.int, -1);
         });
         assert_eq!([unnamed_type, unnamed_tag], [Some(true), Some(false)]);
     }

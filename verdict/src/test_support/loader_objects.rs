@@ -166,7 +166,7 @@ fn program_values(has_optional: bool) -> TestObject {
 fn map_extra_enum() -> TestObject {
     let mut m = program("classifier", &returns(0));
     let (kind, size, entries) = (m.number(30), m.number(4), m.number(1));
-    let extra = m.types.enumeration("", 8, false, &[("__unique_value0", 3)]);
+    let extra = m.types.enumeration("", 8, &[("__unique_value0", 3)]);
     let fields = [
         ("type", kind, 0),
         ("value_size", size, 64),

@@ -60,7 +60,7 @@ fn sample(tags: &[(&str, &str)]) -> Vec<u8> {
     m.types.datasec(".rodata", 16, &entries);
     for (name, tag) in tags {
         let target = types.iter().find(|(known, _)| known == name).unwrap().1;
-        m.types.decl_tag(tag, target, -1, false);
+        m.types.decl_tag(tag, target, -1);
     }
     m.bytes()
 }
@@ -325,8 +325,8 @@ fn kernel_types(endian: Endian) -> KernelBtf {
     );
     b.structure("twice", 4, &[("a", int, 0)]);
     b.structure("twice", 8, &[("b", int, 0), ("a", int, 32)]);
-    b.enumeration("colour", 4, false, &[("RED", 1), ("TOP", -1)]);
-    b.enumeration("other", 4, true, &[("BELOW", -1), ("RED", 2)]);
+    b.enumeration("colour", 4, &[("RED", 1), ("TOP", -1)]);
+    b.signed_enumeration("other", 4, &[("BELOW", -1), ("RED", 2)]);
     KernelBtf::from_btf(Arc::new(Btf::parse(b.finish()).unwrap()), [])
 }
 

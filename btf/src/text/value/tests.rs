@@ -81,7 +81,7 @@ fn floats_and_pointers() {
 
 #[test]
 fn enumerations_by_name_by_flags_and_by_number() {
-    let state = |b: &mut Builder| b.enumeration("state", 4, true, &[("DOWN", -1), ("IDLE", 0), ("UP", 1)]);
+    let state = |b: &mut Builder| b.signed_enumeration("state", 4, &[("DOWN", -1), ("IDLE", 0), ("UP", 1)]);
     in_both_orders(&[0xffff_ffff], 4, "DOWN", state);
     in_both_orders(&[0], 4, "IDLE", state);
     in_both_orders(&[7], 4, "7", state);
@@ -89,7 +89,6 @@ fn enumerations_by_name_by_flags_and_by_number() {
         b.enumeration(
             "flags",
             4,
-            false,
             &[("NONE", 0), ("A", 1), ("B", 2), ("C", 4), ("AB", 3), ("HIGH", -0x8000_0000)],
         )
     };
@@ -97,18 +96,17 @@ fn enumerations_by_name_by_flags_and_by_number() {
     in_both_orders(&[5], 4, "A | C", flags);
     in_both_orders(&[0x8000_0010], 4, "HIGH | 0x10", flags);
     in_both_orders(&[0x10], 4, "16", flags);
-    let count = |b: &mut Builder| {
-        b.enumeration("count", 4, false, &[("A", 1), ("B", 2), ("C", 3), ("D", 4), ("E", 4)])
-    };
+    let count =
+        |b: &mut Builder| b.enumeration("count", 4, &[("A", 1), ("B", 2), ("C", 3), ("D", 4), ("E", 4)]);
     in_both_orders(&[6], 4, "6", count);
     let many: Vec<_> = (0..150).map(|v| ("V", v)).collect();
-    in_both_orders(&[200], 4, "200", |b| b.enumeration("many", 4, false, &many));
-    let wide = |b: &mut Builder| b.enumeration64("wide", 8, false, &[("TOP", 1 << 63), ("LOW", 1)]);
+    in_both_orders(&[200], 4, "200", |b| b.enumeration("many", 4, &many));
+    let wide = |b: &mut Builder| b.enumeration64("wide", 8, &[("TOP", 1 << 63), ("LOW", 1)]);
     in_both_orders(&[1 << 63], 8, "TOP", wide);
     in_both_orders(&[u64::MAX], 8, "18446744073709551615", wide);
-    let signed = |b: &mut Builder| b.enumeration64("wide", 8, true, &[("MINUS", u64::MAX)]);
+    let signed = |b: &mut Builder| b.signed_enumeration64("wide", 8, &[("MINUS", u64::MAX)]);
     in_both_orders(&[u64::MAX], 8, "MINUS", signed);
-    in_both_orders(&[254], 1, "-2", |b| b.enumeration("small", 1, true, &[("ONE", 1)]));
+    in_both_orders(&[254], 1, "-2", |b| b.signed_enumeration("small", 1, &[("ONE", 1)]));
 }
 
 #[test]
@@ -116,7 +114,7 @@ fn bitfields_new_and_old() {
     let fields = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let uint = b.int("unsigned int", 4, 0);
-        let mode = b.enumeration("mode", 4, false, &[("OFF", 0), ("ON", 2)]);
+        let mode = b.enumeration("mode", 4, &[("OFF", 0), ("ON", 2)]);
         let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
         let members =
             [field("a", int, 0, 3), field("b", uint, 3, 9), field("c", mode, 12, 2), field("d", uint, 32, 0)];
@@ -212,7 +210,7 @@ fn bytes_that_end_early_say_where() {
         r#"{.comm = "aaaaaa"<cut off>, {.v4 = [<cut off>], .all = <cut off>}, .pair = [<cut off>], .p = <cut off>}"#
     );
     in_both_orders(&[], 1, "<cut off>", |b| b.int("int", 4, 0));
-    in_both_orders(&[1, 2], 1, "0x0102", |b| b.forward("later", false));
+    in_both_orders(&[1, 2], 1, "0x0102", |b| b.forward("later", Kind::Struct));
     in_both_orders(&[], 1, "<no value>", |_| TypeId::VOID);
 }
 
@@ -295,7 +293,7 @@ fn the_kernel_documentation_s_example() {
         let int = b.int("int", 4, Builder::SIGNED);
         let unsigned = b.int("unsigned int", 4, 0);
         let u32 = b.typedef("__u32", unsigned);
-        let a = b.enumeration("A", 4, false, &[("A1", 0), ("A2", 1), ("A3", 2), ("A4", 3), ("A5", 4)]);
+        let a = b.enumeration("A", 4, &[("A1", 0), ("A2", 1), ("A3", 2), ("A4", 3), ("A5", 4)]);
         let alias = b.typedef(concat!("__", "_A"), a);
         let field = |name, ty, bit_offset| BuiltMember { name, ty, bit_offset, bitfield_bits: 4 };
         let whole = BuiltMember { name: "b", ty: int, bit_offset: 32, bitfield_bits: 0 };

@@ -75,7 +75,11 @@ impl Types<'_> {
                 let flags =
                     [("A", 1), ("B", 2), ("C", 4), ("ALL", 7)].map(|(n, v)| (format!("{name}{n}"), v));
                 let flags: Vec<_> = flags.iter().map(|(n, v)| (n.as_str(), *v)).collect();
-                (b.enumeration(&name, bytes, self.random.below(2) == 0, &flags), bytes)
+                let id = match self.random.below(2) {
+                    0 => b.signed_enumeration(&name, bytes, &flags),
+                    _ => b.enumeration(&name, bytes, &flags),
+                };
+                (id, bytes)
             }
             9 => (b.legacy_bitfield(&name, 4, IntInfo::SIGNED, 3, 5), 4),
             10 => (b.int(&name, bytes, IntInfo::SIGNED), bytes),

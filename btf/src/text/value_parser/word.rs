@@ -132,7 +132,7 @@ mod tests {
         let bool = b.int("_Bool", 1, IntInfo::BOOL);
         let wide_bool = b.int("_Bool", 2, IntInfo::BOOL);
         let huge_bool = b.int("_Bool", 32, IntInfo::BOOL);
-        let one = b.enumeration("e", 1, false, &[("HIGH", 200)]);
+        let one = b.enumeration("e", 1, &[("HIGH", 200)]);
         let arrays = [char, byte, bool].map(|ty| b.array(ty, byte, 4));
         let btf = Btf::parse(b.finish()).unwrap();
         let set = |ty: TypeId, value: &str| word(&btf, ty, value);

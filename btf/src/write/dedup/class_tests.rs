@@ -3,7 +3,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "small numbers that the tests choose")]
 
 use super::{STEPS_BEFORE_CLASSES, StepLimits, dedup_with};
-use crate::{Btf, Builder, Endian, ids::TypeId, limits};
+use crate::{Btf, Builder, Endian, Kind, ids::TypeId, limits};
 use alloc::{sync::Arc, vec::Vec};
 
 /// A seeded generator of random numbers.
@@ -29,10 +29,10 @@ fn add_types(b: &mut Builder, random: &mut Random, count: u32) {
         let other = TypeId(random.below(end));
         match random.below(10) {
             0 => drop(b.int("int", 4, u8::try_from(random.below(2)).unwrap())),
-            1 => drop(b.forward(name, random.below(4) == 0)),
+            1 => drop(b.forward(name, if random.below(4) == 0 { Kind::Union } else { Kind::Struct })),
             2 => drop(b.typedef(name, target)),
             3 | 4 => drop(b.pointer(target)),
-            5 => drop(b.enumeration(name, 4, false, if random.below(3) == 0 { &[] } else { &[("A", 1)] })),
+            5 => drop(b.enumeration(name, 4, if random.below(3) == 0 { &[] } else { &[("A", 1)] })),
             6 => drop(b.union(name, 8, &[("x", target, 0)])),
             _ => drop(b.structure(name, 8, &[("x", target, 0), ("y", other, 32)])),
         }

@@ -38,9 +38,9 @@ fn types_without_references_become_one_unless_anything_differs() {
         b.int("int", 4, 0);
         b.float("double", 8);
         b.float("double", 8);
-        b.forward("s", false);
-        b.forward("s", true);
-        b.forward("s", false);
+        b.forward("s", Kind::Struct);
+        b.forward("s", Kind::Union);
+        b.forward("s", Kind::Struct);
     });
     assert_eq!(kept, [1, 1, 2, 3, 3, 4, 5, 4]);
 }
@@ -48,14 +48,14 @@ fn types_without_references_become_one_unless_anything_differs() {
 #[test]
 fn a_declared_enum_becomes_the_full_one_of_either_width() {
     let declared_first = ids(|b| {
-        b.enumeration("e", 4, false, &[]);
-        b.enumeration("e", 4, false, &[("A", 1)]);
-        b.enumeration("e", 4, false, &[("A", 2)]);
+        b.enumeration("e", 4, &[]);
+        b.enumeration("e", 4, &[("A", 1)]);
+        b.enumeration("e", 4, &[("A", 2)]);
     });
     assert_eq!(declared_first, [2, 1, 2]);
     let full_first = ids(|b| {
-        b.enumeration64("e", 8, false, &[("A", 1)]);
-        b.enumeration("e", 4, false, &[]);
+        b.enumeration64("e", 8, &[("A", 1)]);
+        b.enumeration("e", 4, &[]);
     });
     assert_eq!(full_first, [1, 1]);
 }
@@ -78,7 +78,7 @@ fn circles_become_one_and_those_that_differ_far_away_stay_apart() {
 #[test]
 fn a_declared_struct_becomes_the_defined_one_if_there_is_one_of_the_name_and_kind() {
     let one = ids(|b| {
-        let declared = b.forward("s", false);
+        let declared = b.forward("s", Kind::Struct);
         b.pointer(declared);
         let int = b.int("int", 4, 0);
         let defined = b.structure("s", 4, &[("a", int, 0)]);
@@ -86,14 +86,14 @@ fn a_declared_struct_becomes_the_defined_one_if_there_is_one_of_the_name_and_kin
     });
     assert_eq!(one, [3, 1, 2, 3, 1]);
     let two = ids(|b| {
-        b.forward("s", false);
+        b.forward("s", Kind::Struct);
         let int = b.int("int", 4, 0);
         b.structure("s", 4, &[("a", int, 0)]);
         b.structure("s", 4, &[("b", int, 0)]);
     });
     assert_eq!(two, [1, 2, 3, 4]);
     let other_kind = ids(|b| {
-        b.forward("s", true);
+        b.forward("s", Kind::Union);
         b.structure("s", 0, &[]);
     });
     assert_eq!(other_kind, [1, 2]);
@@ -102,7 +102,8 @@ fn a_declared_struct_becomes_the_defined_one_if_there_is_one_of_the_name_and_kin
 #[test]
 fn a_declaration_within_a_graph_is_resolved_by_the_graph_like_it() {
     let build = |b: &mut Builder, with_definition: bool| {
-        let inner = if with_definition { b.structure("inner", 0, &[]) } else { b.forward("inner", false) };
+        let inner =
+            if with_definition { b.structure("inner", 0, &[]) } else { b.forward("inner", Kind::Struct) };
         let pointer = b.pointer(inner);
         b.structure("outer", 8, &[("inner", pointer, 0)]);
     };
@@ -122,7 +123,7 @@ fn references_become_one_bottom_up_and_variables_never() {
             let proto = b.func_proto(int, &[("x", constant)]);
             b.func("f", proto, 1);
             b.array(constant, int, 3);
-            b.decl_tag("tag", proto, 0, false);
+            b.decl_tag("tag", proto, 0);
             b.var("v", int, 1);
         }
         let proto = b.func_proto(int, &[("y", int)]);
@@ -242,7 +243,7 @@ fn types_of_the_base_are_left_out_of_a_split_btf() {
         let int = b.int("int", 4, Builder::SIGNED);
         let pointer = b.pointer(int);
         b.structure("s", 8, &[("p", pointer, 0)]);
-        b.enumeration("e", 4, false, &[("A", 1)]);
+        b.enumeration("e", 4, &[("A", 1)]);
         b.typedef("t", pointer);
     };
     assert_eq!(split_deduped(common, common), [""; 0]);
@@ -270,7 +271,7 @@ fn a_struct_that_the_base_only_declares_makes_other_types() {
     };
     let left = split_deduped(
         |b| {
-            let inner = b.forward("inner", false);
+            let inner = b.forward("inner", Kind::Struct);
             outer(b, inner);
         },
         |b| {
@@ -295,7 +296,7 @@ fn a_declaration_in_a_split_btf_becomes_the_definition_in_the_base() {
             b.structure("s", 4, &[]);
         },
         |b| {
-            let declared = b.forward("s", false);
+            let declared = b.forward("s", Kind::Struct);
             b.pointer(declared);
         },
     );
@@ -317,12 +318,12 @@ fn tags_are_kept_apart_by_name_flag_and_component() {
     let kept = ids(|b| {
         let int = b.int("int", 4, 0);
         for _ in 0..2 {
-            b.type_tag("user", int, false);
-            b.type_tag("user", int, true);
-            b.type_tag("rcu", int, false);
-            b.decl_tag("user", int, -1, false);
-            b.decl_tag("user", int, -1, true);
-            b.decl_tag("user", int, 0, false);
+            b.type_tag("user", int);
+            b.type_attribute("user", int);
+            b.type_tag("rcu", int);
+            b.decl_tag("user", int, -1);
+            b.decl_attribute("user", int, -1);
+            b.decl_tag("user", int, 0);
         }
     });
     assert_eq!(kept, [1, 2, 3, 4, 5, 6, 7, 2, 3, 4, 5, 6, 7]);
@@ -391,7 +392,7 @@ mod many {
         assert_pointing(TOO_MANY, |number| (number.wrapping_mul(48_271) + 11) % COUNT);
         assert_left(TOO_MANY, |b| {
             for value in 0..COUNT {
-                b.enumeration("e", 4, false, &[("A", value.into())]);
+                b.enumeration("e", 4, &[("A", value.into())]);
             }
         });
     }

@@ -91,7 +91,7 @@ fn a_struct_aligned_beyond_its_members_is_padded() {
 #[test]
 fn an_anonymous_enum_has_the_name_of_its_typedef() {
     let (name, text) = generate(|b, _| {
-        let anonymous = b.enumeration("", 4, true, &[("COLD", -1), ("HOT", 1), ("WARM", 1)]);
+        let anonymous = b.signed_enumeration("", 4, &[("COLD", -1), ("HOT", 1), ("WARM", 1)]);
         let typedef = b.typedef("heat_t", anonymous);
         b.modifier(Kind::Const, typedef)
     });
@@ -110,8 +110,8 @@ fn an_anonymous_enum_has_the_name_of_its_typedef() {
 #[test]
 fn enums_have_the_size_and_sign_of_c() {
     let (name, text) = generate(|b, int| {
-        let tiny = b.enumeration("tiny", 1, false, &[("A", 200)]);
-        let wide = b.enumeration64("wide", 8, false, &[("MAX", u64::MAX)]);
+        let tiny = b.enumeration("tiny", 1, &[("A", 200)]);
+        let wide = b.enumeration64("wide", 8, &[("MAX", u64::MAX)]);
         b.structure("both", 16, &[("tiny", tiny, 0), ("x", int, 32), ("wide", wide, 64)])
     });
     assert_eq!(name, "Both");
@@ -123,12 +123,12 @@ fn enums_have_the_size_and_sign_of_c() {
 /// compile.
 #[test]
 fn enumerators_have_the_value_of_the_bytes() {
-    let (_, text) = generate(|b, _| b.enumeration("e", 1, false, &[("A", -1), ("B", 100), ("C", 255)]));
+    let (_, text) = generate(|b, _| b.enumeration("e", 1, &[("A", -1), ("B", 100), ("C", 255)]));
     assert_lines(&text, &["pub const A: Self = Self(255);", "pub const B: Self = Self(100);"]);
     assert_eq!(text.matches("=> f.write_str").count(), 2, "255 has the name of the first");
-    let (_, text) = generate(|b, _| b.enumeration("e", 2, true, &[("A", -2), ("B", 0xfffe)]));
+    let (_, text) = generate(|b, _| b.signed_enumeration("e", 2, &[("A", -2), ("B", 0xfffe)]));
     assert_lines(&text, &["pub const A: Self = Self(-2);", "pub const B: Self = Self(-2);"]);
-    let (_, text) = generate(|b, _| b.enumeration("e", 4, false, &[("A", -1)]));
+    let (_, text) = generate(|b, _| b.enumeration("e", 4, &[("A", -1)]));
     assert_lines(&text, &["pub const A: Self = Self(4294967295);"]);
 }
 
@@ -200,7 +200,7 @@ fn bitfields_of_both_encodings_have_methods() {
     let member = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
     let (_, text) = generate(|b, int| {
         let bool = b.int("_Bool", 1, 4);
-        let mode = b.enumeration("mode", 4, false, &[("OFF", 0)]);
+        let mode = b.enumeration("mode", 4, &[("OFF", 0)]);
         let members = [
             member("a", int, 0, 5),
             member("", int, 5, 2),
@@ -263,9 +263,9 @@ fn hostile_types_are_errors_that_name_the_type() {
     assert!(outside.contains("`small`: its members overlap, or lie outside of it"), "{outside}");
     let huge = error(|b, int| b.array(int, int, 1 << 31));
     assert!(huge.contains("the size of an array of it overflows"), "{huge}");
-    let odd = error(|b, _| b.enumeration("odd", 3, false, &[]));
+    let odd = error(|b, _| b.enumeration("odd", 3, &[]));
     assert!(odd.contains("an enum has 1, 2, 4 or 8 bytes"), "{odd}");
-    let forward = error(|b, _| b.forward("later", false));
+    let forward = error(|b, _| b.forward("later", Kind::Struct));
     assert!(forward.contains("`later`: it is only declared"), "{forward}");
     let endless = error(|b, _| {
         let first = b.next_id();

@@ -18,7 +18,7 @@ const PACKET_LOAD: Insn = Insn { code: 0x30, dst: 0, src: 0, off: 0, imm: 0 };
 fn violations(release: [u8; 2], change: impl FnOnce(&mut ProgramInfo<'_>)) -> Vec<String> {
     let mut b = Builder::new(Endian::Little);
     b.int("int", 4, Builder::SIGNED);
-    let wide = b.enumeration64("e", 8, false, &[]);
+    let wide = b.enumeration64("e", 8, &[]);
     let proto = b.func_proto(TypeId::VOID, &[]);
     b.func("nothing", proto, 0);
     let proto = b.func_proto(wide, &[]);

@@ -10,8 +10,8 @@ use alloc::string::ToString as _;
 #[test]
 fn an_enumerator_is_found_by_essential_name_also_in_an_enum64() {
     in_both_orders(|f| {
-        let root = f.local.enumeration("e", 4, false, &[("A___old", 1), ("GONE", 2)]);
-        f.target.enumeration64("e", 8, false, &[("Z", 0), ("A", 0x1_0000_0001)]);
+        let root = f.local.enumeration("e", 4, &[("A___old", 1), ("GONE", 2)]);
+        f.target.enumeration64("e", 8, &[("Z", 0), ("A", 0x1_0000_0001)]);
         let got = f.plan(&[
             (EnumvalValue, root, "0", imm64(1)),
             (EnumvalExists, root, "0", mov(1)),
@@ -29,8 +29,8 @@ fn an_enumerator_is_found_by_essential_name_also_in_an_enum64() {
 #[test]
 fn negative_values_extend_their_sign() {
     in_both_orders(|f| {
-        let root = f.local.enumeration("e", 4, true, &[("A", -1)]);
-        f.target.enumeration("e", 4, true, &[("A", -2)]);
+        let root = f.local.signed_enumeration("e", 4, &[("A", -1)]);
+        f.target.signed_enumeration("e", 4, &[("A", -2)]);
         let got = f.plan_one((EnumvalValue, root, "0", imm64(u64::MAX)));
         assert_eq!(got.patched().1, Some(imm64(u64::MAX - 1)));
     });
@@ -42,8 +42,8 @@ fn negative_values_extend_their_sign() {
 #[test]
 fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
     in_both_orders(|f| {
-        let root = f.local.enumeration("e", 4, false, &[("A", 0x8000_0000)]);
-        f.target.enumeration("e", 4, false, &[("A", 0x8000_0001)]);
+        let root = f.local.enumeration("e", 4, &[("A", 0x8000_0000)]);
+        f.target.enumeration("e", 4, &[("A", 0x8000_0001)]);
         let record = (EnumvalValue, root, "0", imm64(0x8000_0000));
         let refused = f.plan_one(record);
         assert!(matches!(
@@ -66,7 +66,7 @@ fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
 #[test]
 fn an_access_to_no_enumerator_is_an_error_of_the_record() {
     in_both_orders(|f| {
-        let root = f.local.enumeration("e", 4, false, &[("A", 1)]);
+        let root = f.local.enumeration("e", 4, &[("A", 1)]);
         let structure = f.local.structure("s", 4, &[]);
         let got = f.plan(&[
             (EnumvalExists, root, "1", mov(1)),

@@ -253,11 +253,11 @@ fn bitfields_of_old_btf_are_not_compatible_with_anything() {
 #[test]
 fn enums_and_forwards_fit_by_name_or_if_anonymous() {
     in_both_orders(|f| {
-        let named = f.local.enumeration("e___local", 4, false, &[("A", 0)]);
-        let other = f.local.enumeration("f", 4, false, &[("B", 0)]);
+        let named = f.local.enumeration("e___local", 4, &[("A", 0)]);
+        let other = f.local.enumeration("f", 4, &[("B", 0)]);
         let root = f.local.structure("s", 8, &[("a", named, 0), ("b", other, 32), ("c", other, 64)]);
-        let e64 = f.target.enumeration64("e", 8, false, &[("A", 0)]);
-        let anonymous = f.target.enumeration("", 4, false, &[("X", 0)]);
+        let e64 = f.target.enumeration64("e", 8, &[("A", 0)]);
+        let anonymous = f.target.enumeration("", 4, &[("X", 0)]);
         f.target.structure("s", 24, &[("a", e64, 0), ("b", anonymous, 64), ("c", e64, 128)]);
         let got = f.plan(&[
             (FieldExists, root, "0:0", mov(1)),

@@ -42,16 +42,16 @@ fn member_type(b: &mut Builder, number: usize) -> TypeId {
         }
         7 => b.structure("inner", 4, &[("x", int, 0)]),
         8 => b.union("inner", 4, &[("y", int, 0)]),
-        9 => b.enumeration("e", 4, true, &[("A", 1)]),
-        10 => b.enumeration("f___x", 4, false, &[("A", 2)]),
-        11 => b.enumeration64("f", 8, false, &[("A", 3)]),
-        12 => b.enumeration("", 4, false, &[("A", 4)]),
-        13 => b.forward("inner", false),
-        14 => b.forward("outer", true),
+        9 => b.signed_enumeration("e", 4, &[("A", 1)]),
+        10 => b.enumeration("f___x", 4, &[("A", 2)]),
+        11 => b.enumeration64("f", 8, &[("A", 3)]),
+        12 => b.enumeration("", 4, &[("A", 4)]),
+        13 => b.forward("inner", Kind::Struct),
+        14 => b.forward("outer", Kind::Union),
         15 => b.float("double", 8),
         16 => b.legacy_bitfield("int", 4, 0, 3, 5),
         17 => {
-            let inner = b.enumeration("e", 4, true, &[("A", 1)]);
+            let inner = b.signed_enumeration("e", 4, &[("A", 1)]);
             b.array(inner, int, 4)
         }
         _ => {
@@ -115,10 +115,9 @@ fn members_of_different_types_do_not_share_matches() {
             }
             let ty = member_type(&mut f.local, number);
             let root = f.local.structure(if has_other_ids { "s___own" } else { "s" }, 16, &[("a", ty, 0)]);
-            let enumeration = f.local.enumeration(
+            let enumeration = f.local.signed_enumeration(
                 "e",
                 4,
-                true,
                 &[("B", 1), (if has_other_ids { "A" } else { "A___x" }, 9)],
             );
             let kinds: [RelocKind; 6] =
@@ -142,7 +141,7 @@ fn members_of_different_types_do_not_share_matches() {
             // Two candidates with the member at different offsets.
             target.structure("s", 16, &[("a", ty, 64)]);
             target.structure("s___2", 32, &[("", ty, 0), ("a", ty, 128)]);
-            target.enumeration("e", 4, true, &[("A", 5)]);
+            target.signed_enumeration("e", 4, &[("A", 5)]);
             let btf = Arc::new(Btf::parse(target.finish()).unwrap());
             distinct_plans.push(plan_alone_and_together(&objects, &Target::new("vmlinux", btf)));
         }

@@ -118,9 +118,8 @@ fn matching_compares_members_enumerators_integers_and_arrays() {
     assert!(!is_accepted(structure(&["a", "b"]), structure(&["a"]), TypeMatches));
     assert!(is_accepted(structure(&["a", "b"]), structure(&[]), TypeExists));
 
-    let enumeration = |names: &'static [(&'static str, i64)], size| {
-        move |b: &mut Builder| b.enumeration("e", size, false, names)
-    };
+    let enumeration =
+        |names: &'static [(&'static str, i64)], size| move |b: &mut Builder| b.enumeration("e", size, names);
     assert!(is_accepted(enumeration(&[("A", 1)], 4), enumeration(&[("B", 1), ("A", 2)], 4), TypeMatches));
     assert!(!is_accepted(enumeration(&[("A", 1)], 4), enumeration(&[("A", 1)], 8), TypeMatches));
     assert!(!is_accepted(
@@ -128,7 +127,7 @@ fn matching_compares_members_enumerators_integers_and_arrays() {
         enumeration(&[("A", 1), ("C", 2)], 4),
         TypeMatches
     ));
-    let enumeration64 = |b: &mut Builder| b.enumeration64("e", 4, false, &[("A", 1)]);
+    let enumeration64 = |b: &mut Builder| b.enumeration64("e", 4, &[("A", 1)]);
     assert!(is_accepted(enumeration(&[("A", 1)], 4), enumeration64, TypeMatches));
 }
 
@@ -142,20 +141,20 @@ fn behind_a_pointer_only_names_and_kinds_count() {
             b.pointer(s)
         }
     };
-    let pointer_to_forward = |is_union| {
+    let pointer_to_forward = |kind| {
         move |b: &mut Builder| {
-            let fwd = b.forward("s", is_union);
+            let fwd = b.forward("s", kind);
             b.pointer(fwd)
         }
     };
     assert!(is_accepted(pointer_to_struct(&["a"]), pointer_to_struct(&["b"]), TypeMatches));
-    assert!(is_accepted(pointer_to_struct(&["a"]), pointer_to_forward(false), TypeMatches));
-    assert!(!is_accepted(pointer_to_struct(&["a"]), pointer_to_forward(true), TypeMatches));
-    assert!(is_accepted(pointer_to_forward(false), pointer_to_struct(&["a"]), TypeMatches));
-    assert!(!is_accepted(pointer_to_forward(true), pointer_to_forward(false), TypeMatches));
-    let forward = |is_union| move |b: &mut Builder| b.forward("s", is_union);
-    assert!(is_accepted(forward(true), forward(true), TypeMatches));
-    assert!(!is_accepted(forward(true), |b: &mut Builder| b.union("s", 4, &[]), TypeMatches));
+    assert!(is_accepted(pointer_to_struct(&["a"]), pointer_to_forward(Kind::Struct), TypeMatches));
+    assert!(!is_accepted(pointer_to_struct(&["a"]), pointer_to_forward(Kind::Union), TypeMatches));
+    assert!(is_accepted(pointer_to_forward(Kind::Struct), pointer_to_struct(&["a"]), TypeMatches));
+    assert!(!is_accepted(pointer_to_forward(Kind::Union), pointer_to_forward(Kind::Struct), TypeMatches));
+    let forward = |kind| move |b: &mut Builder| b.forward("s", kind);
+    assert!(is_accepted(forward(Kind::Union), forward(Kind::Union), TypeMatches));
+    assert!(!is_accepted(forward(Kind::Union), |b: &mut Builder| b.union("s", 4, &[]), TypeMatches));
 }
 
 #[test]

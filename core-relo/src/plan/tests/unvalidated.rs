@@ -31,7 +31,7 @@ fn missing_names_and_types_are_errors_of_the_relocations_that_read_them() {
     in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let s = f.local.structure("s", 4, &[("f", int, 0)]);
-        let e = f.local.enumeration("e", 4, false, &[("A", 1)]);
+        let e = f.local.enumeration("e", 4, &[("A", 1)]);
         let records = [
             (FieldByteOffset, s, "0:0", load(4, 0)),
             (TypeMatches, s, "0", mov(1)),

@@ -94,10 +94,10 @@ fn integers_take_integers_of_their_size_with_or_without_sign() {
     assert_eq!(said(&int, "v", &1u64), "global `v`: value size 8, expected 4 (`const int`)");
     let long = one(8, |b, _| b.int("long", 8, Builder::SIGNED));
     assert!(said(&long, "v", &Ports::zeroed()).contains("expected an integer of 8 bytes"));
-    let of_names = one(4, |b, _| b.enumeration("mode", 4, false, &[("OFF", 0)]));
+    let of_names = one(4, |b, _| b.enumeration("mode", 4, &[("OFF", 0)]));
     assert_eq!((set(&of_names, "v", &1u32), set(&of_names, "v", &-1i32)), (Ok(()), Ok(())));
     assert!(said(&of_names, "v", &1f32).contains("`enum mode`"));
-    let of_names = one(8, |b, _| b.enumeration64("wide", 8, false, &[("OFF", 0)]));
+    let of_names = one(8, |b, _| b.enumeration64("wide", 8, &[("OFF", 0)]));
     assert_eq!(set(&of_names, "v", &1u64), Ok(()));
 }
 

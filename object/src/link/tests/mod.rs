@@ -262,7 +262,7 @@ fn throwing(tag: &str, linkage: u8, scope: SymbolScope) -> TestObject {
     let section = m.section_symbol(text);
     m.refer(main, 0, section, true);
     let ty = m.func_type("main", linkage);
-    m.types.decl_tag(tag, ty, -1, false);
+    m.types.decl_tag(tag, ty, -1);
     m
 }
 

@@ -388,7 +388,7 @@ fn an_exception_callback_may_lie_in_any_section() {
         m.set_scope(handler, scope);
         m.program("main", "xdp", &returns(0));
         let ty = m.func_type("main", 1);
-        m.types.decl_tag(tag, ty, -1, false);
+        m.types.decl_tag(tag, ty, -1);
         m
     };
     let plan = tagged_object("exception_callback:handler", SymbolScope::Dynamic).plan().unwrap();

@@ -173,14 +173,14 @@ mod tests {
             let mut b = Builder::new(endian);
             let int = b.int("int", 4, Builder::SIGNED);
             b.float("float", 4);
-            let tag = b.type_tag("user", int, false);
+            let tag = b.type_tag("user", int);
             b.pointer(tag);
             let var = b.var("x", int, 1);
             b.datasec("?.data.x", 4, &[(var, 0, 4)]);
-            b.decl_tag("t", var, -1, false);
+            b.decl_tag("t", var, -1);
             let proto = b.func_proto(int, &[("a", int)]);
             b.func("f", proto, 1);
-            b.enumeration64("e", 8, false, &[("A", 1 << 40)]);
+            b.enumeration64("e", 8, &[("A", 1 << 40)]);
             let btf = Btf::parse(b.finish()).unwrap();
             let mut edit = Editor::new(&btf);
             sanitize(&mut edit, |f| f == Feature::Btf);

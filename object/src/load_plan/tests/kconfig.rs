@@ -27,7 +27,7 @@ fn configuration_values_are_sorted_by_alignment_size_and_name() {
     let mut m = TestObject::new();
     let (long, char) = (m.types.int("unsigned long", 8, 0), m.types.int("char", 1, Builder::CHAR));
     let (bool, text) = (m.types.int("_Bool", 1, Builder::BOOL), m.types.array(char, char, 6));
-    let tristate = m.types.enumeration("libbpf_tristate", 4, false, &[("TRI_NO", 0), ("TRI_YES", 1)]);
+    let tristate = m.types.enumeration("libbpf_tristate", 4, &[("TRI_NO", 0), ("TRI_YES", 1)]);
     let int = m.int;
     let externs = [
         ("CONFIG_BOOL", bool, false),

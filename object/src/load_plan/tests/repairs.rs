@@ -45,11 +45,11 @@ fn invalid_names_are_replaced_equal_ones_by_equal_ones_and_others_stay_distinct(
         let (int, types) = (m.int, &mut m.types);
         [
             types.structure("Opt<u32>", 4, &[("größe", int, 0)]),
-            types.forward("Opt<u32>", false),
+            types.forward("Opt<u32>", Kind::Struct),
             types.structure("Opt_u32_", 4, &[("a.b", int, 0)]),
             types.union("Opt(u32)", 4, &[]),
             types.typedef("9p", int),
-            types.enumeration("e", 4, false, &[("core::X", 1)]),
+            types.enumeration("e", 4, &[("core::X", 1)]),
         ]
     });
     let names = ids.map(|id| name(&plan, id));
@@ -157,7 +157,7 @@ fn members_are_sorted_by_offset_and_their_tags_follow() {
         let (int, types) = (m.int, &mut m.types);
         let member = |name, bit_offset| BuiltMember { name, ty: int, bit_offset, bitfield_bits: 0 };
         let ty = types.composite(Kind::Struct, "s", 12, &[member("c", 64), member("a", 0), member("b", 32)]);
-        [ty, types.decl_tag("of_c", ty, 0, false), types.decl_tag("of_s", ty, -1, false)]
+        [ty, types.decl_tag("of_c", ty, 0), types.decl_tag("of_s", ty, -1)]
     });
     let btf = btf(&plan);
     let names: Vec<_> = btf.ty(ty).unwrap().members().map(|m| m.name.to_string()).collect();
@@ -188,7 +188,7 @@ fn tags_in_which_the_kernel_finds_names_follow_the_new_names() {
         let (int, types) = (m.int, &mut m.types);
         types.structure("list::Node", 4, &[("link", int, 0)]);
         let head = types.structure("head", 4, &[("first", int, 0)]);
-        let tag = |types: &mut core_relo::btf::Builder, text: &str| types.decl_tag(text, head, 0, false);
+        let tag = |types: &mut core_relo::btf::Builder, text: &str| types.decl_tag(text, head, 0);
         [tag(types, "contains:list::Node:link"), tag(types, "contains:other:link"), tag(types, "a::b")]
     });
     let names = tags.map(|tag| name(&plan, tag));

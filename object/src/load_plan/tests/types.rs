@@ -86,7 +86,7 @@ fn tagged(section: &str, tag: &str) -> (TestObject, TypeId) {
     let (int, pointer) = (m.int, m.types.pointer(TypeId::VOID));
     let proto = m.types.func_proto(int, &[("n", int), ("ctx", pointer)]);
     let sub = m.types.func("sub", proto, 1);
-    m.types.decl_tag(tag, sub, 1, false);
+    m.types.decl_tag(tag, sub, 1);
     let main = m.func_type("main", 1);
     m.func_info(section, &[(0, main)]);
     m.func_info(".text", &[(0, sub)]);

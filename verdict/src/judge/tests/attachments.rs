@@ -13,7 +13,7 @@ fn kprobe_kernel(b: &mut Builder, has_events: bool) {
         ("BPF_FUNC_probe_read_user", 112),
         ("BPF_FUNC_probe_read_kernel", 113),
     ];
-    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_func_id", 4, &helpers);
     let types = [
         ("BPF_PROG_TYPE_KPROBE", 2),
         ("BPF_PROG_TYPE_SCHED_CLS", 3),
@@ -22,7 +22,7 @@ fn kprobe_kernel(b: &mut Builder, has_events: bool) {
         ("BPF_PROG_TYPE_RAW_TRACEPOINT", 17),
         ("BPF_PROG_TYPE_TRACING", 26),
     ];
-    b.enumeration("bpf_prog_type", 4, false, &types);
+    b.enumeration("bpf_prog_type", 4, &types);
     let attach_types = [
         ("BPF_TRACE_FENTRY", 24),
         ("BPF_TRACE_FEXIT", 25),
@@ -30,7 +30,7 @@ fn kprobe_kernel(b: &mut Builder, has_events: bool) {
         ("BPF_XDP", 37),
         ("BPF_LSM_CGROUP", 43),
     ];
-    b.enumeration("bpf_attach_type", 4, false, &attach_types);
+    b.enumeration("bpf_attach_type", 4, &attach_types);
     let contexts = [
         ("BPF_PROG_TYPE_TRACEPOINT_prog", int, 0),
         ("BPF_PROG_TYPE_RAW_TRACEPOINT_prog", int, 0),

@@ -4,6 +4,7 @@ use super::{
     map_uses::{Age, HASH, LOOKUP, add_kernel_of, sized},
     *,
 };
+use core_relo::btf::Kind;
 
 /// `bpf_skb_load_bytes`.
 const LOAD_BYTES: i32 = 26;
@@ -132,7 +133,7 @@ fn call_reasons(Call { insns, parameter, linkage, section }: Call) -> Vec<(Verdi
 fn global_functions_take_the_context_if_and_only_if_they_declare_it() {
     let buffer = |b: &mut Builder, int: TypeId| b.structure("__sk_buff", 4, &[("len", int, 0)]);
     let value = |b: &mut Builder, int: TypeId| b.structure("value", 4, &[("a", int, 0)]);
-    let dynptr = |b: &mut Builder, _: TypeId| b.forward("bpf_dynptr", false);
+    let dynptr = |b: &mut Builder, _: TypeId| b.forward("bpf_dynptr", Kind::Struct);
     let call = |insns: &[Insn], parameter: fn(&mut Builder, TypeId) -> TypeId| Call {
         insns: insns.to_vec(),
         parameter,

@@ -10,7 +10,7 @@ fn add_6_1(b: &mut Builder) {
         .map(|name| format!("BPF_PROG_TYPE_{name}_prog"));
     let members: Vec<_> = contexts.iter().map(|name| (name.as_str(), buffer, 0)).collect();
     b.structure("bpf_ctx_convert", 192, &members);
-    b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
+    b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
 }
 
@@ -19,13 +19,13 @@ fn add_6_12(b: &mut Builder) {
     add_6_1(b);
     let int = b.int("int", 4, Builder::SIGNED);
     b.structure("bpf_insn_aux_data", 4, &[("fastcall_pattern", int, 0)]);
-    b.enumeration("bpf_attach_type", 4, false, &[("BPF_XDP", 37)]);
+    b.enumeration("bpf_attach_type", 4, &[("BPF_XDP", 37)]);
 }
 
 fn add_7_2(b: &mut Builder) {
     add_6_1(b);
-    b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
-    b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_INSN_ARRAY", 34)]);
+    b.enumeration("bpf_attach_type", 4, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
+    b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_INSN_ARRAY", 34)]);
 }
 
 fn reason(types: fn(&mut Builder), section: &str, access: Insn) -> Option<(Verdict, String)> {
@@ -109,7 +109,7 @@ fn newer_kernels_refuse_parts_of_pointers() {
     }
     fn add_newest(b: &mut Builder) {
         add_tracepoint(b);
-        b.enumeration("bpf_attach_type", 4, false, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
+        b.enumeration("bpf_attach_type", 4, &[("BPF_TRACE_FSESSION_MULTI", 61)]);
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
     }

@@ -50,7 +50,7 @@ fn add_contexts(b: &mut Builder) {
         ("BPF_PROG_TYPE_XDP", 6),
         ("BPF_PROG_TYPE_RAW_TRACEPOINT", 17),
     ];
-    b.enumeration("bpf_prog_type", 4, false, &program_types);
+    b.enumeration("bpf_prog_type", 4, &program_types);
 }
 
 /// Returns the text of the reason of the kind `context`.

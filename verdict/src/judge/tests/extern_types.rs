@@ -171,7 +171,7 @@ fn a_kfunc_of_devices_with_other_parameters_is_not_called() {
         let parameters: &[_] = if takes_hash { &[("hash", int)] } else { &[] };
         let proto = b.func_proto(int, parameters);
         let kfunc = b.func(name, proto, 1);
-        b.decl_tag("bpf_kfunc", kfunc, -1, false);
+        b.decl_tag("bpf_kfunc", kfunc, -1);
     };
     let judge = |takes_hash: bool| {
         judge_on(calling_kfunc(name, true), |b| add_kfunc(b, takes_hash), &KernelInputs::default())

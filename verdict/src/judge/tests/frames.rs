@@ -23,7 +23,7 @@ fn reasons(code: &[Insn], at: u32, bits: u32) -> Vec<Reason> {
     m.core_relo("kprobe/foo", &[(at, root, "0:1", BYTE_OFFSET)]);
     let add_kernel = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
-        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
+        b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_KPROBE", 2)]);
         b.structure("s", 32, &[("b", int, bits), ("a", int, 224)]);
     };
     let verdict = judge_on(m, add_kernel, &KernelInputs::default());

@@ -47,8 +47,8 @@ fn the_verifier_checks_a_function_by_itself_if_its_record_is_global() {
 fn kernels_without_global_functions_follow_the_call() {
     let types = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
-        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_strtol", 105)]);
-        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_SCHED_CLS", 3)]);
+        b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_strtol", 105)]);
+        b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_SCHED_CLS", 3)]);
         b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0)]);
         b.structure("bpf_prog_aux", 4, &[("used_map_cnt", int, 0)]);
     };

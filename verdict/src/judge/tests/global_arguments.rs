@@ -4,6 +4,7 @@ use super::{
     map_uses::{Age, HASH, LOOKUP, add_kernel_of, reasons, sized},
     *,
 };
+use core_relo::btf::Kind;
 
 /// The kernel takes the parameter for memory that the function reads and writes. Linux 5.10 refuses such a
 /// function by another rule, and others refuse the argument.
@@ -30,7 +31,7 @@ fn global_functions_take_no_values_of_maps_that_programs_only_read_or_write() {
         let proto = m.types.func_proto(int, &[("p", pointer)]);
         let ty = m.types.func("sub", proto, call.linkage);
         if let Some(tag) = call.tag {
-            m.types.decl_tag(tag, ty, 0, false);
+            m.types.decl_tag(tag, ty, 0);
         }
         let main_type = m.func_type("main", 1);
         m.func_info("tc", &[(0, main_type)]);
@@ -120,7 +121,7 @@ fn verdicts(age: Age, section: &str, called: Called) -> Vec<(Verdict, String)> {
     let proto = m.types.func_proto(result, &[("p", parameter)]);
     let ty = m.types.func("sub", proto, called.linkage);
     if let Some(tag) = called.tag {
-        m.types.decl_tag(tag, ty, 0, false);
+        m.types.decl_tag(tag, ty, 0);
     }
     let main_type = m.func_type("main", 1);
     m.func_info(section, &[(0, main_type)]);
@@ -153,11 +154,11 @@ fn parameters_of_global_functions_are_numbers_the_context_or_memory_of_a_size() 
         b.pointer(of)
     };
     let to_declared = |b: &mut Builder, _: TypeId| {
-        let of = b.forward("value", false);
+        let of = b.forward("value", Kind::Struct);
         b.pointer(of)
     };
     let to_dynptr = |b: &mut Builder, _: TypeId| {
-        let of = b.forward("bpf_dynptr", false);
+        let of = b.forward("bpf_dynptr", Kind::Struct);
         b.pointer(of)
     };
     for age in [Age::Oldest, Age::Newest] {

@@ -112,7 +112,7 @@ fn without_the_btf_no_records_are_sent() {
 
 #[test]
 fn a_rule_of_some_kernels_leaves_the_verdict_open() {
-    let wide = |m: &mut TestObject| m.types.enumeration64("e", 8, false, &[("A", 1)]);
+    let wide = |m: &mut TestObject| m.types.enumeration64("e", 8, &[("A", 1)]);
     let on = |version| {
         let inputs = KernelInputs { version, ..KernelInputs::default() };
         let verdict = judge_on(object(helper(TAIL_CALL), wide, all_records), add_unmarked_kernel, &inputs);

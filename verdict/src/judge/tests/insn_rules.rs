@@ -19,10 +19,10 @@ fn add_kernel_of(age: Age, b: &mut Builder) {
         attach_types.push(("BPF_TRACE_FSESSION_MULTI", 61));
         map_types.push(("BPF_MAP_TYPE_INSN_ARRAY", 34));
     }
-    b.enumeration("bpf_func_id", 4, false, &helpers);
-    b.enumeration("bpf_attach_type", 4, false, &attach_types);
-    b.enumeration("bpf_map_type", 4, false, &map_types);
-    b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_XDP", 6)]);
+    b.enumeration("bpf_func_id", 4, &helpers);
+    b.enumeration("bpf_attach_type", 4, &attach_types);
+    b.enumeration("bpf_map_type", 4, &map_types);
+    b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_XDP", 6)]);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
 }
 

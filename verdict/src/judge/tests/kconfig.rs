@@ -64,11 +64,11 @@ fn a_guard_by_a_value_of_libbpf_is_known() {
     let symbol = m.undefined("LINUX_HAS_BPF_COOKIE", false);
     m.refer(main, 0, symbol, false);
     let kernel = |b: &mut Builder| {
-        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_ktime_get_ns", 5), ("BPF_FUNC_strtol", 105)]);
-        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
+        b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_ktime_get_ns", 5), ("BPF_FUNC_strtol", 105)]);
+        b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_KPROBE", 2)]);
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_KPROBE_prog", int, 0)]);
-        b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_ARRAY", 2)]);
+        b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_ARRAY", 2)]);
     };
     assert_eq!(worst(&judge_on(m, kernel, &KernelInputs::default())), (Verdict::Loads, None));
 }
@@ -186,7 +186,7 @@ fn configuration_values_are_those_of_libbpf() {
         let code = [value, high, insn(0x61, 1, 1, 0, 0), insn(0x55, 1, 0, 1, 2), helper(LOOP), zero, exit];
         let mut m = TestObject::new();
         let main = m.program("main", "tc", &code);
-        let tristate = m.types.enumeration("libbpf_tristate", 4, false, &[("TRI_NO", 0), ("TRI_YES", 1)]);
+        let tristate = m.types.enumeration("libbpf_tristate", 4, &[("TRI_NO", 0), ("TRI_YES", 1)]);
         let var = m.types.var("CONFIG_NET", tristate, 2);
         m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
         let symbol = m.undefined("CONFIG_NET", true);

@@ -13,7 +13,7 @@ fn add_kernel_with(b: &mut Builder, kfunc: &str) {
         ("BPF_PROG_TYPE_TRACING", 26),
         ("BPF_PROG_TYPE_EXT", 28),
     ];
-    b.enumeration("bpf_prog_type", 4, false, &program_types);
+    b.enumeration("bpf_prog_type", 4, &program_types);
     let attach_types = [
         ("BPF_TRACE_FENTRY", 24),
         ("BPF_TRACE_ITER", 28),
@@ -21,7 +21,7 @@ fn add_kernel_with(b: &mut Builder, kfunc: &str) {
         ("BPF_TRACE_FSESSION", 58),
         ("BPF_TRACE_FSESSION_MULTI", 61),
     ];
-    b.enumeration("bpf_attach_type", 4, false, &attach_types);
+    b.enumeration("bpf_attach_type", 4, &attach_types);
     let contexts = [
         ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0),
         ("BPF_PROG_TYPE_TRACING_prog", int, 32),

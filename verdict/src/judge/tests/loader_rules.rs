@@ -103,7 +103,7 @@ fn each_mapped_section_counts() {
             m.symbol(name, core_relo_object::test_support::SymbolKind::Data, section, 0, u64::from(bytes));
         }
         let types = |b: &mut Builder| {
-            b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
+            b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
         };
         let verdict = judge_for(Loader::Cilium, &m.bytes(), types, &KernelInputs::default(), None);
         let reason = verdict.reasons.into_iter().find(|reason| reason.kind == ReasonKind::Loader);
@@ -177,7 +177,7 @@ fn aya_gives_an_object_without_a_license_that_of_the_gpl() {
     const TRACE_PRINTK: i32 = 6;
     let types = |b: &mut Builder| {
         let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_ktime_get_ns", 5), ("BPF_FUNC_trace_printk", 6)];
-        b.enumeration("bpf_func_id", 4, false, &helpers);
+        b.enumeration("bpf_func_id", 4, &helpers);
         add_kernel(b);
     };
     let mut m = program("classifier", &guarded(helper(TRACE_PRINTK), false));

@@ -23,7 +23,7 @@ fn object() -> TestObject {
 
 fn add_structs(b: &mut Builder) {
     let int = b.int("int", 4, Builder::SIGNED);
-    b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_KPROBE", 2)]);
+    b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_KPROBE", 2)]);
     b.structure("s", 4, &[("a", int, 0)]);
     b.structure("s", 16, &[("b", int, 64)]);
 }

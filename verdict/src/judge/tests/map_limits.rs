@@ -12,7 +12,7 @@ fn reasons(
     let mut m = program("tc", &returns(0));
     m.map("m", numbers, None);
     let types = |b: &mut Builder| {
-        b.enumeration("bpf_func_id", 4, false, helpers);
+        b.enumeration("bpf_func_id", 4, helpers);
         let long = b.int("long unsigned int", 8, 0);
         b.structure("pt_regs", 8, &[("orig_ax", long, 0)]);
         let bits = b.array(long, long, 2);
@@ -159,7 +159,7 @@ fn data_of_more_than_an_allocation_needs_a_newer_kernel() {
         let mut m = program("tc", &returns(0));
         m.bss(".bss", 5 << 20);
         let types = |b: &mut Builder| {
-            b.enumeration("bpf_func_id", 4, false, helpers);
+            b.enumeration("bpf_func_id", 4, helpers);
             let long = b.int("long unsigned int", 8, 0);
             b.structure("pt_regs", 8, &[("orig_ax", long, 0)]);
         };

@@ -68,7 +68,7 @@ fn maps_with_the_flag_for_tokens_need_a_token() {
         m.map("m", &map, None);
         let kernel = |b: &mut Builder| {
             add_kernel(b);
-            b.enumeration("bpf_cmd", 4, false, commands);
+            b.enumeration("bpf_cmd", 4, commands);
         };
         let mut settings = Settings::default();
         settings.token = token;
@@ -298,7 +298,7 @@ fn local_storage_has_integers_as_keys() {
         let text = format!("map m: the type of its keys does not fit {name}, expected an integer of 32 bits");
         Some((Verdict::Refused, text))
     };
-    let enumeration = |m: &mut TestObject| m.types.enumeration("key", 4, false, &[("ONE", 1)]);
+    let enumeration = |m: &mut TestObject| m.types.enumeration("key", 4, &[("ONE", 1)]);
     for (map_type, name) in [(24, "SK"), (28, "INODE"), (29, "TASK"), (32, "CGRP")] {
         let name = format!("BPF_MAP_TYPE_{name}_STORAGE");
         assert_eq!(found(map_type, |m| m.types.structure("key", 4, &[])), other(&name));
@@ -315,7 +315,7 @@ fn local_storage_has_integers_as_keys() {
 fn a_map_type_of_the_settings_decides_on_the_type_of_the_keys() {
     let refused = |own: u32, set: MapType| {
         let mut m = program("tc", &returns(0));
-        let (key, value) = (m.types.enumeration("key", 4, false, &[("ONE", 1)]), m.int);
+        let (key, value) = (m.types.enumeration("key", 4, &[("ONE", 1)]), m.int);
         m.typed_map(
             "m",
             &[("type", own), ("max_entries", u32::from(own == 1)), ("map_flags", 1)],

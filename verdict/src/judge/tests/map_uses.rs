@@ -23,8 +23,8 @@ pub(super) fn add_kernel_of(age: Age, b: &mut Builder) {
         helpers.extend([("BPF_FUNC_task_storage_get", 156), ("BPF_FUNC_check_mtu", 163)]);
         attach_types.push(("BPF_TRACE_FSESSION_MULTI", 61));
     }
-    b.enumeration("bpf_func_id", 4, false, &helpers);
-    b.enumeration("bpf_attach_type", 4, false, &attach_types);
+    b.enumeration("bpf_func_id", 4, &helpers);
+    b.enumeration("bpf_attach_type", 4, &attach_types);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
 }
 

@@ -12,7 +12,7 @@ fn the_fix_of_an_array_with_other_keys_names_the_keys() {
     let id = m.program("main", "tc", &call_with_value(SPIN_LOCK));
     let lock = m.types.structure("bpf_spin_lock", 4, &[]);
     let value = m.types.structure("value", 8, &[("lock", lock, 0)]);
-    let key = m.types.enumeration("e", 4, false, &[("A", 0)]);
+    let key = m.types.enumeration("e", 4, &[("A", 0)]);
     let map = m.typed_map("m", &[("type", ARRAY), ("max_entries", 4)], key, value).1;
     m.refer(id, 0, map, false);
     let verdict = judge_object(m);

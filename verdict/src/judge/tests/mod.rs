@@ -71,14 +71,14 @@ fn add_kernel(b: &mut Builder) {
         ("BPF_FUNC_ktime_get_ns", 5),
         ("BPF_FUNC_strtol", 105),
     ];
-    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_func_id", 4, &helpers);
     let map_types = [
         ("BPF_MAP_TYPE_HASH", 1),
         ("BPF_MAP_TYPE_ARRAY", 2),
         ("BPF_MAP_TYPE_PROG_ARRAY", 3),
         ("BPF_MAP_TYPE_HASH_OF_MAPS", 13),
     ];
-    b.enumeration("bpf_map_type", 4, false, &map_types);
+    b.enumeration("bpf_map_type", 4, &map_types);
     let program_types = [
         ("BPF_PROG_TYPE_SCHED_CLS", 3),
         ("BPF_PROG_TYPE_XDP", 6),
@@ -86,14 +86,14 @@ fn add_kernel(b: &mut Builder) {
         ("BPF_PROG_TYPE_EXT", 28),
         ("BPF_PROG_TYPE_NETFILTER", 32),
     ];
-    b.enumeration("bpf_prog_type", 4, false, &program_types);
+    b.enumeration("bpf_prog_type", 4, &program_types);
     let attach_types = [
         ("BPF_TRACE_RAW_TP", 23),
         ("BPF_TRACE_FENTRY", 24),
         ("BPF_TRACE_FEXIT", 25),
         ("BPF_TRACE_FENTRY_MULTI", 59),
     ];
-    b.enumeration("bpf_attach_type", 4, false, &attach_types);
+    b.enumeration("bpf_attach_type", 4, &attach_types);
     let contexts = [
         ("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0),
         ("BPF_PROG_TYPE_XDP_prog", int, 32),
@@ -292,8 +292,8 @@ fn judge_tail_call(has_function: bool, is_dead: bool, has_jit: bool) -> ObjectVe
     let types = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_tail_call", TAIL_CALL.into())];
-        b.enumeration("bpf_func_id", 4, false, &helpers);
-        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_SCHED_CLS", 3)]);
+        b.enumeration("bpf_func_id", 4, &helpers);
+        b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_SCHED_CLS", 3)]);
         b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_SCHED_CLS_prog", int, 0)]);
         b.structure("bpf_prog_aux", 4, &[("tail_call_reachable", int, 0)]);
         let proto = b.func_proto(int, &[]);

@@ -40,10 +40,10 @@ fn add_types(kernel: Kernel, b: &mut Builder) {
         helpers.push(("BPF_FUNC_cgrp_storage_get", 210));
         b.structure("bpf_insn_aux_data", 4, &[("fastcall_pattern", int, 0)]);
     }
-    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_func_id", 4, &helpers);
     let mut attach_types = vec![("BPF_TRACE_ITER", 28)];
     attach_types.extend(matches!(kernel, Kernel::V7_2).then_some(("BPF_TRACE_FSESSION_MULTI", 61)));
-    b.enumeration("bpf_attach_type", 4, false, &attach_types);
+    b.enumeration("bpf_attach_type", 4, &attach_types);
     b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
 }
 
@@ -58,7 +58,7 @@ fn add_part(b: &mut Builder, int: TypeId, part: &str) -> (TypeId, u32) {
         "list" => field(b, "bpf_list_head", 16),
         "kptr" => {
             let object = b.structure("task_struct", 4, &[]);
-            let tagged = b.type_tag("kptr", object, false);
+            let tagged = b.type_tag("kptr", object);
             (b.pointer(tagged), 8)
         }
         "lock in struct" => {

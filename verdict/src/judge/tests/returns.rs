@@ -13,7 +13,7 @@ fn add_new_kernel(b: &mut Builder) {
 fn add_recent_kernel(b: &mut Builder, checks_lsm: bool) {
     let int = b.int("int", 4, Builder::SIGNED);
     let helpers = [("BPF_FUNC_unspec", 0), ("BPF_FUNC_per_cpu_ptr", 153), ("BPF_FUNC_get_prandom_u32", 7)];
-    b.enumeration("bpf_func_id", 4, false, &helpers);
+    b.enumeration("bpf_func_id", 4, &helpers);
     b.structure("bpf_verifier_env", 4, &[("prog", int, 0)]);
     // Kernels since 6.8 verify no function that nothing calls.
     b.structure("bpf_func_info_aux", 4, &[("called", int, 0), ("verified", int, 8)]);
@@ -105,7 +105,7 @@ fn all_paths_count() {
     // Verifiers before 6.8 may skip the value of one path, but not those of all.
     let old = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
-        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_get_prandom_u32", 7)]);
+        b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_unspec", 0), ("BPF_FUNC_get_prandom_u32", 7)]);
         b.structure("bpf_func_info_aux", 4, &[("linkage", int, 0)]);
     };
     assert_eq!(refused_value(old, "sk_lookup", &either(2)), None);

@@ -30,9 +30,9 @@ fn programs_that_sleep_use_some_map_types_only() {
 fn backports_do_not_decide_on_programs_that_sleep() {
     fn add_6_13(b: &mut Builder) {
         let int = b.int("int", 4, Builder::SIGNED);
-        b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_per_cpu_ptr", 153)]);
+        b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_per_cpu_ptr", 153)]);
         let attach_types = [("BPF_TRACE_ITER", 28), ("BPF_TRACE_UPROBE_SESSION", 57)];
-        b.enumeration("bpf_attach_type", 4, false, &attach_types);
+        b.enumeration("bpf_attach_type", 4, &attach_types);
         b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
     }
     let verdict = |version: Option<&str>| {

@@ -34,7 +34,7 @@ fn refusals(
 /// Returns a struct of 8 bytes with a pointer that has a tag.
 fn pointer_with_tag(b: &mut Builder, tag: &str) -> TypeId {
     let object = b.structure("object", 4, &[]);
-    let tagged = b.type_tag(tag, object, false);
+    let tagged = b.type_tag(tag, object);
     let pointer = b.pointer(tagged);
     b.structure("value", 8, &[("p", pointer, 0)])
 }
@@ -71,7 +71,7 @@ fn fields_are_members_of_structs_by_their_own_names() {
     let pointer_to = |tags: &[&str]| {
         is_found(HASH, KPTR_XCHG, |b, _, _| {
             let object = b.structure("object", 4, &[]);
-            let object = tags.iter().fold(object, |object, tag| b.type_tag(tag, object, false));
+            let object = tags.iter().fold(object, |object, tag| b.type_tag(tag, object));
             let pointer = b.pointer(object);
             b.structure("value", 8, &[("p", pointer, 0)])
         })
@@ -271,7 +271,7 @@ fn arrays_with_other_keys_have_no_locks() {
         m.types.typedef("u32", int)
     }
     fn enumeration(m: &mut TestObject) -> TypeId {
-        m.types.enumeration("e", 4, false, &[("A", 0)])
+        m.types.enumeration("e", 4, &[("A", 0)])
     }
     let found = |section: &str, map_type: u32, key: fn(&mut TestObject) -> TypeId, calls: &[Insn]| {
         reasons(with_lock(section, &[("type", map_type)], key, calls), Age::Newest, None).len()
@@ -298,7 +298,7 @@ fn timers_among_constants_are_no_timers() {
         m.refer(id, 0, symbol, false);
         let types = |b: &mut Builder| {
             let int = b.int("int", 4, Builder::SIGNED);
-            b.enumeration("bpf_func_id", 4, false, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
+            b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
             b.structure("bpf_verifier_env", 4, &[("insn_idx", int, 0)]);
         };
         let verdict = judge_with_settings(&m.bytes(), types, &KernelInputs::default(), None);

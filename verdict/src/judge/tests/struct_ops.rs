@@ -38,8 +38,8 @@ fn judge_ops(object: TestObject, more: &[(&str, u32)], is_complete: bool) -> Obj
         members.extend(more.iter().map(|(name, offset)| (*name, int, *offset)));
         let ops = b.structure("ops", 32, &members);
         b.structure("bpf_struct_ops_ops", 64, &[("data", ops, 0)]);
-        b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_STRUCT_OPS", 26)]);
-        b.enumeration("bpf_prog_type", 4, false, &[("BPF_PROG_TYPE_STRUCT_OPS", 27)]);
+        b.enumeration("bpf_map_type", 4, &[("BPF_MAP_TYPE_STRUCT_OPS", 26)]);
+        b.enumeration("bpf_prog_type", 4, &[("BPF_PROG_TYPE_STRUCT_OPS", 27)]);
         b.structure("bpf_ctx_convert", 4, &[("BPF_PROG_TYPE_STRUCT_OPS_prog", int, 0)]);
         if is_complete {
             for name in ["bpf_struct_ops_map_alloc", "bpf_check", "array_map_alloc", "htab_map_alloc"] {

@@ -22,7 +22,7 @@ fn add_value(b: &mut Builder, parts: &[Part]) -> TypeId {
         let ty = match *name {
             "kptr" | "user" => {
                 let object = b.structure("task_struct", 4, &[]);
-                let tagged = b.type_tag(name, object, false);
+                let tagged = b.type_tag(name, object);
                 b.pointer(tagged)
             }
             "number" => b.int("long", 8, 0),

@@ -18,8 +18,8 @@ fn types(endian: Endian) -> (Btf<'static>, TypeId) {
     let bool = b.int("_Bool", 1, 4);
     let comm = b.array(char, int, 4);
     let address = b.array(byte, int, 4);
-    let mode = b.enumeration("mode", 4, false, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
-    let long = b.enumeration("level", 4, true, &[("LOW", -1), ("HIGH", 1)]);
+    let mode = b.enumeration("mode", 4, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
+    let long = b.signed_enumeration("level", 4, &[("LOW", -1), ("HIGH", 1)]);
     let pointer = b.pointer(TypeId::VOID);
     let double = b.float("double", 8);
     let either = b.union("", 4, &[("word", int, 0), ("bytes", address, 0)]);
