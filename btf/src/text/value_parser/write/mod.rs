@@ -1,5 +1,7 @@
 //! Writes values in the notations in which they are printed: as text, and as JSON.
 
+mod search;
+
 use super::{
     Signedness, ValueError, ValueParser,
     error::MEMBERS_EXPECTED,
@@ -12,10 +14,9 @@ use crate::{
     endian::Endian,
     format::Kind,
     ids::{TypeId, to_usize},
-    name::Name,
     parse::Btf,
     text::CType,
-    view::{Extent, IntInfo, Member, Type},
+    view::{IntInfo, Type},
 };
 use alloc::{
     borrow::{Cow, ToOwned as _},
@@ -27,13 +28,7 @@ use alloc::{
 };
 use core::ops::Range;
 use hashbrown::HashSet;
-
-/// The members of anonymous structs and unions that are searched for a name. Nested unions have many members
-/// in a few bytes.
-const SEARCHED_MEMBERS: u32 = 1 << 16;
-
-/// The levels of anonymous structs and unions that are searched for a member.
-const ANONYMOUS_DEPTH: u32 = 32;
+use search::{NamedMembers, NamedVariables, Part, SEARCHED_MEMBERS, member_place};
 
 /// The number of bits of a byte.
 const BYTE: usize = 8;
@@ -106,6 +101,8 @@ impl<'b> ValueWriter<'b> {
     }
 
     fn variables(&mut self, section: Type<'b>, variables: &[WrittenMember<'_>]) -> Result<(), ValueError> {
+        let wanted = variables.iter().filter_map(|variable| variable.name.as_deref());
+        let named = NamedVariables::find(self.btf, section, wanted);
         let mut names = HashSet::new();
         for WrittenMember { name, value } in variables {
             let name = name.as_deref().ok_or_else(|| unnamed(value))?;
@@ -113,7 +110,7 @@ impl<'b> ValueWriter<'b> {
                 let name = name.to_owned();
                 return Err(ValueError::Repeated { outer: "section", part: "variable", name });
             }
-            let (ty, place) = find_variable(self.btf, section, name)?;
+            let Part { ty, place } = named.get(name)?;
             self.value(ty, place, value).map_err(|e| e.below(&format!(".{name}")))?;
         }
         Ok(())
@@ -122,12 +119,17 @@ impl<'b> ValueWriter<'b> {
     fn members(&mut self, ty: Type<'b>, at: Place, members: &[WrittenMember<'_>]) -> Result<(), ValueError> {
         let btf = self.btf;
         let mut unnamed_members = ty.members().filter(|member| member.name.is_empty());
+        let wanted = members.iter().filter_map(|member| member.name.as_deref());
+        let named = NamedMembers::find(btf, ty, at.start, wanted, &mut { SEARCHED_MEMBERS });
         let mut names = HashSet::new();
+        let mut steps_left = SEARCHED_MEMBERS;
         for WrittenMember { name, value } in members {
             let Some(name) = name else {
                 // A dump may leave out members that are zero.
                 let member = unnamed_members
-                    .find(|member| btf.strip(member.ty).is_ok_and(|ty| has_members(btf, ty, value)))
+                    .find(|member| {
+                        btf.strip(member.ty).is_ok_and(|ty| has_members(btf, ty, value, &mut steps_left))
+                    })
                     .ok_or_else(|| unnamed(value))?;
                 let place = member_place(btf, at.start, &member).ok_or_else(|| unnamed(value))?;
                 self.value(member.ty, place, value)?;
@@ -137,7 +139,7 @@ impl<'b> ValueWriter<'b> {
                 let name = name.clone();
                 return Err(ValueError::Repeated { outer: "value", part: "member", name });
             }
-            let (ty, place) = find_named(btf, ty, at.start, name).ok_or_else(|| ValueError::NoName {
+            let Part { ty, place } = named.get(name).ok_or_else(|| ValueError::NoName {
                 ty: CType::new(btf, ty.id()).to_string(),
                 part: "member",
                 name: name.clone(),
@@ -181,9 +183,11 @@ impl<'b> ValueWriter<'b> {
     fn clear(&mut self, at: Place, elements: Range<usize>) -> Result<(), ValueError> {
         let [start, end] = [elements.start, elements.end].map(|index| at.start_after(index, BYTE));
         let range = start? / BYTE..end? / BYTE;
-        if let (Some(bytes), Some(written)) = (self.bytes.get_mut(range.clone()), self.written.get(range)) {
-            bytes.iter_mut().zip(written).for_each(|(byte, written)| *byte &= written);
-        }
+        let (Some(bytes), Some(written)) = (self.bytes.get_mut(range.clone()), self.written.get(range))
+        else {
+            return Err(ValueError::AfterEnd);
+        };
+        bytes.iter_mut().zip(written).for_each(|(byte, written)| *byte &= written);
         Ok(())
     }
 
@@ -289,11 +293,11 @@ impl Written<'_> {
 
 /// Returns whether a type may be that of an anonymous member: it has all members of the text, or the text has
 /// no members.
-fn has_members(btf: &Btf<'_>, ty: Type<'_>, value: &Written<'_>) -> bool {
+fn has_members(btf: &Btf<'_>, ty: Type<'_>, value: &Written<'_>, steps_left: &mut u32) -> bool {
     match &value.form {
         Form::Members(members) => {
-            let mut names = members.iter().filter_map(|member| member.name.as_deref());
-            ty.kind().is_composite() && names.all(|name| find_named(btf, ty, 0, name).is_some())
+            let names = members.iter().filter_map(|member| member.name.as_deref());
+            ty.kind().is_composite() && NamedMembers::find(btf, ty, 0, names, steps_left).has_all()
         }
         _ => !ty.kind().is_composite(),
     }
@@ -301,65 +305,6 @@ fn has_members(btf: &Btf<'_>, ty: Type<'_>, value: &Written<'_>) -> bool {
 
 fn is_char(ty: Type<'_>) -> bool {
     ty.int().is_some_and(|int| int.encoding & IntInfo::CHAR != 0 || ty.name().as_bytes() == b"char")
-}
-
-/// Finds a member by name, also in anonymous structs and unions. `start` is the first bit of the composite.
-fn find_named(btf: &Btf<'_>, ty: Type<'_>, start: usize, name: &str) -> Option<(TypeId, Place)> {
-    let mut left = SEARCHED_MEMBERS;
-    find_member(btf, ty, start, name, ANONYMOUS_DEPTH, &mut left)
-}
-
-fn find_member(
-    btf: &Btf<'_>,
-    ty: Type<'_>,
-    start: usize,
-    name: &str,
-    depth: u32,
-    left: &mut u32,
-) -> Option<(TypeId, Place)> {
-    let deeper = depth.checked_sub(1)?;
-    ty.members().find_map(|member| {
-        *left = left.checked_sub(1)?;
-        let place = member_place(btf, start, &member)?;
-        if member.name.is_empty() {
-            let inner = btf.strip(member.ty).ok().filter(|ty| ty.kind().is_composite())?;
-            return find_member(btf, inner, place.start, name, deeper, left);
-        }
-        (member.name.to_string() == name).then_some((member.ty, place))
-    })
-}
-
-/// Returns the bits of a member. `start` is the first bit of the composite.
-fn member_place(btf: &Btf<'_>, start: usize, member: &Member<'_>) -> Option<Place> {
-    let Extent { bit_offset, bits, is_bitfield, .. } = btf.member_extent(member).ok()?;
-    let start = start.checked_add(to_usize(bit_offset.0))?;
-    let bits = if is_bitfield { Some(usize::try_from(bits).ok()?) } else { None };
-    Some(Place { start, bits })
-}
-
-/// Finds the variable of a data section with a name. Static variables of different files may have the same
-/// name.
-fn find_variable(btf: &Btf<'_>, section: Type<'_>, name: &str) -> Result<(TypeId, Place), ValueError> {
-    let named = |name: &str| {
-        let variables = section.secinfos().filter_map(move |info| {
-            let variable = btf.ty(info.ty).filter(|ty| ty.name().to_string() == name)?;
-            let start = to_usize(info.offset).checked_mul(BYTE)?;
-            Some((variable.target()?, Place { start, bits: None }))
-        });
-        variables.take(2).collect::<Vec<_>>()
-    };
-    // A dump numbers repeated names: `n___2`. A variable with such a name is no longer known by it.
-    let full = Name::new(name.as_bytes());
-    let is_numbered = full.flavour().is_some_and(|number| number.to_string().parse::<u64>().is_ok());
-    let plain = if is_numbered { full.essential().to_string() } else { name.to_owned() };
-    match (&*named(name), named(&plain).len()) {
-        ([variable], 0 | 1) => Ok(*variable),
-        ([], 0 | 1) => {
-            let ty = section.name().to_string();
-            Err(ValueError::NoName { ty, part: "variable", name: name.to_owned() })
-        }
-        _ => Err(ValueError::AmbiguousVariable { section: section.name().to_string(), name: plain }),
-    }
 }
 
 fn unnamed(value: &Written<'_>) -> ValueError {

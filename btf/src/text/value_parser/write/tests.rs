@@ -40,6 +40,53 @@ fn types(endian: Endian) -> (Btf<'static>, TypeId) {
     (Btf::parse(b.finish()).unwrap(), ty)
 }
 
+/// The work grows with the sum of the type's members and the text's, not with their product: this value would
+/// take minutes.
+#[test]
+fn all_members_of_a_huge_struct_are_found_in_one_pass() {
+    const COUNT: u32 = 60_000;
+    let mut b = Builder::new(Endian::native());
+    let byte = b.int("unsigned char", 1, 0);
+    let names: Vec<_> = (0..COUNT).map(|n| format!("m{n}")).collect();
+    let members: Vec<_> =
+        names.iter().zip((0..).step_by(8)).map(|(name, bit)| (&**name, byte, bit)).collect();
+    let (inner, outer) = members.split_at(1000);
+    let inner = b.structure("", 1000, inner);
+    let outer: Vec<_> = [("", inner, 0)].into_iter().chain(outer.iter().copied()).collect();
+    let ty = b.structure("huge", COUNT, &outer);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let text: Vec<_> = names.iter().map(|name| format!(".{name} = 7")).collect();
+    let text = format!("{{{}}}", text.join(", "));
+    let size = to_usize(COUNT);
+    assert_eq!(write_value(&btf, ty, &text, vec![0; size]), Ok(vec![7; size]));
+}
+
+/// Groups without a name share the steps of the search for the anonymous members that they are.
+#[test]
+fn many_groups_without_a_name_do_not_make_the_search_long() {
+    let mut b = Builder::new(Endian::native());
+    let int = b.int("int", 4, Builder::SIGNED);
+    let mut ty = int;
+    for _ in 0..20 {
+        ty = b.union("", 4, &[("", ty, 0), ("", ty, 0)]);
+    }
+    let outer = b.union("outer", 4, &vec![("", ty, 0); 2000]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    assert!(write_value(&btf, outer, "{{.nosuch = 1}}", vec![0; 4]).is_err());
+}
+
+/// The type of a member may have more bytes than the struct, in damaged BTF.
+#[test]
+fn a_text_in_an_array_that_ends_after_the_value_is_an_error() {
+    let mut b = Builder::new(Endian::native());
+    let char = b.int("char", 1, Builder::SIGNED);
+    let name = b.array(char, char, 100);
+    let ty = b.structure("short", 4, &[("name", name, 0)]);
+    let btf = Btf::parse(b.finish()).unwrap();
+    let error = write_value(&btf, ty, r#"{.name = "ab"}"#, vec![0; 4]).unwrap_err();
+    assert_eq!(error, "name: lies after the end of the value");
+}
+
 #[test]
 fn nested_unions_do_not_make_the_search_long() {
     let mut b = Builder::new(Endian::native());
