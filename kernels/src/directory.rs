@@ -1,6 +1,7 @@
 //! Directories of kernels and modules: every file below them, in the order of the paths.
 
 use crate::{
+    btf_file::package_kernel::is_package,
     elf_sections::{BtfSections, read_btf},
     error::{Defect, InputError, escape_path},
     file::{self, InputFile},
@@ -26,6 +27,8 @@ const DEPTH: u32 = 64;
 pub(crate) struct DirectoryKernels {
     /// Kernels, and files that cannot be read.
     pub(crate) kernels: Vec<PathBuf>,
+    /// Packages, which may contain kernels.
+    pub(crate) packages: Vec<PathBuf>,
     /// BTF of modules.
     pub(crate) modules: Vec<PathBuf>,
     /// The errors of directories that cannot be read, or that contain no kernel.
@@ -53,6 +56,7 @@ pub(crate) fn find_kernels(
     for (kind, path) in kinds.into_iter().zip(files) {
         match kind {
             ListedKind::Kernel => found.kernels.push(path),
+            ListedKind::Package => found.packages.push(path),
             ListedKind::Module => found.modules.push(path),
             ListedKind::BpfObject => objects.push(path),
             ListedKind::EmptyBtf => empty.push(path),
@@ -60,7 +64,7 @@ pub(crate) fn find_kernels(
     }
     found.notes.extend(SkippedFiles::new(dir, &objects).map(Note::BpfObjects));
     found.notes.extend(SkippedFiles::new(dir, &empty).map(Note::EmptyBtf));
-    if found.kernels.is_empty() && found.errors.is_empty() {
+    if found.kernels.is_empty() && found.packages.is_empty() && found.errors.is_empty() {
         found.errors.push(InputError::new(dir, Defect::NoKernel));
     }
     found
@@ -118,6 +122,8 @@ fn walk(dir: &Path, depth: u32, files: &mut Vec<PathBuf>, errors: &mut Vec<Input
 enum ListedKind {
     /// A kernel, or a file that cannot be read or understood, which reading the whole file reports later.
     Kernel,
+    /// A package.
+    Package,
     /// BTF of a module.
     Module,
     /// A BPF object. Its BTF describes the object's types.
@@ -136,6 +142,9 @@ fn classify(path: &Path, limits: Limits) -> ListedKind {
         return ListedKind::Module;
     }
     let Ok(input) = InputFile::open(path, limits.bytes) else { return ListedKind::Kernel };
+    if is_package(path, &input.head) {
+        return ListedKind::Package;
+    }
     if is_bpf_elf(&input.head) {
         return ListedKind::BpfObject;
     }

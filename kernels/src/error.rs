@@ -149,6 +149,33 @@ pub enum Defect {
     /// A package is damaged.
     #[error(transparent)]
     Package(#[from] PackageDefect),
+    /// Packages contain no kernel image.
+    #[error("{}", without_kernel(packages, *file_count, *module_count, kernel_package.as_deref()))]
+    PackageWithoutKernel {
+        /// The names of the packages.
+        packages: Vec<String>,
+        /// The number of their files.
+        file_count: usize,
+        /// The number of modules among the files.
+        module_count: usize,
+        /// The package that has the kernel, if the names show it.
+        kernel_package: Option<String>,
+    },
+    /// The kernel in a package has no BTF.
+    #[error("the kernel has no BTF{}", debug_package_text(debug_package.as_deref()))]
+    PackagedKernelWithoutBtf {
+        /// The package with the kernel's debug information, if the names show it.
+        debug_package: Option<String>,
+    },
+    /// An ELF has no BTF, and its debug information is in another file, which is not found.
+    #[error(
+        "no BTF in it, and its debug information is in a file that is not found: `{}`",
+        Escaped(debug_file)
+    )]
+    MissingDebugFile {
+        /// The file in `.gnu_debuglink`.
+        debug_file: String,
+    },
     /// The file has the name of a tar archive, and is none.
     #[error("is no tar archive, although its name ends like one")]
     NotAnArchive,
@@ -246,6 +273,34 @@ fn unreadable(e: &IoFailure) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => format!("cannot be read: {e}"),
     }
+}
+
+fn without_kernel(
+    packages: &[String],
+    file_count: usize,
+    module_count: usize,
+    kernel_package: Option<&str>,
+) -> String {
+    let names: Vec<_> = packages.iter().map(|name| format!("`{}`", Escaped(name))).collect();
+    let kind = if names.len() == 1 { "package" } else { "packages" };
+    let files = if file_count == 1 { "file" } else { "files" };
+    let modules = match module_count {
+        0 => String::new(),
+        1 => ", 1 of them a module".to_owned(),
+        count => format!(", {count} of them modules"),
+    };
+    let kernel = kernel_package.map(|name| format!("; the kernel is in the package `{}`", Escaped(name)));
+    format!(
+        "no kernel in the {kind} {}, which has {file_count} {files}{modules}{}",
+        names.join(" and "),
+        kernel.as_deref().unwrap_or("")
+    )
+}
+
+fn debug_package_text(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| {
+        format!("; its debug information is in the package `{}`", Escaped(name))
+    })
 }
 
 const fn byte_order(endian: Endian) -> &'static str {

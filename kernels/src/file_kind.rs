@@ -51,10 +51,17 @@ const BOOT_LOADER_DIRS: [&str; 2] = ["grub", "grub2"];
 /// `EM_BPF`.
 const BPF_MACHINE: u16 = 247;
 
-/// Returns whether a file's name is that of a tar archive.
+/// Returns whether a file's name is that of a tar archive of kernels.
 pub(crate) fn is_archive_name(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.as_encoded_bytes());
-    name.is_some_and(|name| ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes())))
+    let is_tar_name = |name: &[u8]| ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes()));
+    name.is_some_and(is_tar_name) && !is_pacman_name(path)
+}
+
+/// Returns whether a file's name is that of a package of pacman: `linux-6.17.1.arch1-1-x86_64.pkg.tar.zst`.
+pub(crate) fn is_pacman_name(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| Compression::uncompressed_name(name).ends_with(".pkg.tar"))
 }
 
 /// Returns whether a file's name excludes that it is a kernel: a hidden file, a file of the boot loader, or a

@@ -1,9 +1,10 @@
 //! Kernels to check BPF objects against: their BTF, and what their images show of their version,
 //! configuration and symbols.
 //!
-//! A [`KernelSelection`] lists the kernels in files, directories, tar archives and the running system.
-//! Compressed files, boot images and ELF files with debug information are unpacked within [`Limits`], so that
-//! a small file cannot take all the memory.
+//! A [`KernelSelection`] lists the kernels in files, packages of distributions, directories, tar archives
+//! and the running system. Packages of the same kernel are one kernel. Compressed files, boot images and ELF
+//! files with debug information are unpacked within [`Limits`], so that a small file cannot take all the
+//! memory.
 //!
 //! ```no_run
 //! use core_relo_kernels::{KernelPaths, KernelSelection, WantedFacts};
@@ -35,6 +36,7 @@
 //! | [`threads`] | worker threads |
 
 mod archive;
+mod boot_files;
 mod boot_image;
 pub mod btf_file;
 mod compression;
@@ -56,6 +58,7 @@ pub mod stream;
 mod tar_members;
 pub mod threads;
 
+pub use boot_files::unpack_boot_files;
 pub use compression::{
     budget::{Exceeded, Scope},
     format::Compression,

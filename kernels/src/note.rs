@@ -16,6 +16,8 @@ pub enum Note {
     EmptyBtf(SkippedFiles),
     /// BTFs of modules in a directory, whose kernel the paths do not show.
     Modules(SkippedFiles),
+    /// Packages in a directory that contain no files of a kernel.
+    Packages(SkippedFiles),
     /// Members of an archive.
     Members {
         /// The archive.
@@ -53,7 +55,7 @@ impl Note {
         match self {
             Self::Modules(_) => true,
             Self::Members { module_count, .. } => *module_count > 0,
-            Self::BpfObjects(_) | Self::EmptyBtf(_) => false,
+            Self::BpfObjects(_) | Self::EmptyBtf(_) | Self::Packages(_) => false,
         }
     }
 }
@@ -74,6 +76,11 @@ impl fmt::Display for Note {
             Self::Modules(SkippedFiles { dir, count, first }) => {
                 let (dir, first) = (escape_path(dir), escape_path(first));
                 write!(f, "{dir}: {count} BTFs of modules skipped ({first}, …)")
+            }
+            Self::Packages(SkippedFiles { dir, count, first }) => {
+                let (dir, first) = (escape_path(dir), escape_path(first));
+                let packages = if *count == 1 { "package" } else { "packages" };
+                write!(f, "{dir}: {count} {packages} without a kernel skipped ({first})")
             }
             Self::Members { archive, link_count, module_count } => {
                 let links = "links skipped: their targets are read by their own names";

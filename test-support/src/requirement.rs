@@ -25,11 +25,15 @@ pub enum Requirement {
     Openssl,
     /// valgrind, which counts instructions.
     Valgrind,
+    /// `dpkg-deb`, which makes packages.
+    Dpkg,
+    /// `rpmbuild`, which makes packages.
+    Rpmbuild,
 }
 
 impl Requirement {
     /// All requirements.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Root,
         Self::Btf,
         Self::Kernels,
@@ -38,6 +42,8 @@ impl Requirement {
         Self::Qemu,
         Self::Openssl,
         Self::Valgrind,
+        Self::Dpkg,
+        Self::Rpmbuild,
     ];
 
     /// Returns the name in `CORE_RELO_REQUIRE`.
@@ -51,6 +57,8 @@ impl Requirement {
             Self::Qemu => "qemu",
             Self::Openssl => "openssl",
             Self::Valgrind => "valgrind",
+            Self::Dpkg => "dpkg",
+            Self::Rpmbuild => "rpmbuild",
         }
     }
 

@@ -22,6 +22,8 @@ pub fn names(has_kernels: bool, has_libbpf: bool) -> String {
         Requirement::Qemu => can_boot(),
         Requirement::Openssl => runs("openssl", "version"),
         Requirement::Valgrind => runs("valgrind", "--version"),
+        Requirement::Dpkg => runs("dpkg-deb", "--version"),
+        Requirement::Rpmbuild => runs("rpmbuild", "--version"),
     };
     Requirement::ALL.into_iter().filter(is_met).map(Requirement::name).collect::<Vec<_>>().join(",")
 }

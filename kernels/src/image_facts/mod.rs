@@ -148,6 +148,20 @@ impl ImageFacts {
         self
     }
 
+    /// Adds the configuration in a text, if the image has none.
+    pub(crate) fn with_kconfig(mut self, text: String, origin: String) -> Self {
+        if self.kconfig.is_none() {
+            self.kconfig = neighbours::kconfig_fact(text, origin, &mut self.warnings);
+        }
+        self
+    }
+
+    /// Adds the symbols in a text, if the image has none.
+    pub(crate) fn with_symbols(mut self, text: String, origin: String) -> Self {
+        self.symbols = self.symbols.or_else(|| neighbours::symbols_fact(text, origin));
+        self
+    }
+
     /// Adds the facts of the files beside an image, where the image itself has none.
     pub(crate) fn with_neighbours(mut self, image: &Path, wanted: WantedFacts) -> Self {
         if wanted.version_and_kconfig && self.kconfig.is_none() {

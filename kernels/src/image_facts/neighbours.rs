@@ -41,6 +41,15 @@ pub(super) fn exist(image: &Path) -> bool {
 /// Reads the configuration beside an image.
 pub(super) fn read_kconfig(image: &Path, warnings: &mut Vec<String>) -> Option<ImageFact<Arc<str>>> {
     let (text, origin) = read(image, KCONFIG, warnings)?;
+    kconfig_fact(text, origin, warnings)
+}
+
+/// Returns the configuration in a text.
+pub(super) fn kconfig_fact(
+    text: String,
+    origin: String,
+    warnings: &mut Vec<String>,
+) -> Option<ImageFact<Arc<str>>> {
     if sets_option(&text) {
         return Some(ImageFact::new(text.into(), origin));
     }
@@ -51,6 +60,11 @@ pub(super) fn read_kconfig(image: &Path, warnings: &mut Vec<String>) -> Option<I
 /// Reads the symbols beside an image.
 pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<ImageFact<Arc<str>>> {
     let (text, origin) = read(image, SYMBOLS, warnings)?;
+    symbols_fact(text, origin)
+}
+
+/// Returns the symbols in a text.
+pub(super) fn symbols_fact(text: String, origin: String) -> Option<ImageFact<Arc<str>>> {
     // Every kernel has the symbol `_text`. Debian installs a file that only names the package with the
     // symbols.
     if text.lines().any(|line| line.ends_with(" _text")) {

@@ -2,7 +2,10 @@
 //! parse the image.
 
 use crate::{
-    btf_file,
+    btf_file::{
+        self,
+        package_kernel::{self, is_package},
+    },
     compression::budget::Budget,
     error::{Defect, InputError},
     file::OpenFile,
@@ -10,6 +13,7 @@ use crate::{
     image_facts,
     kernel::{parsed::Kernel, source::KernelSource},
     limits::Limits,
+    stream::Descriptor,
 };
 use core_relo::Data;
 use core_relo_verdict::kernel::WantedFacts;
@@ -19,6 +23,8 @@ use std::path::{Path, PathBuf};
 pub struct KernelImage<'s> {
     content: Content<'s>,
     modules: &'s [PathBuf],
+    /// The further packages of the kernel, if the file is a package.
+    packages: &'s [PathBuf],
     limits: Limits,
 }
 
@@ -50,7 +56,7 @@ impl<'s> KernelImage<'s> {
                 Content::Member { path: PathBuf::from(name), bytes, budget }
             }
         };
-        Ok(Self { content, modules, limits })
+        Ok(Self { content, modules, packages: &[], limits })
     }
 
     /// Creates the image of a member of an archive.
@@ -60,7 +66,12 @@ impl<'s> KernelImage<'s> {
         modules: &'s [PathBuf],
         limits: Limits,
     ) -> Self {
-        Self { content: Content::Member { path, bytes, budget }, modules, limits }
+        Self { content: Content::Member { path, bytes, budget }, modules, packages: &[], limits }
+    }
+
+    /// Adds further packages of the kernel.
+    pub(super) fn with_packages(self, packages: &'s [PathBuf]) -> Self {
+        Self { packages, ..self }
     }
 
     /// Returns the path and the identity of the file. Returns `None` for a kernel that does not consist of a
@@ -68,7 +79,9 @@ impl<'s> KernelImage<'s> {
     pub fn file_id(&self) -> Option<(&'s Path, FileId)> {
         match &self.content {
             Content::File { file, .. }
-                if self.modules.is_empty() && !image_facts::has_neighbours(file.path) =>
+                if self.modules.is_empty()
+                    && self.packages.is_empty()
+                    && !image_facts::has_neighbours(file.path) =>
             {
                 Some((file.path, file.id?))
             }
@@ -87,9 +100,21 @@ impl<'s> KernelImage<'s> {
         let kernel = match self.content {
             Content::File { file, base } => {
                 let path = file.path;
-                let (btf_file, facts) = btf_file::read_input(file.read_head()?, limits, wanted)?;
+                let input = file.read_head()?;
+                let is_package = is_package(path, &input.head);
+                let (btf_file, facts) = match is_package {
+                    true => package_kernel::read(input, self.packages, limits, wanted)?,
+                    false => btf_file::read_input(input, limits, wanted)?,
+                };
                 let kernel = Kernel::from_file(path, &btf_file, base, limits)?;
-                kernel.with_facts(facts.with_neighbours(path, wanted))
+                let kernel = kernel.with_facts(facts.with_neighbours(path, wanted));
+                // A stream cannot be read again.
+                if is_package && Descriptor::from_path(path).is_none() {
+                    let packages = std::iter::once(path).chain(self.packages.iter().map(PathBuf::as_path));
+                    kernel.with_module_packages(packages.map(Path::to_path_buf).collect(), limits)
+                } else {
+                    kernel
+                }
             }
             Content::Member { path, bytes, budget } => {
                 let (btf_file, facts) = btf_file::read_bytes(&path, bytes, &budget, wanted)?;

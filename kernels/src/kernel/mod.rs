@@ -3,6 +3,8 @@
 pub(crate) mod id;
 pub(crate) mod image;
 pub mod module;
+mod module_packages;
+mod package_groups;
 pub(crate) mod parsed;
 pub(crate) mod release;
 pub(crate) mod selection;

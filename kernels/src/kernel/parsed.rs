@@ -7,6 +7,7 @@ use crate::{
     image_facts::{ImageFact, ImageFacts},
     kernel::{
         module::{find_base, is_split_without_base, missing_base, module_name, parse_split, read_module},
+        module_packages::{ModuleFile, ModulePackages, is_package_path},
         source::running_release,
     },
     limits::Limits,
@@ -25,6 +26,7 @@ use core_relo_verdict::fleet::JudgedKernel;
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope, WantedFacts};
 use std::{
     io::Read as _,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -40,8 +42,9 @@ pub struct Kernel {
     /// The types of the kernel and of its modules.
     pub target: Target<'static>,
     is_running: bool,
-    /// Whether this is the running kernel, without its modules.
+    /// Whether this is a kernel without its modules: the running kernel, or one from packages.
     can_add_modules: bool,
+    module_packages: Option<ModulePackages>,
     facts: ImageFacts,
 }
 
@@ -49,7 +52,14 @@ impl Kernel {
     /// Creates a kernel without modules.
     pub(super) fn new(name: String, btf: Btf<'static>) -> Self {
         let target = Target::new(MAIN_BTF, Arc::new(btf));
-        Self { name, target, is_running: false, can_add_modules: false, facts: ImageFacts::default() }
+        Self {
+            name,
+            target,
+            is_running: false,
+            can_add_modules: false,
+            module_packages: None,
+            facts: ImageFacts::default(),
+        }
     }
 
     /// Reads the running kernel. [`Self::with_needed_modules`] adds its modules.
@@ -100,11 +110,22 @@ impl Kernel {
         Self { facts, ..self }
     }
 
-    /// Adds modules that the user named.
+    /// Sets the packages that may have modules of the kernel.
+    pub(super) fn with_module_packages(self, paths: Vec<PathBuf>, limits: Limits) -> Self {
+        let module_packages = Some(ModulePackages::new(paths, limits));
+        Self { can_add_modules: true, module_packages, ..self }
+    }
+
+    /// Adds modules that the user named. Of a package, all modules are added.
     pub(super) fn with_modules(mut self, paths: &[PathBuf], limits: Limits) -> Result<Self, InputError> {
         let mut modules = Vec::new();
+        let base = &self.target.vmlinux().btf;
         for path in paths {
-            modules.push((module_name(path), read_module(path, &self.target.vmlinux().btf, limits)?));
+            if is_package_path(path, limits)? {
+                modules.extend(ModulePackages::new(vec![path.clone()], limits).read_all(base)?);
+            } else {
+                modules.push((module_name(path), read_module(path, base, limits)?));
+            }
         }
         if !modules.is_empty() {
             self.target = self.target.with_modules(modules);
@@ -122,43 +143,61 @@ impl Kernel {
         self.is_running || self.facts.kconfig.is_some()
     }
 
-    /// Returns the running kernel with the modules that may have types that the plans need and vmlinux lacks.
-    /// Returns `None` if the plans need no modules, or if the kernel has none.
+    /// Returns the kernel with the modules that may have types that the plans need and vmlinux lacks: those
+    /// of the running kernel, or in the kernel's packages. Returns `None` if the plans need no modules, or if
+    /// the kernel has none.
     pub fn with_needed_modules<'p>(&self, plans: impl Iterator<Item = &'p Plan<'p>> + Clone) -> Option<Self> {
         let needs_modules = plans.clone().any(Plan::needs_modules);
         needs_modules.then(|| self.with_modules_named(plans.flat_map(Plan::names_for_modules)))?
     }
 
-    /// Returns the running kernel with the modules that may have types of these names. Returns `None` if the
-    /// kernel has no modules.
+    /// Returns the kernel with the modules that may have types of these names. Returns `None` if the kernel
+    /// has no modules.
     fn with_modules_named<'n>(&self, names: impl Iterator<Item = Name<'n>>) -> Option<Self> {
         if !self.can_add_modules {
             return None;
         }
         let base = Arc::clone(&self.target.vmlinux().btf);
         let mut module_filter = ModuleFilter::new(&base, names);
-        let files = target::modules().unwrap_or_else(|e| {
-            log::warn!("modules of the running kernel are left out: {e}");
-            Vec::new()
-        });
         let (mut modules, mut skipped_count) = (Vec::new(), 0usize);
-        for module in files {
-            let parsed = module.open().and_then(|file| match file.may_contain(&mut module_filter) {
-                true => file.parse(Some(&base)).map(Some),
-                false => Ok(None),
-            });
-            match parsed {
-                Ok(Some(btf)) => modules.push((module.name, Arc::new(btf))),
-                Ok(None) => skipped_count += 1,
-                Err(e) => log::warn!("a module is left out: {e}"),
-            }
-        }
-        log::info!("{} modules of the running kernel are searched, {skipped_count} skipped", modules.len());
+        self.visit_modules(&mut |name, file| match file.may_contain(&mut module_filter) {
+            true => match file.parse(Some(&base)) {
+                Ok(btf) => modules.push((name, Arc::new(btf))),
+                Err(e) => log::warn!("the module {name} is left out: {e}"),
+            },
+            false => skipped_count += 1,
+        });
+        log::info!("{}: {} modules are searched, {skipped_count} skipped", self.name, modules.len());
         if modules.is_empty() && skipped_count == 0 {
             return None;
         }
         let target = self.target.clone().with_modules(modules).with_excluded_modules(skipped_count);
         Some(Self { target, can_add_modules: false, ..self.clone() })
+    }
+
+    /// Passes the BTF of each module to `visit`: those of the running kernel, or in the kernel's packages.
+    /// Modules that cannot be read are left out with a warning.
+    fn visit_modules(&self, visit: &mut dyn FnMut(String, BtfFile)) {
+        if let Some(packages) = &self.module_packages {
+            packages.visit(&mut |module| {
+                match module {
+                    Ok(ModuleFile { name, btf, .. }) => visit(name, btf),
+                    Err(e) => log::warn!("a module is left out: {e}"),
+                }
+                ControlFlow::Continue(())
+            });
+            return;
+        }
+        let files = target::modules().unwrap_or_else(|e| {
+            log::warn!("modules of the running kernel are left out: {e}");
+            Vec::new()
+        });
+        for module in files {
+            match module.open() {
+                Ok(file) => visit(module.name, file),
+                Err(e) => log::warn!("a module is left out: {e}"),
+            }
+        }
     }
 
     /// Returns the version in the kernel's image, or that of the running kernel.

@@ -5,7 +5,10 @@ use crate::{
     directory::{self, DirectoryKernels},
     error::{Defect, InputError},
     file_id::Inode,
-    kernel::{id::KernelId, image::KernelImage, module::owner_by_path, parsed::Kernel, source::KernelSource},
+    kernel::{
+        id::KernelId, image::KernelImage, module::owner_by_path, package_groups::PackageGroups,
+        parsed::Kernel, source::KernelSource,
+    },
     limits::Limits,
     note::{Note, SkippedFiles},
     threads::Threads,
@@ -85,6 +88,8 @@ pub struct KernelSelection {
     pub modules: Vec<PathBuf>,
     /// BTF of modules in directories, by the paths of their kernels.
     pub listed_modules: HashMap<PathBuf, Vec<PathBuf>>,
+    /// The further packages of a kernel, by its first package.
+    pub companions: HashMap<PathBuf, Vec<PathBuf>>,
     /// The errors of directories, and wrong combinations of paths.
     pub errors: Vec<InputError>,
     /// Skipped files.
@@ -116,7 +121,8 @@ impl KernelSelection {
             KernelSource::File { path, .. } | KernelSource::Archive(path) => Some(path.as_path()),
             KernelSource::Running | KernelSource::Embedded { .. } => None,
         });
-        kernels.chain(self.modules.iter().map(PathBuf::as_path))
+        let companions = self.companions.values().flatten();
+        kernels.chain(self.modules.iter().chain(companions).map(PathBuf::as_path))
     }
 
     /// Selects the kernels that a filter includes, with all modules that have paths of their own. The threads
@@ -128,10 +134,15 @@ impl KernelSelection {
         if paths.kernels.is_empty() && (filter.is_included)(Path::new("")) {
             selection.sources.push(KernelSource::Running);
         }
+        let is_included = |path: &Path| (filter.is_included)(path.file_name().map_or(path, Path::new));
+        let files = paths.kernels.iter().filter(|path| !path.is_dir() && is_included(path));
+        let groups = selection.group_packages(files.cloned().collect());
+        // A package without a kernel that the user named is an error, which reading it reports.
+        let files: HashSet<_> = groups.files.into_iter().chain(groups.others).collect();
         for path in &paths.kernels {
             if path.is_dir() {
                 selection.add_dir(path, filter, threads);
-            } else if (filter.is_included)(path.file_name().map_or(path, Path::new)) {
+            } else if files.contains(path) {
                 selection.sources.push(KernelSource::from_path(path.clone(), paths.base.clone()));
             }
         }
@@ -160,12 +171,27 @@ impl KernelSelection {
         self.take_modules(&mut found);
         self.notes.extend(SkippedFiles::new(dir, &found.modules).map(Note::Modules));
         let is_included = |file: &Path| (filter.is_included)(file.strip_prefix(dir).unwrap_or(file));
-        let has_no_kernel = found.kernels.is_empty();
-        let kernels = found.kernels.into_iter().filter(|kernel| is_included(kernel));
-        self.sources.extend(kernels.map(KernelSource::from_listed_path));
+        let packages = found.packages.into_iter().filter(|package| is_included(package));
+        let groups = self.group_packages(packages.collect());
+        self.notes.extend(SkippedFiles::new(dir, &groups.others).map(Note::Packages));
+        let has_no_kernel = found.kernels.is_empty() && groups.files.is_empty();
+        if has_no_kernel && !groups.others.is_empty() {
+            self.errors.push(InputError::new(dir, Defect::NoKernel));
+        }
+        let mut kernels: Vec<_> = found.kernels.into_iter().filter(|kernel| is_included(kernel)).collect();
+        kernels.extend(groups.files);
+        kernels.sort();
+        self.sources.extend(kernels.into_iter().map(KernelSource::from_listed_path));
         let errors = found.errors.into_iter().filter(|e| has_no_kernel || is_included(&e.path));
         self.errors.extend(errors);
         self.notes.extend(found.notes);
+    }
+
+    /// Groups packages of the same kernel, and keeps the further packages of each.
+    fn group_packages(&mut self, files: Vec<PathBuf>) -> PackageGroups {
+        let mut groups = PackageGroups::new(files, self.limits);
+        self.companions.extend(groups.companions.drain());
+        groups
     }
 
     /// Takes the modules in a directory that belong to a kernel in it.
@@ -188,6 +214,14 @@ impl KernelSelection {
                 self.listed_modules.get(path).unwrap_or(&self.modules)
             }
             _ => &self.modules,
+        }
+    }
+
+    /// Returns the further packages of a source.
+    fn companions_of(&self, source: &KernelSource) -> &[PathBuf] {
+        match source {
+            KernelSource::File { path, .. } => self.companions.get(path).map_or(&[], Vec::as_slice),
+            _ => &[],
         }
     }
 
@@ -218,8 +252,9 @@ impl KernelSelection {
     ) -> Option<Note> {
         let source_id = source.id();
         let KernelSource::Archive(path) = source else {
-            let _: ControlFlow<()> =
-                visit(&source_id, KernelImage::open(source, self.modules_of(source), self.limits));
+            let image = KernelImage::open(source, self.modules_of(source), self.limits);
+            let image = image.map(|image| image.with_packages(self.companions_of(source)));
+            let _: ControlFlow<()> = visit(&source_id, image);
             return None;
         };
         let read_member = |member: Member<'_>| {

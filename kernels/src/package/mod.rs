@@ -25,8 +25,10 @@ mod ar;
 mod cpio;
 mod deb;
 mod file;
+mod kernel_file;
 mod metadata;
 mod payload;
+mod related;
 mod rpm;
 mod rpm_header;
 mod stream;
@@ -34,6 +36,7 @@ mod tar_package;
 
 pub use crate::{package_defect::PackageDefect, package_kind::PackageKind};
 pub use file::PackageFile;
+pub use kernel_file::{KernelFile, KernelFileKind};
 pub use metadata::PackageMetadata;
 
 use crate::{

@@ -1,4 +1,8 @@
-//! The BTF in a file of any form: raw BTF, an ELF, or either of them in a compressed file or a boot image.
+//! The BTF in a file of any form: raw BTF, an ELF, or either of them in a compressed file, a boot image or a
+//! package.
+
+mod debug_link;
+pub(crate) mod package_kernel;
 
 use crate::{
     boot_image,
@@ -17,6 +21,7 @@ use crate::{
 use core_relo::Data;
 use core_relo_loader::target::{self, BtfFile, ExtractError, TargetError, find_btf_in_image};
 use core_relo_verdict::kernel::WantedFacts;
+use package_kernel::is_package;
 use std::{io, path::Path};
 
 /// The size of the longest known header of raw BTF, in bytes.
@@ -55,6 +60,9 @@ pub(crate) fn read_input(
     if input.head.is_empty() {
         return Err(empty(path));
     }
+    if is_package(path, &input.head) {
+        return package_kernel::read(input, &[], limits, wanted);
+    }
     let mut limit = max_bytes(&input.head, limits);
     if let Some(file) = input.read_sysfs_btf(limit)? {
         return Ok((file, ImageFacts::default()));
@@ -65,7 +73,7 @@ pub(crate) fn read_input(
             BtfSections::Found(file) => {
                 return Ok((file, ImageFacts::from_elf_file(&input, &budget, wanted)));
             }
-            BtfSections::NoBtf => return Err(no_btf(path)),
+            BtfSections::NoBtf => return debug_link::read(&input, limits, wanted),
             BtfSections::Unusual if !limits.is_user_set => limit = limit.min(MAX_SEARCHED_BYTES),
             BtfSections::Unusual => {}
         }

@@ -1,0 +1,98 @@
+//! Packages of the same kernel: the image in one, the configuration and modules in others.
+
+use crate::{
+    btf_file::package_kernel::{is_package, open},
+    error::InputError,
+    file::InputFile,
+    limits::Limits,
+    package::KernelFile,
+    stream::Descriptor,
+};
+use std::{
+    collections::HashMap,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+/// Files, of which packages of the same kernel are together.
+#[derive(Debug, Default)]
+pub(super) struct PackageGroups {
+    /// Files that are no packages, and the first package of each kernel, in the order of the paths.
+    pub(super) files: Vec<PathBuf>,
+    /// Packages without files of a kernel.
+    pub(super) others: Vec<PathBuf>,
+    /// The further packages of a kernel, by its first package.
+    pub(super) companions: HashMap<PathBuf, Vec<PathBuf>>,
+}
+
+/// The release and the architecture of the kernel that a package belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct PackageRelease {
+    release: String,
+    architecture: String,
+}
+
+/// A file that may be a package.
+enum FileRole {
+    /// No package, or one that cannot be read.
+    File,
+    PackageOf(PackageRelease),
+    /// A package without files of a kernel.
+    OtherPackage,
+}
+
+impl PackageGroups {
+    /// Groups files. A package is read up to the first path that has the release of a kernel. Errors are
+    /// ignored: reading the kernel reports them.
+    pub(super) fn new(paths: Vec<PathBuf>, limits: Limits) -> Self {
+        let mut groups = Self::default();
+        let mut first_packages = HashMap::<PackageRelease, PathBuf>::new();
+        for path in paths {
+            match role(&path, limits).unwrap_or(FileRole::File) {
+                FileRole::File => groups.files.push(path),
+                FileRole::OtherPackage => groups.others.push(path),
+                FileRole::PackageOf(release) => match first_packages.get(&release) {
+                    // The user named the package twice.
+                    Some(first) if *first == path => {}
+                    Some(first) => groups.companions.entry(first.clone()).or_default().push(path),
+                    None => {
+                        first_packages.insert(release, path.clone());
+                        groups.files.push(path);
+                    }
+                },
+            }
+        }
+        groups
+    }
+}
+
+fn role(path: &Path, limits: Limits) -> Result<FileRole, InputError> {
+    // A stream can be read only once.
+    if Descriptor::from_path(path).is_some() {
+        return Ok(FileRole::File);
+    }
+    let input = InputFile::open(path, limits.bytes)?;
+    if !is_package(path, &input.head) {
+        return Ok(FileRole::File);
+    }
+    let package = open(input, limits)?;
+    let architecture = match &*package.metadata.architecture {
+        "all" | "noarch" | "any" => String::new(),
+        architecture => architecture.to_owned(),
+    };
+    let mut role = FileRole::OtherPackage;
+    package.visit_files(&mut |file| match KernelFile::from_path(&file.path) {
+        Some(kernel_file) if kernel_file.has_release() => {
+            let release = kernel_file.release.to_owned();
+            role = FileRole::PackageOf(PackageRelease { release, architecture: architecture.clone() });
+            ControlFlow::Break(())
+        }
+        // Without a release, the package is a kernel of its own.
+        Some(_) => {
+            role = FileRole::File;
+            ControlFlow::Continue(())
+        }
+        None => ControlFlow::Continue(()),
+    })?;
+    Ok(role)
+}
