@@ -30,7 +30,6 @@ mod policy;
 mod process;
 mod progress;
 mod settings;
-mod signing;
 mod text;
 mod type_name;
 mod words;

@@ -13,12 +13,13 @@ use crate::system::{
 use crate::unprivileged;
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 13] = [
     "core-relo-btf",
     "core-relo",
     "core-relo-object",
     "core-relo-verdict",
     "core-relo-report",
+    "core-relo-sign",
     "core-relo-dwarf",
     "core-relo-loader",
     "core-relo-adaptive",

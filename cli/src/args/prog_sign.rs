@@ -1,8 +1,8 @@
 //! The arguments of `prog sign`.
 
+use crate::format::Format;
 use crate::output::{OutputKind, OutputPath};
-use crate::{format::Format, signing::DigestAlgorithm};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 pub(super) const HELP: &str = "Examples:
@@ -30,8 +30,17 @@ pub(crate) struct ProgSignArgs {
     pub(crate) output: OutputPath,
     /// Hash algorithm of the signature
     #[arg(long, value_enum, value_name = "HASH", default_value_t)]
-    pub(crate) digest: DigestAlgorithm,
+    pub(crate) digest: Digest,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// The hash algorithm of a signature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Digest {
+    #[default]
+    Sha256,
+    Sha384,
+    Sha512,
 }

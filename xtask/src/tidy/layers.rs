@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// The modules of each crate's root, the lowest layer first. A module uses only those of the layers before
 /// its own.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     (
         "btf",
         &[
@@ -85,6 +85,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
             "format",
         ],
     ),
+    ("sign", &["digest error", "pem", "key", "certificate", "signed_data"]),
     (
         "loader",
         &[
@@ -147,7 +148,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
             "byte_count describe error format long_double plan_error type_name words",
             "process text",
             "input kernel_objects",
-            "attach_point output signing",
+            "attach_point output",
             "budget diagnostics settings",
             "guest policy",
             "json",

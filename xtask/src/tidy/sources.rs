@@ -10,12 +10,13 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
 /// The crates that people use.
-pub(super) const PRODUCT: [&str; 12] = [
+pub(super) const PRODUCT: [&str; 13] = [
     "btf",
     "core-relo",
     "object",
     "verdict",
     "report",
+    "sign",
     "dwarf",
     "loader",
     "adaptive",

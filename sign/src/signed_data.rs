@@ -1,7 +1,7 @@
 //! The PKCS#7 message of a signature: `SignedData` of RFC 5652 without the data, certificates and attributes,
 //! as bpftool and the kernel's `sign-file -d` write it.
 
-use super::{Certificate, DigestAlgorithm, PrivateKey};
+use crate::{Certificate, DigestAlgorithm, PrivateKey, error::SignError, key::Key};
 use der::{AnyRef, Encode as _, Tag, TagNumber, asn1::ObjectIdentifier};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
@@ -19,14 +19,14 @@ const EXPLICIT_0: Tag = Tag::ContextSpecific { constructed: true, number: TagNum
 /// Returns the detached signature of data.
 ///
 /// The kernel finds the key by the issuer and the serial number of the certificate.
-pub(crate) fn sign(
+pub fn sign(
     data: &[u8],
     key: &PrivateKey,
     certificate: &Certificate,
     digest: DigestAlgorithm,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, SignError> {
     let signature = key.sign_hash(digest, &hash(digest, data))?;
-    encode(&signature, key, certificate, digest).map_err(|error| error.to_string())
+    encode(&signature, key, certificate, digest).map_err(|error| SignError::Encoding(error.to_string()))
 }
 
 fn encode(
@@ -36,9 +36,9 @@ fn encode(
     digest: DigestAlgorithm,
 ) -> der::Result<Vec<u8>> {
     let digest_algorithm = value(Tag::Sequence, &[&digest_oid(digest).to_der()?])?;
-    let signature_algorithm = match key {
-        PrivateKey::Rsa(_) => value(Tag::Sequence, &[&RSA.to_der()?, &value(Tag::Null, &[])?])?,
-        PrivateKey::P256(_) | PrivateKey::P384(_) => value(Tag::Sequence, &[&ecdsa_oid(digest).to_der()?])?,
+    let signature_algorithm = match &key.0 {
+        Key::Rsa(_) => value(Tag::Sequence, &[&RSA.to_der()?, &value(Tag::Null, &[])?])?,
+        Key::P256(_) | Key::P384(_) => value(Tag::Sequence, &[&ecdsa_oid(digest).to_der()?])?,
     };
     let version = VERSION.to_der()?;
     let signer = value(

@@ -1,7 +1,7 @@
 //! Tests of signatures against those of OpenSSL. `tests/signing/README.md` describes the files.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-use super::{Certificate, DigestAlgorithm, PrivateKey, sign};
+use super::{Certificate, DigestAlgorithm, KeyError, PrivateKey, sign};
 use core_relo_test_support::skip;
 use der::pem::{LineEnding, encode_string};
 use std::{
@@ -19,11 +19,11 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn key(name: &str) -> PrivateKey {
-    PrivateKey::read(&path(name)).unwrap()
+    PrivateKey::from_pem(&bytes(name)).unwrap()
 }
 
 fn certificate(name: &str) -> Certificate {
-    Certificate::read(&path(name)).unwrap()
+    Certificate::parse(&bytes(name)).unwrap()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn openssl_verifies_each_signature() {
         assert_eq!(certificate.fits(&key), Ok(true));
         let der = bytes(&format!("{name}.der"));
         fs::write(&trusted, encode_string("CERTIFICATE", LineEnding::LF, &der).unwrap()).unwrap();
-        assert_eq!(Certificate::read(&trusted), Ok(certificate.clone()));
+        assert_eq!(Certificate::parse(&fs::read(&trusted).unwrap()), Ok(certificate.clone()));
         for digest in [DigestAlgorithm::Sha256, DigestAlgorithm::Sha384, DigestAlgorithm::Sha512] {
             let signature = sign(&bytes("return_0.bin"), &key, &certificate, digest).unwrap();
             fs::write(&signature_file, signature).unwrap();
@@ -90,10 +90,9 @@ fn a_certificate_of_another_key_does_not_fit() {
 
 #[test]
 fn errors_name_what_is_no_usable_key_or_certificate() {
-    let of_key = |name: &str| PrivateKey::read(&path(name)).err().unwrap().to_string();
+    let of_key = |name: &str| PrivateKey::from_pem(&bytes(name)).err().unwrap().to_string();
     for name in ["encrypted.pem", "encrypted-pkcs1.pem"] {
-        assert!(of_key(name).contains("the private key is encrypted"), "{}", of_key(name));
-        assert!(of_key(name).contains("openssl pkey"), "{}", of_key(name));
+        assert_eq!(PrivateKey::from_pem(&bytes(name)).err(), Some(KeyError::Encrypted));
     }
     for (name, expected) in [
         ("ed25519.pem", "unsupported kind of private key: 1.3.101.112, expected an RSA key"),
@@ -106,7 +105,7 @@ fn errors_name_what_is_no_usable_key_or_certificate() {
     ] {
         assert!(of_key(name).contains(expected), "{}", of_key(name));
     }
-    let of_certificate = |name: &str| Certificate::read(&path(name)).err().unwrap().to_string();
+    let of_certificate = |name: &str| Certificate::parse(&bytes(name)).err().unwrap().to_string();
     for (name, expected) in [
         ("rsa.pem", "PEM file with other blocks: `PRIVATE KEY`, expected a certificate"),
         ("README.md", "no X.509 certificate in PEM or DER: "),

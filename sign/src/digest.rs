@@ -1,20 +1,21 @@
 //! The hash algorithms of signatures.
 
-use clap::ValueEnum;
-
 /// The hash algorithm of a signature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DigestAlgorithm {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DigestAlgorithm {
+    /// SHA-256.
     #[default]
     Sha256,
+    /// SHA-384.
     Sha384,
+    /// SHA-512.
     Sha512,
 }
 
 impl DigestAlgorithm {
-    /// Returns the name on the command line and in JSON.
-    #[cfg(feature = "sign")]
-    pub(crate) const fn name(self) -> &'static str {
+    /// Returns the name, such as `sha256`.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Sha256 => "sha256",
             Self::Sha384 => "sha384",

@@ -1,5 +1,6 @@
 //! PEM blocks of a file. OpenSSL writes text before blocks, and parameters of curves as blocks of their own.
 
+use crate::error::PemError;
 use der::pem;
 
 /// The start and the end of the lines around a block, before its label.
@@ -19,27 +20,24 @@ pub(super) fn is_pem(bytes: &[u8]) -> bool {
 pub(super) fn find_block(
     bytes: &[u8],
     is_wanted: impl Fn(&str) -> bool,
-) -> Result<(String, Vec<u8>), String> {
-    let text = str::from_utf8(bytes).map_err(|_binary| String::from("no PEM file"))?;
+) -> Result<(String, Vec<u8>), PemError> {
+    let text = str::from_utf8(bytes).map_err(|_binary| PemError::NoBlock)?;
     let mut labels = Vec::new();
     let mut rest = text;
     while let Some((_, block)) = rest.split_once(BEGIN) {
-        let (label, body) = block.split_once(DASHES).ok_or("PEM block without a label")?;
-        let (body, after) = body.split_once(END).ok_or("PEM block without an end")?;
+        let (label, body) = block.split_once(DASHES).ok_or(PemError::NoLabel)?;
+        let (body, after) = body.split_once(END).ok_or(PemError::NoEnd)?;
         if is_wanted(label) {
             if body.contains("ENCRYPTED") {
                 return Ok((format!("ENCRYPTED {label}"), Vec::new()));
             }
             let only_block = format!("{BEGIN}{label}{DASHES}{body}{END}{label}{DASHES}\n");
             let (_, der) = pem::decode_vec(only_block.as_bytes())
-                .map_err(|error| format!("damaged PEM block `{label}`: {error}"))?;
+                .map_err(|error| PemError::Damaged { label: label.to_owned(), problem: error.to_string() })?;
             return Ok((label.to_owned(), der));
         }
-        labels.push(label);
+        labels.push(label.to_owned());
         rest = after;
     }
-    Err(match &*labels {
-        [] => String::from("no PEM file"),
-        labels => format!("PEM file with other blocks: `{}`", labels.join("`, `")),
-    })
+    Err(if labels.is_empty() { PemError::NoBlock } else { PemError::OtherBlocks(labels) })
 }

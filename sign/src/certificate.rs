@@ -1,17 +1,18 @@
 //! X.509 certificates: the parts by which the kernel finds the key of a signature.
 
-use super::{PrivateKey, pem};
-use crate::{error::BadInput, input::limits::MAX_KEY_BYTES};
-use core_relo_kernels::file;
+use crate::{
+    PrivateKey,
+    error::{CertificateError, KeyError},
+    pem,
+};
 use der::{
     AnyRef, Decode as _, Reader as _, SliceReader, Tag, TagNumber, Tagged as _,
     asn1::{BitStringRef, UintRef},
 };
-use std::path::Path;
 
 /// A certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Certificate {
+pub struct Certificate {
     /// The issuer's name and the serial number, in DER: the kernel finds the key by them.
     pub(super) issuer_and_serial: Vec<u8>,
     /// The serial number.
@@ -21,25 +22,22 @@ pub(crate) struct Certificate {
 }
 
 impl Certificate {
-    /// Reads a certificate from a file in PEM or DER.
-    pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
-        let bytes = file::read(path, MAX_KEY_BYTES)?;
-        let bad = |what: String| BadInput::for_path(path, what);
-        if pem::is_pem(&bytes) {
+    /// Parses the contents of a file in PEM or DER.
+    pub fn parse(bytes: &[u8]) -> Result<Self, CertificateError> {
+        if pem::is_pem(bytes) {
             let is_certificate = |label: &str| matches!(label, "CERTIFICATE" | "X509 CERTIFICATE");
-            let block = pem::find_block(&bytes, is_certificate);
-            let (_, der) = block.map_err(|what| bad(format!("{what}, expected a certificate")))?;
-            return Self::from_der(&der).map_err(bad);
+            let (_, der) = pem::find_block(bytes, is_certificate).map_err(CertificateError::Pem)?;
+            return Self::from_der(&der);
         }
-        Self::from_der(&bytes).map_err(bad)
+        Self::from_der(bytes)
     }
 
-    /// Parses a certificate (RFC 5280, section 4.1).
-    pub(super) fn from_der(der: &[u8]) -> Result<Self, String> {
-        Self::parse(der).map_err(|error| format!("no X.509 certificate in PEM or DER: {error}"))
+    /// Parses a certificate in DER (RFC 5280, section 4.1).
+    pub fn from_der(der: &[u8]) -> Result<Self, CertificateError> {
+        Self::parse_der(der).map_err(|error| CertificateError::Invalid(error.to_string()))
     }
 
-    fn parse(der: &[u8]) -> der::Result<Self> {
+    fn parse_der(der: &[u8]) -> der::Result<Self> {
         const VERSION: Tag = Tag::ContextSpecific { constructed: true, number: TagNumber(0) };
         let mut certificate = SliceReader::new(sequence(AnyRef::from_der(der)?)?)?;
         let mut fields = SliceReader::new(sequence(AnyRef::decode(&mut certificate)?)?)?;
@@ -65,12 +63,12 @@ impl Certificate {
     }
 
     /// Returns whether the certificate is that of a private key.
-    pub(crate) fn fits(&self, key: &PrivateKey) -> Result<bool, String> {
+    pub fn fits(&self, key: &PrivateKey) -> Result<bool, KeyError> {
         Ok(key.public_key()? == self.public_key)
     }
 
     /// Returns the serial number in hexadecimal digits, as OpenSSL prints it.
-    pub(crate) fn serial_hex(&self) -> String {
+    pub fn serial_hex(&self) -> String {
         self.serial.iter().map(|byte| format!("{byte:02X}")).collect()
     }
 }
