@@ -94,18 +94,6 @@ impl KernelBtfRules {
         }
     }
 
-    /// Returns the rules of a kernel that knows this kind and all kinds before it, or lacks this kind and all
-    /// after it.
-    #[must_use]
-    pub fn with_kind(mut self, kind: Kind, is_known: bool) -> Self {
-        self.last_kind = if is_known {
-            self.last_kind.max(kind)
-        } else {
-            kind.raw().checked_sub(1).map_or(Kind::Void, |before| self.last_kind.min(Kind::from_raw(before)))
-        };
-        self
-    }
-
     /// Returns the rules of a kernel that allows any printable character in names of sections, or does not.
     #[must_use]
     pub const fn with_printable_sections(mut self, is_allowed: bool) -> Self {
