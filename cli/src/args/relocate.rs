@@ -16,7 +16,7 @@ use crate::{
 use clap::{Args, ValueHint};
 use core_relo::plan::Options;
 use core_relo_report::policy::AllowEntry;
-use core_relo_verdict::kernel::KernelVersion;
+use core_relo_verdict::{fleet::relocation_options, kernel::KernelVersion, loaders::Loader};
 use std::{path::PathBuf, str::FromStr};
 
 pub(super) const CHECK_HELP: &str = "Examples:
@@ -176,6 +176,12 @@ pub(crate) struct RelocationArgs {
 }
 
 impl RelocationArgs {
+    /// Returns the options of plans for a loader.
+    pub(crate) fn options_for(self, loader: Loader) -> Options {
+        let options = relocation_options(loader);
+        if self.zero_extend_enums { options.zero_extend_unsigned_enums(true) } else { options }
+    }
+
     /// Returns the options of plans.
     pub(crate) fn options(self) -> Options {
         Options::default().zero_extend_unsigned_enums(self.zero_extend_enums)

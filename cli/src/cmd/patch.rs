@@ -26,7 +26,6 @@ use core_relo_loader::{
     load_plan::Settings,
     object::{CoreRecords, Object},
 };
-use core_relo_verdict::fleet::relocation_options;
 use serde::Serialize;
 use std::{io, iter};
 
@@ -87,7 +86,7 @@ struct PatchInput<'a> {
 fn patch(console: &mut Console<'_>, args: &PatchArgs, input: PatchInput<'_>) -> CommandResult {
     let PatchInput { file, object, kernel, selection } = input;
     let relocs = file.relocs(object)?;
-    let options = relocation_options(selection.loader, args.relocation.zero_extend_enums);
+    let options = args.relocation.options_for(selection.loader);
     let plan = Plan::with_options(&relocs, &kernel.target, options, |_| true);
     let with_modules = kernel.with_needed_modules(iter::once(&plan));
     let (kernel, plan) = match &with_modules {

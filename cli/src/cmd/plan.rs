@@ -26,7 +26,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> CommandResult {
         config: &args.config,
         loader: None,
         program: args.program.as_deref(),
-        zero_extends_enums: args.relocation.zero_extend_enums,
+        relocation: args.relocation,
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program {

@@ -2,6 +2,7 @@
 
 use super::kernel_visits::{report_selection, visit_kernels};
 use crate::{
+    args::relocate::RelocationArgs,
     cmd::verdicts::objects::{LoadSelection, plan_by_load},
     console::{Console, ExitStatus},
     describe,
@@ -20,7 +21,6 @@ use core_relo::{
 };
 use core_relo_kernels::{Kernel, KernelImage, KernelSelection};
 use core_relo_loader::object::Object;
-use core_relo_verdict::fleet::relocation_options;
 use core_relo_verdict::loaders::Loader;
 use std::{iter, path::PathBuf};
 
@@ -38,8 +38,8 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) loader: Option<Loader>,
     /// The only program that is loaded. `None` for the default load.
     pub(crate) program: Option<&'a str>,
-    /// Whether enumerators are zero-extended, whatever the loader does.
-    pub(crate) zero_extends_enums: bool,
+    /// How relocations differ from the loader's.
+    pub(crate) relocation: RelocationArgs,
 }
 
 /// Plans objects on each kernel, and passes the plans to `write`. Bad input is reported.
@@ -50,7 +50,7 @@ pub(crate) fn for_each_kernel(
 ) -> CommandResult {
     let ProjectLoad { loader, user } =
         Config::load_of_project(request.config, request.loader, request.settings)?;
-    let options = relocation_options(loader, request.zero_extends_enums);
+    let options = request.relocation.options_for(loader);
     let (mut files, budget) = (Vec::new(), ObjectBudget::default());
     for path in object_paths::find_objects(request.objects) {
         match path.and_then(|path| ObjectFile::read_within(&path, &budget)) {

@@ -47,7 +47,7 @@ impl<D> Default for Fleet<'_, D> {
 impl<'o, D> Fleet<'o, D> {
     /// Creates a fleet without objects. The loader will open them.
     pub fn new(loader: Loader) -> Self {
-        let options = relocation_options(loader, false);
+        let options = relocation_options(loader);
         Self { objects: Vec::new(), needs: NeedTable::default(), loader, options }
     }
 
@@ -120,8 +120,7 @@ impl<D> FleetObject<'_, D> {
     }
 }
 
-/// Returns how a loader relocates enumerators, unless the caller wants them zero-extended.
-pub fn relocation_options(loader: Loader, zero_extends_enums: bool) -> Options {
-    let zero_extends = zero_extends_enums || matches!(loader, Loader::Cilium | Loader::Aya);
-    Options::default().zero_extend_unsigned_enums(zero_extends)
+/// Returns the options of plans for a loader: how the loader relocates enumerators.
+pub fn relocation_options(loader: Loader) -> Options {
+    Options::default().zero_extend_unsigned_enums(matches!(loader, Loader::Cilium | Loader::Aya))
 }

@@ -2,7 +2,7 @@
 
 use crate::cmd::plans::{PlanRequest, check_program, for_each_kernel};
 use crate::{
-    args::relocate::{ExplainArgs, RelocationRef},
+    args::relocate::{ExplainArgs, RelocationArgs, RelocationRef},
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult},
@@ -23,7 +23,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResul
         config: &args.config,
         loader: args.evidence.loader.loader,
         program: args.program.as_deref(),
-        zero_extends_enums: false,
+        relocation: RelocationArgs::default(),
     };
     for_each_kernel(console, request, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program {
