@@ -198,7 +198,7 @@ fn collect_maps(object: &Object<'_>, linker: &ProgramLinker<'_, '_>) -> (MapsOfP
             continue;
         }
         #[expect(clippy::disallowed_methods, reason = "planning the load reports the error")]
-        let linked = linker.link(&code, index, true).map(|linked| linked.refs).unwrap_or_default();
+        let linked = linker.link(&code, index).map(|linked| linked.refs).unwrap_or_default();
         let (mut maps, mut data_maps) = (BTreeSet::new(), BTreeSet::new());
         for (_, target) in &linked {
             let (map, uses) = match target {

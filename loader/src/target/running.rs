@@ -83,9 +83,9 @@ mod tests {
         let first = running_kernel_btf();
         let Ok(vmlinux) = first.vmlinux() else { return skip!(Btf, "this kernel has no BTF") };
         assert!(Arc::ptr_eq(vmlinux, running_kernel_btf().vmlinux().unwrap()));
-        let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
+        let task = first.find_in_vmlinux(b"task_struct", Kind::Struct).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));
-        assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
+        assert!(first.find_in_vmlinux(b"no_such_struct_anywhere", Kind::Struct).unwrap().is_none());
         let (modules, second) = (first.modules().unwrap(), running_kernel_btf());
         for (module, other) in modules.iter().zip(second.modules().unwrap()).filter(|(a, b)| a.id == b.id) {
             assert!(Arc::ptr_eq(module, other), "{}", module.name);

@@ -118,7 +118,7 @@ fn equally_good_entries_with_the_same_btf_are_no_ambiguity() {
     let found = find_in_archive(&bytes, &KernelIdentity::new("6.1.0", "x86_64"), &BTreeSet::new()).unwrap();
     let origin = BtfOrigin::Archive { file: entries[0].file.clone(), evidence: EntryEvidence::Release };
     assert_eq!(found.origin, origin);
-    assert!(found.btf.find(b"s", Kind::Struct, false).unwrap().is_some());
+    assert!(found.btf.find_in_vmlinux(b"s", Kind::Struct).unwrap().is_some());
 }
 
 /// Returns an archive of a kernel with the struct `base` and modules, each with a struct of its name.
@@ -147,10 +147,10 @@ fn loaded_modules_are_found_beside_their_kernel() {
     let found = find_in_archive(&bytes, &kernel, &loaded).unwrap();
     let names: Vec<_> = found.btf.modules().unwrap().iter().map(|module| module.name.clone()).collect();
     assert_eq!(names, ["xfs"]);
-    let in_module = found.btf.find(b"xfs", Kind::Struct, true).unwrap().unwrap();
+    let in_module = found.btf.find(b"xfs", Kind::Struct).unwrap().unwrap();
     assert_eq!(in_module.module.map(|module| &*module.name), Some("xfs"));
-    assert!(found.btf.find(b"base", Kind::Struct, true).unwrap().unwrap().module.is_none());
-    assert!(found.btf.find(b"nf_conntrack", Kind::Struct, true).unwrap().is_none(), "it is not loaded");
+    assert!(found.btf.find(b"base", Kind::Struct).unwrap().unwrap().module.is_none());
+    assert!(found.btf.find(b"nf_conntrack", Kind::Struct).unwrap().is_none(), "it is not loaded");
 }
 
 #[test]

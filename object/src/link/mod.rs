@@ -124,28 +124,40 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
 
     /// Links a program (libbpf: `bpf_object__relocate_calls`, `bpf_prog_assign_exc_cb`).
     ///
-    /// `code` holds the bytes of each code section after CO-RE relocation. `supports_callbacks` tells whether
-    /// the kernel has exception callbacks.
-    pub fn link(
-        &self,
-        code: &[impl AsRef<[u8]>],
-        program: ProgramIndex,
-        supports_callbacks: bool,
-    ) -> Result<LinkedProgram, LinkError> {
-        let main = self.function(program)?;
-        let mut state =
-            LinkState { linker: self, code, main, out: LinkedProgram::default(), starts: HashMap::new() };
-        state.append(program)?;
-        state.append_callees(program)?;
-        if supports_callbacks && let Some(callback) = self.callbacks.find(self.object, main)? {
+    /// `code` holds the bytes of each code section after CO-RE relocation.
+    pub fn link(&self, code: &[impl AsRef<[u8]>], program: ProgramIndex) -> Result<LinkedProgram, LinkError> {
+        let mut state = self.link_calls(code, program)?;
+        if let Some(callback) = self.callbacks.find(self.object, state.main)? {
             if !state.starts.contains_key(&callback) {
                 state.append(callback)?;
                 state.append_callees(callback)?;
             }
             state.out.exception_callback = state.starts.get(&callback).copied();
         }
-        state.copy_records()?;
-        Ok(state.out)
+        state.finish()
+    }
+
+    /// Links a program for a kernel without exception callbacks.
+    pub fn link_without_callback(
+        &self,
+        code: &[impl AsRef<[u8]>],
+        program: ProgramIndex,
+    ) -> Result<LinkedProgram, LinkError> {
+        self.link_calls(code, program)?.finish()
+    }
+
+    /// Links a program with the functions that it calls.
+    fn link_calls<'l, C: AsRef<[u8]>>(
+        &'l self,
+        code: &'l [C],
+        program: ProgramIndex,
+    ) -> Result<LinkState<'l, 'o, 'd, C>, LinkError> {
+        let main = self.function(program)?;
+        let mut state =
+            LinkState { linker: self, code, main, out: LinkedProgram::default(), starts: HashMap::new() };
+        state.append(program)?;
+        state.append_callees(program)?;
+        Ok(state)
     }
 
     /// Returns whether a linked program's `func_info` and BTF declare a function as global, so that the
@@ -358,6 +370,12 @@ struct LinkState<'l, 'o, 'd, C> {
 }
 
 impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
+    /// Returns the program with the records of its functions.
+    fn finish(mut self) -> Result<LinkedProgram, LinkError> {
+        self.copy_records()?;
+        Ok(self.out)
+    }
+
     /// Appends a copy of a function.
     fn append(&mut self, function: ProgramIndex) -> Result<(), LinkError> {
         let object = self.linker.object;

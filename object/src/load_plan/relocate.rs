@@ -189,7 +189,7 @@ fn with_plan<T>(
         Some(other) => (other, false),
         None => (&kernel.btf, true),
     };
-    let target = source.target(false).map_err(no_types)?;
+    let target = source.target().map_err(no_types)?;
     let plan = Plan::with_options(&relocs, &target, settings.core_options, is_selected);
     // The modules' BTF is read only if the kernel's own BTF lacks a type.
     let needs_modules = is_host_kernel && plan.needs_modules() && kernel.features.has(Feature::ModuleBtf);

@@ -2,11 +2,16 @@
 
 use super::{kernel_handle::KernelHandle, late_binding::LateBinding};
 use crate::{
-    errno::Errno, features::Features, lockdown::Lockdown, memory_nodes::MemoryNodes, object::AttachType,
-    target::KernelBtf,
+    errno::Errno,
+    features::{Feature, Features},
+    lockdown::Lockdown,
+    memory_nodes::MemoryNodes,
+    object::AttachType,
+    target::{KernelBtf, KernelBtfError, KernelType},
 };
 use alloc::sync::Arc;
 use core::fmt;
+use core_relo::btf::Kind;
 use std::io::{self, BufRead};
 
 /// An attach type whose programs the running machine refuses, although the process has the capabilities: a
@@ -98,6 +103,19 @@ impl TargetKernel {
     /// can execute: names and CO-RE relocations are left to that kernel.
     pub fn unknown() -> Self {
         Self { late_binding: LateBinding::NamesAndRelocations, ..Self::offline(Arc::new(KernelBtf::none())) }
+    }
+
+    /// Finds the first type with a name and kind, also in modules if the kernel has BTF of modules.
+    pub(super) fn find_type(
+        &self,
+        name: &[u8],
+        kind: Kind,
+    ) -> Result<Option<KernelType<'_>>, KernelBtfError> {
+        if self.features.has(Feature::ModuleBtf) {
+            return self.btf.find(name, kind);
+        }
+        let found = self.btf.find_in_vmlinux(name, kind)?;
+        Ok(found.map(|ty| KernelType { ty, module: None }))
     }
 
     /// Returns whether the configuration is known. Of a kernel that does not run, an empty text stands for an

@@ -167,19 +167,11 @@ impl KernelBtf {
     }
 
     /// Finds the first type with a name and kind, in the kernel first and then in its modules.
-    pub fn find(
-        &self,
-        name: &[u8],
-        kind: Kind,
-        in_modules: bool,
-    ) -> Result<Option<KernelType<'_>>, KernelBtfError> {
-        if let Some(ty) = self.find_in_vmlinux(name, kind)? {
-            return Ok(Some(KernelType { ty, module: None }));
+    pub fn find(&self, name: &[u8], kind: Kind) -> Result<Option<KernelType<'_>>, KernelBtfError> {
+        match self.find_in_vmlinux(name, kind)? {
+            Some(ty) => Ok(Some(KernelType { ty, module: None })),
+            None => Ok(self.find_in_modules(name, kind, None)?),
         }
-        if !in_modules {
-            return Ok(None);
-        }
-        Ok(self.find_in_modules(name, kind, None)?)
     }
 
     /// Finds the first type with a name and kind in the modules, or in the module `only`.
@@ -215,21 +207,14 @@ impl KernelBtf {
         })
     }
 
-    /// Returns the target of CO-RE relocations: the kernel alone, or with its modules.
-    pub fn target(&self, with_modules: bool) -> Result<Target<'static>, KernelBtfError> {
+    /// Returns the target of CO-RE relocations: the kernel without its modules.
+    pub fn target(&self) -> Result<Target<'static>, KernelBtfError> {
         let vmlinux = self.vmlinux()?;
         let mut target = Target::new("vmlinux", Arc::clone(vmlinux));
         if let Some(index) = self.cache.type_index.get_or_build(vmlinux, NameIndex::of_types) {
             target = target.with_index(Arc::clone(index));
         }
-        if !with_modules {
-            return Ok(target);
-        }
-        let mut modules = Vec::new();
-        for module in self.modules()? {
-            modules.extend(module.btf()?.map(|btf| (module.name.clone(), Arc::clone(btf))));
-        }
-        Ok(target.with_modules(modules))
+        Ok(target)
     }
 
     /// Returns the target of an object that was planned on the kernel alone, with the modules that may define
@@ -252,7 +237,7 @@ impl KernelBtf {
                 None => excluded += 1,
             }
         }
-        Ok(self.target(false)?.with_modules(modules).with_excluded_modules(excluded))
+        Ok(self.target()?.with_modules(modules).with_excluded_modules(excluded))
     }
 }
 
@@ -345,7 +330,7 @@ mod tests {
             (names(new.unwrap()), names(before.modules().unwrap())),
             (vec!["a".into(), "b".into()], vec!["a".to_owned()])
         );
-        assert!(after.find(b"int", Kind::Int, true).unwrap().is_some());
+        assert!(after.find(b"int", Kind::Int).unwrap().is_some());
     }
 
     #[test]
@@ -356,13 +341,13 @@ mod tests {
         let proto = b.func_proto(int, &[]);
         b.func("f", proto, 1);
         let types = KernelBtf::from_btf(Arc::new(Btf::parse(b.finish()).unwrap()), []);
-        let find = |name: &[u8], kind| types.find(name, kind, true).unwrap().map(|f| f.ty.id());
+        let find = |name: &[u8], kind| types.find(name, kind).unwrap().map(|f| f.ty.id());
         for _ in 0..SEARCHES_BEFORE_INDEX {
             assert!(types.cache.type_index.index.get().is_none());
             assert_eq!((find(b"s", Kind::Struct), find(b"", Kind::Struct)), (Some(TypeId(2)), None));
             types.cache.type_index.searches.fetch_sub(1, Ordering::Relaxed);
         }
-        assert!(types.target(false).unwrap().vmlinux().index.is_some());
+        assert!(types.target().unwrap().vmlinux().index.is_some());
         assert!(types.cache.function_index.index.get().is_none(), "no function was searched");
         for _ in 0..=SEARCHES_BEFORE_INDEX {
             assert_eq!((find(b"f", Kind::Func), find(b"s", Kind::Func)), (Some(TypeId(4)), None));

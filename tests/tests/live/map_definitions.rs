@@ -125,7 +125,7 @@ fn the_kernel_follows_the_rules_for_definitions() {
     const TEST: &str = "map_definitions::the_kernel_follows_the_rules_for_definitions";
     let Some(_live) = live(TEST, &[Need::Btf]) else { return };
     let kernel = running_kernel();
-    let target = kernel.btf.target(false).unwrap();
+    let target = kernel.btf.target().unwrap();
     let kconfig = kernel.read_kconfig().ok();
     let memory_nodes = kernel.system.as_ref().and_then(|system| system.memory_nodes());
     let inputs = KernelInputs { kconfig, memory_nodes, ..KernelInputs::default() };

@@ -34,7 +34,7 @@ impl<'k> LoadKernel<'k> {
     }
 
     fn with_types(kernel: &'k TargetKernel, btf: &'k Arc<KernelBtf>) -> Result<Self, KernelBtfError> {
-        Ok(Self { kernel, btf, target: btf.target(false)?, module_error: OnceCell::new() })
+        Ok(Self { kernel, btf, target: btf.target()?, module_error: OnceCell::new() })
     }
 
     /// Returns the reason why the modules that objects need could not be read. Verdicts do not hold then.

@@ -47,7 +47,7 @@ fn reads(insns: &[Insn], records: &[(u32, usize)]) -> Vec<Read> {
 fn link(object: &Object<'_>) -> LinkedProgram {
     let linker = core_relo_object::link::ProgramLinker::collect(object).unwrap();
     let sections: Vec<_> = object.code_sections().iter().map(|section| section.code).collect();
-    linker.link(&sections, core_relo_object::ProgramIndex(0), true).unwrap()
+    linker.link(&sections, core_relo_object::ProgramIndex(0)).unwrap()
 }
 
 fn context(insn: u32, offset: i16) -> Read {

@@ -135,7 +135,7 @@ impl ProgramNeeds {
         table: &mut NeedTable,
     ) -> Self {
         let object = parts.linker.object();
-        let code = parts.linker.link(parts.sections, index, true);
+        let code = parts.linker.link(parts.sections, index);
         let has_gpl_license = is_gpl_compatible(parts.license);
         let hook = Hook::new(object, program);
         let attach_point = attach_point(program, &hook);

@@ -94,7 +94,7 @@ impl<'o, 'd> CheckedObject<'o, 'd> {
                 continue;
             }
             let name = Name::new(program.name());
-            match self.linker.link(&code, index, true) {
+            match self.linker.link(&code, index) {
                 Ok(linked) => report.add_program(name, &linked.info_violations(Some(types), rules))?,
                 Err(cause) => report.console.warn(&format!("not checked: {cause}"))?,
             }

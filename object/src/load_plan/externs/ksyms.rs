@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{
     elf::{key, text},
-    features::Feature,
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
     load_plan::{
@@ -287,9 +286,8 @@ impl KernelSearch<'_, '_> {
         (kind, local): (Kind, TypeId),
         refused: &mut RefusedExterns<'e>,
     ) -> Result<Option<ResolvedExtern>, LoadPlanError> {
-        let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let no_types = |cause| LoadPlanError::Types { what: "externs", cause };
-        let found = match self.kernel.btf.find(name, kind, in_modules) {
+        let found = match self.kernel.find_type(name, kind) {
             // Without types the kernel has no kfuncs and no typed variables, which weak externs allow. libbpf
             // refuses the object.
             Err(cause) if cause.is_absence() => {

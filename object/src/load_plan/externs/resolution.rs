@@ -1,7 +1,6 @@
 //! The resolution of an extern.
 
 use crate::{
-    features::Feature,
     index::{ExternIndex, ModuleIndex},
     link::externs::{ExternBinding, ExternEntry},
     load_plan::target_kernel::TargetKernel,
@@ -51,8 +50,7 @@ pub(in crate::load_plan) fn find_incompatible(
         let ExternBinding::Function(declared) = entry.binding else { return None };
         let name = Name::new(entry.name).essential();
         // Reading the BTF succeeded when the extern was resolved.
-        let in_modules = kernel.features.has(Feature::ModuleBtf);
-        let function = kernel.btf.find(name.as_bytes(), Kind::Func, in_modules).ok().flatten()?;
+        let function = kernel.find_type(name.as_bytes(), Kind::Func).ok().flatten()?;
         declare_both(btf?.ty(declared)?, function.ty, name)
     };
     let incompatible = incompatible.map(|(index, (entry, _))| IncompatibleKfunc {

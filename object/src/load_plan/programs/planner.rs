@@ -118,8 +118,11 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         let ty = self.resolve_type(program, function, settings)?;
         let attach = self.find_attach_target(program, function, settings, &ty, modules)?;
         // A declaration tag names the exception callback of a program.
-        let has_callbacks = self.kernel.features.has(Feature::BtfDeclTag);
-        let mut linked = self.linker.link(code, function, has_callbacks)?;
+        let mut linked = if self.kernel.features.has(Feature::BtfDeclTag) {
+            self.linker.link(code, function)?
+        } else {
+            self.linker.link_without_callback(code, function)?
+        };
         let fixups = self.refs.resolve(function, &mut linked, maps)?;
         self.replace_probe_read_helpers(&mut linked.insns);
         self.repair_info(program.name(), &mut linked, edit.as_ref());

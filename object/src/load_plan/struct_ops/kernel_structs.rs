@@ -2,7 +2,6 @@
 
 use crate::{
     elf::text,
-    features::Feature,
     index::ModuleIndex,
     load_plan::{error::LoadPlanError, externs::Modules, target_kernel::TargetKernel},
     target::KernelType,
@@ -68,7 +67,6 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             return Ok(known.clone());
         }
         let no_types = |cause| LoadPlanError::types_of_map(table, "the struct_ops map", cause);
-        let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let missing = || {
             let what = format!(
                 "this kernel has no struct_ops `{name}`: no struct bpf_struct_ops_{name} in the BTF of the kernel or a module"
@@ -76,7 +74,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             LoadPlanError::Map { map: text(table), what: what.into() }
         };
         let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
-        let value = self.kernel.btf.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
+        let value = self.kernel.find_type(&wrapper, Kind::Struct).map_err(no_types)?;
         let KernelType { ty: value, module, .. } = value.ok_or_else(missing)?;
         // A lookup in a module's split BTF also finds the kernel's types.
         let inner = match module {
