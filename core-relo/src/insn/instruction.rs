@@ -6,6 +6,9 @@ use crate::Endian;
 /// The bytes of an instruction.
 pub const INSN_BYTES: usize = 8;
 
+/// The register with the address of the stack frame, r10, which programs only read.
+pub const FRAME_POINTER: u8 = 10;
+
 /// The opcode of `ld_imm64`, the only instruction of two slots.
 pub const LD_IMM64: u8 = 0x18;
 

@@ -14,7 +14,7 @@ pub use defect::InsnDefect;
 pub use disasm::{InsnText, Notation};
 pub use flow::Flow;
 pub use helpers::Helper;
-pub use instruction::{Class, INSN_BYTES, Insn, LD_IMM64, POISON_IMM};
+pub use instruction::{Class, FRAME_POINTER, INSN_BYTES, Insn, LD_IMM64, POISON_IMM};
 pub use numbers::{alu, atomic, jump, mode, opcode, pseudo};
 pub use slot::{Slot, Slots};
 

@@ -4,7 +4,7 @@
 use crate::{
     Endian,
     index::InsnIndex,
-    insn::{Class, Flow, INSN_BYTES, Insn, Slot, alu, jump},
+    insn::{Class, FRAME_POINTER, Flow, INSN_BYTES, Insn, Slot, alu, jump},
 };
 
 /// The number of instructions that are followed.
@@ -12,9 +12,6 @@ const FOLLOWED_INSNS: usize = 32;
 
 /// The register of a function's result.
 const RESULT: u8 = 0;
-
-/// The register that points to the stack.
-const FRAME_POINTER: u8 = 10;
 
 /// A set of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

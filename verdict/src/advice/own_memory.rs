@@ -1,10 +1,8 @@
 //! Accesses to the program's own memory: its stack, its global variables, and what helpers hand out.
 
 use crate::{limits, linked_code::usize_of};
-use core_relo::insn::{Class, Helper, Insn, alu, opcode};
+use core_relo::insn::{Class, FRAME_POINTER, Helper, Insn, alu, opcode};
 use core_relo_object::link::{LinkedProgram, RefTarget};
-
-const FRAME_POINTER: u8 = 10;
 
 /// Returns whether an instruction accesses the program's own memory, or computes an address in it.
 ///

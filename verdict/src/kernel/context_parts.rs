@@ -12,7 +12,7 @@ use super::{
     observed::Observations,
     observed_kernels::OBSERVED_KERNELS,
 };
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, Insn, atomic, mode};
 use core_relo_object::object::{AttachType as A, ProgramType as P};
 
 /// An access to the context of a program, aligned to its width.
@@ -44,26 +44,15 @@ pub enum AccessKind {
     Atomic,
 }
 
-/// The mode bits of an opcode, and the modes of plain and of atomic accesses.
-const MODE: u8 = 0xe0;
-const PLAIN: u8 = 0x60;
-const ATOMIC: u8 = 0xc0;
-
-/// The immediate of an atomic instruction that loads (kernel: `BPF_LOAD_ACQ`).
-pub(crate) const LOAD_ACQUIRE: i32 = 0x100;
-
-/// The immediate of an atomic instruction that only stores (kernel: `BPF_STORE_REL`).
-pub(crate) const STORE_RELEASE: i32 = 0x110;
-
 impl AccessKind {
     /// Returns what an instruction does with memory, and the register that has the address.
     pub(crate) fn of(insn: Insn) -> Option<(Self, u8)> {
-        Some(match (insn.class(), insn.code & MODE) {
+        Some(match (insn.class(), insn.mode()) {
             (Class::Ldx, _) => (Self::Read, insn.src),
-            (Class::St, PLAIN) => (Self::WriteConstant, insn.dst),
-            (Class::Stx, PLAIN) => (Self::Write, insn.dst),
-            (Class::Stx, ATOMIC) if insn.imm == LOAD_ACQUIRE => (Self::Atomic, insn.src),
-            (Class::Stx, ATOMIC) => (Self::Atomic, insn.dst),
+            (Class::St, mode::MEM) => (Self::WriteConstant, insn.dst),
+            (Class::Stx, mode::MEM) => (Self::Write, insn.dst),
+            (Class::Stx, mode::ATOMIC) if insn.imm == atomic::LOAD_ACQUIRE => (Self::Atomic, insn.src),
+            (Class::Stx, mode::ATOMIC) => (Self::Atomic, insn.dst),
             _ => return None,
         })
     }

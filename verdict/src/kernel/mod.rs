@@ -85,7 +85,7 @@ pub use answer::{Answer, Evidence, EvidenceSource};
 pub use changes::InsnFeature;
 pub use context_argument::{ContextArgument, PassedValue};
 pub use context_parts::AccessKind;
-pub(crate) use context_parts::{ContextPart, LOAD_ACQUIRE, STORE_RELEASE};
+pub(crate) use context_parts::ContextPart;
 pub use core_relo_object::{KernelVersion, KernelVersionError};
 pub use facts::KernelFacts;
 pub use features::feature_release;

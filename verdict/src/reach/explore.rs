@@ -10,13 +10,13 @@ use super::memory::{forget_changes, forget_stack, pass_memory, unknown_argument}
 use super::program::{LoadedValue, Program};
 use super::reachability::Undecided;
 use super::scalar::Scalar;
-use super::state::{Caller, FIRST_SAVED, FRAME_POINTER, State};
+use super::state::{Caller, FIRST_SAVED, State};
 use super::states::{StateStore, StoreFull};
 use super::step::execute;
 use super::value::Value;
 use super::visits::Visits;
 use crate::limits;
-use core_relo::insn::{Class, Insn};
+use core_relo::insn::{Class, FRAME_POINTER, Insn};
 
 /// An exploration.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::call::CallbackHelper;
 use super::program::{ITERATOR_NEXT, Program};
 use crate::limits::LIVENESS_PASSES;
 use core::ops::Range;
-use core_relo::insn::{Class, Insn, alu, jump, mode, opcode, pseudo};
+use core_relo::insn::{Class, FRAME_POINTER, Insn, alu, jump, mode, opcode, pseudo};
 
 /// The numbers that a helper may have. Higher immediates mark poisoned calls.
 const HELPERS: core::ops::RangeInclusive<i32> = 0..=0xffff;
@@ -50,7 +50,7 @@ pub(super) fn transfer(insn: Insn, pc: u32) -> Transfer {
     let near = relative(i32::from(insn.off));
     let (class, mode, operation) = (insn.class(), insn.mode(), insn.operation());
     let writes = matches!(class, Class::Ld | Class::Ldx | Class::Alu | Class::Alu64);
-    if insn.dst > 10 || insn.src > 10 || (writes && insn.dst == 10) {
+    if insn.dst > FRAME_POINTER || insn.src > FRAME_POINTER || (writes && insn.dst == FRAME_POINTER) {
         return Transfer::Refused;
     }
     match (class, operation) {

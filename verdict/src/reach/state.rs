@@ -3,12 +3,10 @@
 use super::reachability::{NO_BRANCH, Undecided};
 use super::scalar::Scalar;
 use super::value::Value;
+use core_relo::insn::FRAME_POINTER;
 
 /// The registers: r0 to r9 and the frame pointer r10.
 pub(super) const REGISTERS: usize = 11;
-
-/// The frame pointer.
-pub(super) const FRAME_POINTER: u8 = 10;
 
 /// The first register that calls keep.
 pub(super) const FIRST_SAVED: usize = 6;

@@ -1,11 +1,8 @@
 //! The values in registers and on the stack at an instruction.
 
 use super::model::ContextWord;
-use core_relo::insn::Insn;
+use core_relo::insn::{FRAME_POINTER, Insn};
 use core_relo_object::{ExternIndex, MapIndex};
-
-/// The frame pointer.
-pub(super) const FRAME_POINTER: u8 = 10;
 
 /// The stack slots that are known at once.
 const STACK_SLOTS: usize = 32;

@@ -9,12 +9,9 @@ use super::{
     object::TracedObject,
     state::{State, Value},
 };
-use crate::{
-    kernel::{AccessKind, LOAD_ACQUIRE, STORE_RELEASE},
-    limits,
-};
+use crate::{kernel::AccessKind, limits};
 use alloc::collections::BTreeMap;
-use core_relo::insn::{Class, Insn, alu, jump, mode, opcode};
+use core_relo::insn::{Class, Insn, alu, atomic, jump, mode, opcode};
 use core_relo_object::link::{LinkedProgram, RefTarget};
 use hashbrown::{HashMap, HashSet};
 
@@ -177,7 +174,7 @@ impl<O: TracedObject> Trace<'_, O> {
             }
             Class::Stx => {
                 let is_store = insn.mode() == mode::MEM;
-                if is_store || insn.imm != LOAD_ACQUIRE {
+                if is_store || insn.imm != atomic::LOAD_ACQUIRE {
                     self.use_element(at, state.get(insn.dst), MapAccess::Store);
                 }
                 if state.get(insn.dst) == Value::Unknown && state.get(insn.src).is_address() {
@@ -194,8 +191,8 @@ impl<O: TracedObject> Trace<'_, O> {
                 }
                 if !is_store {
                     match insn.imm {
-                        LOAD_ACQUIRE => self.use_element(at, state.get(insn.src), MapAccess::Load),
-                        STORE_RELEASE => {}
+                        atomic::LOAD_ACQUIRE => self.use_element(at, state.get(insn.src), MapAccess::Load),
+                        atomic::STORE_RELEASE => {}
                         _ => self.use_element(at, state.get(insn.dst), MapAccess::Load),
                     }
                     state.set(insn.src, Value::Unknown);

@@ -2,11 +2,8 @@
 
 use super::instructions::{STACK_ARGUMENTS, uses_stack_argument};
 use crate::kernel::{InsnField, InsnRule};
-use core_relo::insn::{Class, Insn, alu, atomic, mode, opcode, pseudo};
+use core_relo::insn::{Class, FRAME_POINTER, Insn, alu, atomic, mode, opcode, pseudo};
 use core_relo_object::object::ProgramType;
-
-/// The highest register of all instructions, r10.
-const FRAME_POINTER: u8 = 10;
 
 /// The last of the source registers of a 64-bit load that stand for an address.
 const LAST_LOAD_SOURCE: u8 = pseudo::MAP_IDX_VALUE;
