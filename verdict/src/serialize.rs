@@ -32,7 +32,7 @@ mod tests {
         SourceLine,
         advice::Fix,
         btf_diff::{Change, ChangeKind, Details, Enumerator, EnumeratorChange, ItemKind, Side, TypeSide},
-        judge::{KernelFeature, LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
+        judge::{LoaderRefusal, NeededFeature, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
         kernel::{Answer, Evidence, EvidenceSource},
         loaders::{Loader, LoaderRule},
     };
@@ -69,7 +69,7 @@ mod tests {
     fn a_fix_and_a_feature_have_the_documented_keys() {
         let expected = r#"{"language":"c","code":null,"text":"none","applies_to":"nothing","declaration":null,"source":null}"#;
         assert_eq!(json(&Fix::without_code("none")), expected);
-        let feature = KernelFeature {
+        let feature = NeededFeature {
             name: "helper bpf_loop".to_owned(),
             answer: Answer::Unknown("no BTF".to_owned()),
             attaches: Vec::new(),

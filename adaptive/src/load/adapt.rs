@@ -19,7 +19,7 @@ use core_relo_loader::{
     load::{LoadError, Loaded, ReplaceablePrograms, RunningKernel, retry_taken_pins},
     load_plan::{LoadPlan, Settings},
 };
-use core_relo_verdict::judge::{KernelFeature, ObjectVerdict};
+use core_relo_verdict::judge::{NeededFeature, ObjectVerdict};
 
 /// A loader that chooses among the variants of an object.
 ///
@@ -29,7 +29,7 @@ pub struct AdaptiveLoader<'l, 'o, 'd> {
     loader: &'l Loader<'o, 'd>,
     variants: ObjectVariants,
     judge: Option<Box<Judge<'l>>>,
-    features: Vec<KernelFeature>,
+    features: Vec<NeededFeature>,
     kernel: Option<KernelIdentity>,
 }
 
@@ -71,7 +71,7 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
     /// report has them, and alternatives that the kernel cannot attach are not chosen. The default judge
     /// finds them itself.
     #[must_use]
-    pub fn features(mut self, features: Vec<KernelFeature>) -> Self {
+    pub fn features(mut self, features: Vec<NeededFeature>) -> Self {
         self.features = features;
         self
     }
@@ -138,7 +138,7 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
     }
 
     /// Calls `use_judge` with the judge of the loads, and the kernel's features that the object needs.
-    fn with_judge<R>(&self, use_judge: &mut dyn FnMut(&Judge<'_>, &[KernelFeature]) -> R) -> R {
+    fn with_judge<R>(&self, use_judge: &mut dyn FnMut(&Judge<'_>, &[NeededFeature]) -> R) -> R {
         if let Some(judge) = &self.judge {
             return use_judge(&**judge, &self.features);
         }
@@ -159,7 +159,7 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
     #[expect(clippy::arithmetic_side_effects, reason = "each attempt rejects a part of the object")]
     fn run_judged<T, E>(
         &self,
-        (judge, features): (&Judge<'_>, &[KernelFeature]),
+        (judge, features): (&Judge<'_>, &[NeededFeature]),
         outcome: Outcome,
         attempt: Attempt<'_, 'o, 'd, (T, Vec<LinkReport>), E>,
     ) -> Result<AdaptiveLoad<T>, AdaptiveError<E>> {
@@ -224,7 +224,7 @@ impl AdaptiveLoader<'_, '_, '_> {
 struct Choice<'c> {
     chooser: Chooser<'c>,
     constants: Vec<Result<i128, KernelValueError>>,
-    features: &'c [KernelFeature],
+    features: &'c [NeededFeature],
     kernel: KernelIdentity,
     /// The privileges of a load into the running kernel.
     privileges: Option<LoadPrivileges>,
@@ -233,7 +233,7 @@ struct Choice<'c> {
 impl<'c> Choice<'c> {
     fn new(
         loader: &'c AdaptiveLoader<'_, '_, '_>,
-        features: &'c [KernelFeature],
+        features: &'c [NeededFeature],
     ) -> Result<Self, VariantError> {
         let kernel = loader.loader.kernel();
         let types = kernel.relocation_btf.as_ref().unwrap_or(&kernel.btf);

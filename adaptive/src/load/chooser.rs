@@ -8,7 +8,7 @@ use crate::{
 use alloc::collections::{BTreeMap, BTreeSet};
 use core_relo_loader::{load::RefusedProgram, load_plan::Settings, object::Object};
 use core_relo_verdict::{
-    judge::{KernelFeature, ObjectVerdict, ProgramVerdict, Reason, Verdict},
+    judge::{NeededFeature, ObjectVerdict, ProgramVerdict, Reason, Verdict},
     kernel::{Answer, Evidence},
 };
 
@@ -77,7 +77,7 @@ impl<'v> Chooser<'v> {
     pub(super) fn choose(
         &mut self,
         judge: &Judge<'_>,
-        features: &[KernelFeature],
+        features: &[NeededFeature],
     ) -> Result<Settings, VariantError> {
         loop {
             // The next alternative of a group may need another feature.
@@ -102,9 +102,9 @@ impl<'v> Chooser<'v> {
 
     /// Rejects alternatives and optional programs that the kernel would load and cannot attach. Returns
     /// whether there was one.
-    fn reject_unattachable(&mut self, features: &[KernelFeature]) -> bool {
+    fn reject_unattachable(&mut self, features: &[NeededFeature]) -> bool {
         let mut is_changed = false;
-        for KernelFeature { name, answer, attaches, is_place, .. } in features {
+        for NeededFeature { name, answer, attaches, is_place, .. } in features {
             let Answer::Absent(Evidence { source, text }) = answer else { continue };
             let reason = format!("the kernel lacks {name} [{source}: {text}]");
             let is_rejected = |program: &&String| {
@@ -122,14 +122,14 @@ impl<'v> Chooser<'v> {
     /// Returns whether the group of a program has a later alternative that the kernel attaches, as far as is
     /// known. Without one, the places that the sections name do not decide: the caller may attach the
     /// programs elsewhere, and an attachment finds out.
-    fn has_attachable_alternative(&self, program: &str, features: &[KernelFeature]) -> bool {
+    fn has_attachable_alternative(&self, program: &str, features: &[NeededFeature]) -> bool {
         let Some((group, alternative)) = self.variants.position(program) else { return false };
         if self.without_places.contains(&group) {
             return false;
         }
         let groups = self.variants.table().groups();
         let is_attachable = |Alternative(programs): &Alternative| {
-            let lacks = |feature: &KernelFeature| {
+            let lacks = |feature: &NeededFeature| {
                 matches!(feature.answer, Answer::Absent(_))
                     && programs.iter().any(|program| feature.attaches.contains(program))
             };

@@ -15,7 +15,7 @@ use core_relo_loader::{
     object::{Program, ProgramType},
     privileges::{Capability, is_in_user_namespace},
 };
-use core_relo_verdict::judge::KernelFeature;
+use core_relo_verdict::judge::NeededFeature;
 
 /// The parts of a report beside the choice.
 pub(super) struct ReportDetails {
@@ -48,7 +48,7 @@ pub(super) fn report(
     numbers: &[Result<i128, KernelValueError>],
     settings: &Settings,
     plan: Option<&LoadPlan>,
-    (kernel, features): (KernelIdentity, Vec<KernelFeature>),
+    (kernel, features): (KernelIdentity, Vec<NeededFeature>),
     details: ReportDetails,
 ) -> StartupReport {
     let program_types = match plan {

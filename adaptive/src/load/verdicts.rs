@@ -4,12 +4,12 @@ use super::chooser::Judge;
 use core_relo_loader::{Loader, load_plan::Settings};
 use core_relo_verdict::{
     fleet::{CallingThread, Fleet, FleetJudge, KernelCase, LoadKernel},
-    judge::KernelFeature,
+    judge::NeededFeature,
     kernel::KernelInputs,
 };
 
 /// A judge and the kernel's features that the object needs, or the reason why no verdict is possible.
-type Judged<'j> = Result<(&'j Judge<'j>, &'j [KernelFeature]), String>;
+type Judged<'j> = Result<(&'j Judge<'j>, &'j [NeededFeature]), String>;
 
 /// Calls `use_judge` with a judge of the loads of a loader.
 pub(super) fn with_verdicts<R>(loader: &Loader<'_, '_>, use_judge: impl FnOnce(Judged<'_>) -> R) -> R {

@@ -8,7 +8,7 @@ pub(crate) use rejection::reason_text;
 pub use rejection::{Rejection, RejectionStage};
 
 use core_relo_loader::{attach::Link, load_plan::TargetKernel, privileges::Capability, target};
-use core_relo_verdict::judge::{KernelFeature, Verdict};
+use core_relo_verdict::judge::{NeededFeature, Verdict};
 use std::path::Path;
 
 /// What an adaptive load chose on a kernel, and why. `Display` prints the report. With the feature `serde`,
@@ -33,7 +33,7 @@ pub struct StartupReport {
     pub constants: Vec<ConstantReport>,
     /// The features that the object's programs, maps and externs need, whether or not they are loaded, and
     /// whether the kernel has them. Empty if no verdict was possible.
-    pub features: Vec<KernelFeature>,
+    pub features: Vec<NeededFeature>,
     /// The attached programs.
     pub links: Vec<LinkReport>,
     /// The capabilities that the loaded programs need. After a failed load, those of the programs that were

@@ -8,7 +8,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
 use core_relo::Escaped;
 use core_relo_verdict::{
-    judge::{KernelFeature, Verdict},
+    judge::{NeededFeature, Verdict},
     kernel::{Answer, Evidence},
 };
 
@@ -105,9 +105,9 @@ impl fmt::Display for StartupReport {
 
 /// Prints the features that the kernel has by kind, and each that it lacks or that is unknown with the
 /// evidence.
-fn write_features(f: &mut fmt::Formatter<'_>, features: &[KernelFeature]) -> fmt::Result {
+fn write_features(f: &mut fmt::Formatter<'_>, features: &[NeededFeature]) -> fmt::Result {
     let (mut by_kind, mut sources) = (BTreeMap::<_, Vec<&str>>::new(), BTreeSet::new());
-    for KernelFeature { name, answer, .. } in features {
+    for NeededFeature { name, answer, .. } in features {
         let Answer::Present(evidence) = answer else { continue };
         sources.insert(evidence.source);
         let kind = FEATURE_KINDS.iter().find_map(|(prefix, kind)| Some((*kind, name.strip_prefix(prefix)?)));
@@ -121,7 +121,7 @@ fn write_features(f: &mut fmt::Formatter<'_>, features: &[KernelFeature]) -> fmt
     for (kind, names) in by_kind {
         write_list(f, kind, &names)?;
     }
-    features.iter().try_for_each(|KernelFeature { name, answer, .. }| match answer {
+    features.iter().try_for_each(|NeededFeature { name, answer, .. }| match answer {
         Answer::Present(_) => Ok(()),
         Answer::Absent(Evidence { source, text }) => {
             let name = Escaped(shortened(name));

@@ -7,7 +7,7 @@ use super::{
     workers::{CallingThread, Workers},
 };
 use crate::{
-    judge::{KernelAnswers, KernelFeature, LoadJudgeError, ObjectVerdict, TableSearch, judge_by_load},
+    judge::{KernelAnswers, LoadJudgeError, NeededFeature, ObjectVerdict, TableSearch, judge_by_load},
     kernel::{KernelInputs, NameQuery, VmlinuxNames, WantedFacts},
 };
 use core::fmt;
@@ -245,7 +245,7 @@ impl<K, D> KernelCase<'_, '_, K, D> {
     }
 
     /// Returns the features of the kernel that an object of the case needs.
-    pub fn features(&self, object: &FleetObject<'_, D>) -> Vec<KernelFeature> {
+    pub fn features(&self, object: &FleetObject<'_, D>) -> Vec<NeededFeature> {
         object.needs.as_ref().map_or_else(|_| Vec::new(), |needs| self.answers.features(needs))
     }
 }

@@ -11,7 +11,7 @@ use alloc::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct KernelFeature {
+pub struct NeededFeature {
     /// The feature: `helper bpf_loop`, `map type BPF_MAP_TYPE_RINGBUF`, ``function `do_unlinkat` ``.
     pub name: String,
     /// The answer of the kernel.
@@ -28,7 +28,7 @@ impl KernelAnswers<'_, '_> {
     /// Returns the features that an object needs, by name: those of all its programs, maps and externs,
     /// whether or not they are part of a load. A feature that the kernel has for some program types only is
     /// one that the kernel lacks for the others.
-    pub fn features(&self, needs: &ObjectNeeds<'_, '_>) -> Vec<KernelFeature> {
+    pub fn features(&self, needs: &ObjectNeeds<'_, '_>) -> Vec<NeededFeature> {
         let programs = needs.programs.iter().flat_map(|program| {
             program.attach.needs().iter().copied().chain(program.sites.iter().map(|site| site.need))
         });
@@ -52,15 +52,15 @@ impl KernelAnswers<'_, '_> {
                 *known = answer.clone();
             }
         }
-        let feature = |(name, answer)| KernelFeature { name, answer, attaches: Vec::new(), is_place: false };
+        let feature = |(name, answer)| NeededFeature { name, answer, attaches: Vec::new(), is_place: false };
         let mut features: Vec<_> = features.into_iter().map(feature).collect();
         features.extend(self.attach_features(needs));
         features
     }
 
     /// Returns the features that attach programs of an object after the load, and that a load does not check.
-    fn attach_features(&self, needs: &ObjectNeeds<'_, '_>) -> impl Iterator<Item = KernelFeature> {
-        let mut features: BTreeMap<String, KernelFeature> = BTreeMap::new();
+    fn attach_features(&self, needs: &ObjectNeeds<'_, '_>) -> impl Iterator<Item = NeededFeature> {
+        let mut features: BTreeMap<String, NeededFeature> = BTreeMap::new();
         for program in &needs.programs {
             for feature in self.attach_features_of(program) {
                 let known = features.entry(feature.name.clone()).or_insert(feature);
@@ -72,7 +72,7 @@ impl KernelAnswers<'_, '_> {
 
     /// Returns the features that attach a program after the load, if the load does not check them: those of
     /// its kind of place, and the place itself.
-    pub(super) fn attach_features_of(&self, program: &ProgramNeeds) -> impl Iterator<Item = KernelFeature> {
+    pub(super) fn attach_features_of(&self, program: &ProgramNeeds) -> impl Iterator<Item = NeededFeature> {
         let attach_type = program.sec_def.and_then(|def| def.attach_type);
         let by_type = attach_type.and_then(|of| {
             Some((format!("links of attach type {of}"), self.facts.attachment_after_load(of)?))
@@ -88,7 +88,7 @@ impl KernelAnswers<'_, '_> {
         let place = program.attaches_by.and_then(|id| self.feature(id));
         let place = place.map(|(name, answer)| (name, answer.clone(), true));
         let feature =
-            |(name, answer, is_place)| KernelFeature { name, answer, attaches: Vec::new(), is_place };
+            |(name, answer, is_place)| NeededFeature { name, answer, attaches: Vec::new(), is_place };
         by_kind.into_iter().chain(place).map(feature)
     }
 

@@ -39,7 +39,7 @@ pub use answers::KernelAnswers;
 pub(crate) use answers::TableSearch;
 pub use error::JudgeError;
 pub use externs::symbol_choice;
-pub use features::KernelFeature;
+pub use features::NeededFeature;
 pub use load_judge::LoadJudgeError;
 pub use loader_rules::loader_reasons;
 pub use model::{LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};

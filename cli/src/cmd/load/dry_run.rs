@@ -18,7 +18,7 @@ use core_relo_loader::{
 };
 use core_relo_verdict::{
     fleet::Fleet,
-    judge::{KernelFeature, ObjectVerdict},
+    judge::{NeededFeature, ObjectVerdict},
     kernel::KernelInputs,
     loaders::Loader,
 };
@@ -87,7 +87,7 @@ impl DryRunKernel {
         file: &ObjectFile,
         object: &Object<'_>,
         settings: &Settings,
-    ) -> Result<Vec<KernelFeature>, BadInput> {
+    ) -> Result<Vec<NeededFeature>, BadInput> {
         self.with_case(file, object, settings, |case, object, _| case.features(object))
     }
 
