@@ -12,7 +12,7 @@ use crate::{
 use core_relo_verdict::{
     SourceLine,
     judge::Verdict,
-    mismatch::{Mismatch, MismatchKind},
+    mismatch::{Declarations, Mismatch, MismatchKind},
 };
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn booted_fleet() -> FleetReport {
     let plain = |kernel| row("one.bpf.o", kernel, None, None, loads());
     let mut mismatching = loads();
     let text = "argument 2 of do_unlinkat has another type";
-    let declarations = ("struct filename *name<1>", "const char *name{2}");
+    let declarations = Declarations { local: "struct filename *name<1>", target: "const char *name{2}" };
     mismatching.warnings.push(Mismatch::new(MismatchKind::Prototype, "main", text, declarations));
     let unforeseen = real_load(Some(Verdict::Loads), LoadOutcome::Refused, Some("R1 is <bad>"));
     let wrong = real_load(Some(Verdict::Refused), LoadOutcome::Loaded, None);

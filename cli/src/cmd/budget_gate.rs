@@ -32,6 +32,16 @@ pub(crate) struct BudgetGate {
     incomplete: Option<String>,
 }
 
+/// A program in the load of an object on a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadedProgram<'p> {
+    /// The release of the kernel.
+    pub(crate) kernel: &'p str,
+    /// The name of the object's file.
+    pub(crate) object: &'p str,
+    pub(crate) program: &'p str,
+}
+
 impl BudgetGate {
     /// Reads the budget that the arguments name.
     pub(crate) fn open(args: &StatsArgs) -> Result<Self, BadInput> {
@@ -46,19 +56,19 @@ impl BudgetGate {
     }
 
     /// Records a program that was loaded.
-    pub(crate) fn record(&mut self, (kernel, object, program): (&str, &str, &str), stats: &ProgramStats) {
-        self.run.programs.insert(key(kernel, object, program), Usage::from(stats));
+    pub(crate) fn record(&mut self, program: LoadedProgram<'_>, stats: &ProgramStats) {
+        self.run.programs.insert(program.key(), Usage::from(stats));
     }
 
     /// Records a program that does not load, and has no statistics.
-    pub(crate) fn record_refused(&mut self, (kernel, object, program): (&str, &str, &str)) {
+    pub(crate) fn record_refused(&mut self, program: LoadedProgram<'_>) {
         let reason = "the program does not load".to_owned();
-        self.run.unmeasured.insert(key(kernel, object, program), reason);
+        self.run.unmeasured.insert(program.key(), reason);
     }
 
     /// Records a program that the user left out.
-    pub(crate) fn record_excluded(&mut self, (kernel, object, program): (&str, &str, &str)) {
-        self.run.excluded.insert(key(kernel, object, program));
+    pub(crate) fn record_excluded(&mut self, program: LoadedProgram<'_>) {
+        self.run.excluded.insert(program.key());
     }
 
     /// Records that results are missing, for example because a kernel did not boot.
@@ -108,8 +118,11 @@ impl BudgetGate {
     }
 }
 
-fn key(kernel: &str, object: &str, program: &str) -> ProgramKey {
-    ProgramKey { kernel: kernel.to_owned(), object: object.to_owned(), program: program.to_owned() }
+impl LoadedProgram<'_> {
+    fn key(self) -> ProgramKey {
+        let Self { kernel, object, program } = self;
+        ProgramKey { kernel: kernel.to_owned(), object: object.to_owned(), program: program.to_owned() }
+    }
 }
 
 fn print(console: &mut Console<'_>, name: &str, comparison: &Comparison) -> io::Result<()> {

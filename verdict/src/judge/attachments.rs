@@ -7,7 +7,7 @@ use super::{
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
     loaders::Loader,
-    mismatch::{Mismatch, MismatchKind},
+    mismatch::{Declarations, Mismatch, MismatchKind},
     requirements::{AttachPointKind, Need, ObjectNeeds, ProgramNeeds},
 };
 use core_relo::{Name, explain::text};
@@ -54,7 +54,7 @@ fn warning(
     let absent = absent.or_else(|| ambiguous(answers, program)).or_else(|| misread(needs.loader, section));
     let (problem, evidence, source) = absent?;
     let section = text(Name::new(section).shortened());
-    let declarations = (&*format!("SEC(\"{section}\")"), &*format!("{evidence} ({source})"));
+    let (local, target) = (format!("SEC(\"{section}\")"), format!("{evidence} ({source})"));
     let remedy = match attach_type {
         Some(AttachType::TcxIngress | AttachType::TcxEgress) => {
             "; a caller may attach the program with traffic control (clsact)"
@@ -64,6 +64,7 @@ fn warning(
         _ => "",
     };
     let text = format!("{problem}{remedy}");
+    let declarations = Declarations { local: &local, target: &target };
     Some(Mismatch::new(MismatchKind::Attachment, &program.name, &text, declarations))
 }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     kernel::{Evidence, EvidenceSource, FieldFunction, InsnFeature},
     loaders::BtfPolicy,
-    mismatch::{Mismatch, MismatchKind},
+    mismatch::{Declarations, Mismatch, MismatchKind},
     requirements::{MapNeed, Need, ObjectNeeds, ProgramNeeds, btf::SentViolation},
 };
 use core_relo::btf::KernelBtfRules;
@@ -137,7 +137,8 @@ impl BtfRefusal {
             Some(Evidence { source, text }) => format!("{text} ({source})"),
             None => SOME_KERNELS.to_owned(),
         };
-        let declarations = (&*self.sent.violation.to_string(), &*evidence);
+        let local = self.sent.violation.to_string();
+        let declarations = Declarations { local: &local, target: &evidence };
         Mismatch::new(MismatchKind::Btf, program, text, declarations)
     }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource, FieldPlace},
     loaders::{Loader, LoaderRule, Stance},
-    mismatch::{Mismatch, MismatchKind},
+    mismatch::{Declarations, Mismatch, MismatchKind},
     requirements::{ObjectNeeds, RuleUse},
 };
 
@@ -109,7 +109,8 @@ pub(super) fn warnings(needs: &ObjectNeeds<'_, '_>) -> Vec<Mismatch> {
             }
             _ => return None,
         };
-        Some(Mismatch::new(MismatchKind::Loader, &program.name, &text, (&subject(found), &target)))
+        let declarations = Declarations { local: &subject(found), target: &target };
+        Some(Mismatch::new(MismatchKind::Loader, &program.name, &text, declarations))
     };
     needs.rule_uses.iter().filter_map(warning).collect()
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     kernel::{Evidence, EvidenceSource, StructOpsName},
     loaders::Loader,
-    mismatch::{Mismatch, MismatchKind},
+    mismatch::{Declarations, Mismatch, MismatchKind},
     requirements::{Need, ObjectNeeds, ProgramNeeds},
     source_line::SourceLine,
 };
@@ -239,19 +239,16 @@ fn null_pointer_warnings(needs: &ObjectNeeds<'_, '_>) -> Vec<Mismatch> {
         let local = format!("{}+{:#x}: address of `{}`", pointer.section, pointer.offset, pointer.symbol);
         let target =
             "loaders skip the relocations of data sections: set the pointer in a program, or use an index";
-        Mismatch::new(MismatchKind::NullPointer, &program.name, &pointer.to_string(), (&local, target))
+        let declarations = Declarations { local: &local, target };
+        Mismatch::new(MismatchKind::NullPointer, &program.name, &pointer.to_string(), declarations)
     };
     let pointers = &needs.null_pointers;
     let mut warnings: Vec<_> = pointers.listed.iter().map(warning).collect();
     if let Some(more @ 1..) = pointers.count.checked_sub(pointers.listed.len()) {
         let text = format!("null pointers in data sections that are not listed: {more}");
         let target = "loaders skip the relocations of data sections";
-        warnings.push(Mismatch::new(
-            MismatchKind::NullPointer,
-            &program.name,
-            &text,
-            ("addresses of symbols", target),
-        ));
+        let declarations = Declarations { local: "addresses of symbols", target };
+        warnings.push(Mismatch::new(MismatchKind::NullPointer, &program.name, &text, declarations));
     }
     warnings
 }

@@ -13,7 +13,7 @@ mod prototype;
 #[cfg(test)]
 mod tests;
 
-pub use model::{Mismatch, MismatchKind};
+pub use model::{Declarations, Mismatch, MismatchKind};
 
 pub(crate) use find::find_mismatches;
 pub(crate) use prototype::Prototype;

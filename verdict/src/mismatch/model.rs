@@ -24,10 +24,21 @@ pub struct Mismatch {
 
 impl Mismatch {
     /// Creates a mismatch without a source line.
-    pub fn new(kind: MismatchKind, program: &str, text: &str, (local, target): (&str, &str)) -> Self {
+    pub fn new(kind: MismatchKind, program: &str, text: &str, declarations: Declarations<'_>) -> Self {
+        let Declarations { local, target } = declarations;
         let [program, text, local, target] = [program, text, local, target].map(str::to_owned);
         Self { kind, program, text, source: None, local, target }
     }
+}
+
+/// The two sides of a [`Mismatch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "there are two sides")]
+pub struct Declarations<'d> {
+    /// The object's declaration, or the program's section.
+    pub local: &'d str,
+    /// The kernel's declaration, or the evidence that it does not attach the program.
+    pub target: &'d str,
 }
 
 /// The kind of a mismatch.

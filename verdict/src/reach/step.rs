@@ -141,7 +141,7 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
         _ => match Operation::of(insn) {
             Some(operation) => {
                 let is_same = is_register && insn.src == insn.dst;
-                binary(operation, is_32bit, (left, right), is_same, state.pc)
+                binary(operation, is_32bit, Operands { left, right, is_same }, state.pc)
             }
             None => Value::UNKNOWN,
         },
@@ -163,8 +163,18 @@ fn move_value(is_32bit: bool, extends: i16, value: Value, pc: u32) -> Value {
     }
 }
 
-fn binary(operation: Operation, is_32bit: bool, operands: (Value, Value), is_same: bool, pc: u32) -> Value {
-    match operands {
+/// The operands of an operation on two values.
+#[derive(Clone, Copy)]
+struct Operands {
+    left: Value,
+    right: Value,
+    /// Whether both are the same register.
+    is_same: bool,
+}
+
+fn binary(operation: Operation, is_32bit: bool, operands: Operands, pc: u32) -> Value {
+    let Operands { left, right, is_same } = operands;
+    match (left, right) {
         (Value::Scalar(left), Value::Scalar(right)) => {
             let result = compute(operation, is_32bit, left, right, is_same);
             let added = match operation {

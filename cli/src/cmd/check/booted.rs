@@ -3,7 +3,7 @@
 use super::report::{KernelReport, ObjectReport};
 use crate::{
     budget::stats::ProgramStats,
-    cmd::budget_gate::BudgetGate,
+    cmd::budget_gate::{BudgetGate, LoadedProgram},
     console::ExitStatus,
     describe,
     error::BadInput,
@@ -225,11 +225,11 @@ impl BootedKernel {
         self.mismatches().for_each(|bad| budget.record_incomplete(bad.to_string()));
         let Some(release) = &self.loads.release else { return };
         for load in self.programs(objects) {
-            let key = (release.as_str(), load.object, load.subject());
+            let program = LoadedProgram { kernel: release, object: load.object, program: load.subject() };
             match (load.reality, &load.stats()) {
-                (Reality::Loaded, Some(stats)) => budget.record(key, stats),
+                (Reality::Loaded, Some(stats)) => budget.record(program, stats),
                 (Reality::Loaded, None) => budget.record_incomplete("a load has no statistics"),
-                (Reality::Refused(_), _) => budget.record_refused(key),
+                (Reality::Refused(_), _) => budget.record_refused(program),
                 (Reality::Unknown(reason), _) => budget.record_incomplete(reason.clone()),
             }
         }

@@ -9,7 +9,7 @@ use crate::{
     attach_point,
     budget::stats::ProgramStats,
     cmd::{
-        budget_gate::BudgetGate,
+        budget_gate::{BudgetGate, LoadedProgram},
         verdicts::{exit_status, reasons::reason_lines},
     },
     console::{Console, ExitStatus},
@@ -182,8 +182,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
         let release = running_release();
         for name in &names {
+            let program = LoadedProgram { kernel: &release, object: &self.file.name, program: name };
             if !self.args.program.is_empty() && !self.args.program.contains(name) {
-                self.budget.record_excluded((&release, &self.file.name, name));
+                self.budget.record_excluded(program);
                 continue;
             }
             let mut loader = loader.clone();
@@ -193,7 +194,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
                 _ if self.kernel.is_interrupted() => break,
                 Ok(loaded) => self.report_accepted(name, &loaded)?,
                 Err(e) => {
-                    self.budget.record_refused((&release, &self.file.name, name));
+                    self.budget.record_refused(program);
                     self.report_refusal(Some(name), &e)?;
                 }
             }
@@ -211,7 +212,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         };
         let stats = self.args.stats.needs_stats().then(|| ProgramStats::from(program.verifier_stats()));
         if let Some(stats) = &stats {
-            self.budget.record((&running_release(), &self.file.name, name), stats);
+            let program =
+                LoadedProgram { kernel: &running_release(), object: &self.file.name, program: name };
+            self.budget.record(program, stats);
         }
         // The log of statistics alone is no log that the user asked for.
         let wants_log = self.args.loading.verifier_log > 1;

@@ -38,7 +38,8 @@ impl<'l> ProgramOutcome<'l> {
     pub(crate) fn new(
         kernel: &Path,
         release: &'l str,
-        (load, program): (&BootedLoad<'l>, &'l ProgramReality),
+        load: &BootedLoad<'l>,
+        program: &'l ProgramReality,
         default_load: Option<BootedLoad<'l>>,
     ) -> Self {
         let (reason, error) = match load.reality {

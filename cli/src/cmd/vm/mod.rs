@@ -69,7 +69,7 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
             match (console.format, load.program) {
                 (Format::Json, Some(program)) => {
                     let line =
-                        json::ProgramOutcome::new(&booted.path, release, (load, program), loads.default_load);
+                        json::ProgramOutcome::new(&booted.path, release, load, program, loads.default_load);
                     console.out.json(&line)?;
                 }
                 (Format::Json, None) => {}

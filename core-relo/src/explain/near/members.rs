@@ -79,7 +79,7 @@ impl<'b> MemberSearch<'b> {
         similar.sort_by_key(|(distance, _)| *distance);
         let similar = similar.into_iter().map(|(_, listed)| listed);
         let nearest = similar.take(RESULTS_PER_SORT).chain(nested.into_iter().take(RESULTS_PER_SORT));
-        Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())
+        Ok(nearest.map(|listed| near_match(listed, list, CType::new(btf, ty))).collect())
     }
 
     /// Finds members of the composite `ty` whose names share words with `wanted`. Such a member is not
@@ -96,7 +96,7 @@ impl<'b> MemberSearch<'b> {
         let names: Vec<_> = list.iter().filter_map(|listed| Some((listed.bare_name?, listed))).collect();
         steps.take(to_u32(names.len().saturating_mul(words.len())))?;
         let nearest = words.find_similar(&names).into_iter().take(RESULTS_PER_SORT);
-        let near_match = |listed| near_match(listed, list, (btf, ty));
+        let near_match = |listed| near_match(listed, list, CType::new(btf, ty));
         Ok(nearest
             .map(|listed| NearMatch { declaration: None, alternative: None, ..near_match(listed) })
             .collect())
@@ -113,7 +113,7 @@ impl<'b> MemberSearch<'b> {
         if !self.lists.contains_key(&key) {
             let mut list = Vec::new();
             if let Some(root) = btf.ty(ty) {
-                add_members(&mut list, root, (None, 0), (true, DEPTH), steps)?;
+                add_members(&mut list, root, Nesting::OUTERMOST, steps)?;
             }
             let count = self.listed_count.checked_add(list.len()).filter(|n| *n <= limits::NEAR_MEMBERS);
             self.listed_count = count.unwrap_or_else(|| {
@@ -126,12 +126,27 @@ impl<'b> MemberSearch<'b> {
     }
 }
 
+/// Where a composite lies in the outermost composite of a list.
+#[derive(Clone, Copy)]
+struct Nesting {
+    /// The position of the member with the composite in the list.
+    parent: Option<usize>,
+    base_bits: u32,
+    /// Whether a name of a member needs no name of another member before it.
+    is_direct: bool,
+    /// The levels of composites below this one that are listed.
+    depth_left: u32,
+}
+
+impl Nesting {
+    const OUTERMOST: Self = Self { parent: None, base_bits: 0, is_direct: true, depth_left: DEPTH };
+}
+
 /// Adds the members of `ty` in depth-first order: each member is followed by the members of its type.
 fn add_members<'b>(
     list: &mut Vec<ListedMember<'b>>,
     ty: Type<'b>,
-    (parent, base_bits): (Option<usize>, u32),
-    (is_direct, depth): (bool, u32),
+    nesting: Nesting,
     steps: &mut StepBudget,
 ) -> Result<(), OutOfSteps> {
     for member in ty.members() {
@@ -143,27 +158,29 @@ fn add_members<'b>(
             ty.btf().strip_counting(member.ty, &mut hops).ok().filter(|inner| inner.kind().is_composite());
         steps.take(ADD_STEPS.saturating_add(hops))?;
         steps.take_name(member.name)?;
-        let bit_offset = base_bits.wrapping_add(member.bit_offset.0);
+        let bit_offset = nesting.base_bits.wrapping_add(member.bit_offset.0);
         let is_anonymous = member.name.is_empty();
-        let is_named_direct = is_direct && !is_anonymous;
+        let is_named_direct = nesting.is_direct && !is_anonymous;
         let bare_name = if is_named_direct { BareName::new(member.name.as_bytes()) } else { None };
         let index = list.len();
         list.push(ListedMember {
             btf: ty.btf(),
             member,
             bit_offset,
-            parent,
+            parent: nesting.parent,
             bare_name,
             is_direct: is_named_direct,
         });
-        if let (Some(inner), Some(depth)) = (inner, depth.checked_sub(1)) {
-            add_members(list, inner, (Some(index), bit_offset), (is_direct && is_anonymous, depth), steps)?;
+        if let (Some(inner), Some(depth_left)) = (inner, nesting.depth_left.checked_sub(1)) {
+            let is_direct = nesting.is_direct && is_anonymous;
+            let nesting = Nesting { parent: Some(index), base_bits: bit_offset, is_direct, depth_left };
+            add_members(list, inner, nesting, steps)?;
         }
     }
     Ok(())
 }
 
-fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<'_>, TypeId)) -> NearMatch {
+fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: CType<'_>) -> NearMatch {
     let (name, width) = (listed.member.name.shortened(), listed.member.bitfield_bits);
     let ty = text(CType::new(listed.btf, listed.member.ty));
     let bitfield = if width > 0 { format!(":{width}") } else { String::new() };
@@ -185,7 +202,7 @@ fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<
 struct MemberPath<'p> {
     listed: &'p ListedMember<'p>,
     list: &'p [ListedMember<'p>],
-    root: (&'p Btf<'p>, TypeId),
+    root: CType<'p>,
 }
 
 impl<'p> MemberPath<'p> {
@@ -201,7 +218,7 @@ impl<'p> MemberPath<'p> {
 
 impl Display for MemberPath<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
-        write!(f, "{}", CType::new(self.root.0, self.root.1))?;
+        write!(f, "{}", self.root)?;
         let mut named = self.members().into_iter().filter(|listed| !listed.member.name.is_empty());
         named.try_for_each(|listed| write!(f, ".{}", listed.member.name.shortened()))
     }

@@ -143,7 +143,7 @@ impl NameRepairer<'_> {
     ) -> Result<(), InternalError> {
         let old = StrOffset(edit.word(id, word).invariant("a named element has a word for its name")?);
         if old != StrOffset(0) && edit.name(old).is_empty() && name_use == NameUse::Identifier {
-            self.unname(edit, (id, word));
+            self.unname(edit, id, word);
             return Ok(());
         }
         let Some(renamed) = self.renamer.rename(edit, old, name_use)? else { return Ok(()) };
@@ -167,7 +167,7 @@ impl NameRepairer<'_> {
 
     /// Gives an element without a name the string offset of such elements: 0. The kernel refuses other
     /// offsets of empty strings.
-    fn unname(&mut self, edit: &mut Editor, (id, word): (TypeId, u32)) {
+    fn unname(&mut self, edit: &mut Editor, id: TypeId, word: u32) {
         self.repairs.add(|| Repair {
             kind: RepairKind::BtfName,
             place: type_text(edit, id).into(),
