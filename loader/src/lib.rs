@@ -11,7 +11,7 @@
 //! | `attach_point` | attachments that last when the process ends, and what is attached at a place; feature `attach-points` |
 //! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
-//! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders |
+//! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders; most of it needs the feature `inventory` |
 //! | [`features`] | kernel features, probed on first use |
 //! | [`privileges`] | the capabilities of this process for BPF |
 //! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
@@ -74,14 +74,16 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `attach-points` | no | attach points as text (`dev:eth0`), and attachments that last |
-//! | `btf-archive` | yes | archives of minimal BTF, for running kernels without BTF |
+//! | `btf-archive` | no | archives of minimal BTF, for running kernels without BTF |
 //! | `events` | no | the module `events`: types of the records of ring buffers and perf event arrays |
 //! | `inspection` | no | the modules `disassembly` and `btf_ids`: the instructions of an object with names, and `.BTF_ids` of kernels |
-//! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
+//! | `inventory` | no | all of the module `inventory`: the objects in the kernel by id, name, tag or pin, with their holders |
+//! | `kconfig-gz` | no | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
 //! | `loader-program` | no | the module `loader_program`: loader programs (light skeletons), and their execution |
 //! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
 //! | `serde` | no | the verifier's report and capabilities as JSON: `serde::Serialize`, of the report also `serde::Deserialize` |
-//! | `usdt` | yes | attaching to USDT probes |
+//! | `uprobe` | no | attaching to functions of user-space binaries |
+//! | `usdt` | no | attaching to USDT probes; includes `uprobe` |
 //! | `static-link` | no | the module `static_link`: several objects linked into one |
 //! | `stripped-binaries` | no | uprobes on functions of stripped binaries: debug files, mini debug info, Go's function table |
 //! | `standard-streams` | no | the module `standard_streams`: whether the process started with closed standard streams |

@@ -10,8 +10,6 @@ use super::{
     trace::{TraceOptions, freplace_with_label, trace_with_label},
     trace_multi::{TraceMultiOptions, TraceSet, trace_multi},
     tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint},
-    uprobe::{UprobeOptions, uprobe},
-    uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
 };
 use core_relo_object::object::{AttachType, ProgramType, SecDef, SectionTarget, module_of_prefix};
 
@@ -63,19 +61,30 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
         SectionTarget::Ksyscall { syscall, retprobe } => {
             ksyscall(fd, syscall, &KsyscallOptions { retprobe, ..KsyscallOptions::default() })
         }
+        #[cfg(feature = "uprobe")]
         SectionTarget::Uprobe { binary, place, retprobe } => {
+            use super::uprobe::{UprobeOptions, uprobe};
             uprobe(fd, binary, &UprobeOptions { function: Some(place), retprobe, ..UprobeOptions::default() })
         }
+        #[cfg(feature = "uprobe")]
         SectionTarget::UprobeMulti { binary, pattern, kind } => {
+            use super::uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi};
             let options = UprobeMultiOptions { kind, ..UprobeMultiOptions::default() };
             uprobe_multi(fd, binary, UprobeSet::Pattern(pattern), &options)
+        }
+        #[cfg(not(feature = "uprobe"))]
+        SectionTarget::Uprobe { .. } | SectionTarget::UprobeMulti { .. } => {
+            Err(missing_feature(program.section, "uprobe"))
         }
         SectionTarget::TraceMulti { pattern } => {
             let attach_type = program.attach_type.or_else(|| attach_type_of(program.section));
             let attach_type = attach_type.ok_or_else(|| not_automatic(program.section, program.name))?;
             trace_multi(fd, attach_type, TraceSet::Pattern(pattern), &TraceMultiOptions::default())
         }
+        #[cfg(feature = "usdt")]
         SectionTarget::Usdt { binary, provider, name } => usdt_probe(program, binary, provider, name),
+        #[cfg(not(feature = "usdt"))]
+        SectionTarget::Usdt { .. } => Err(missing_feature(program.section, "usdt")),
         SectionTarget::Tracepoint { category, name } => {
             tracepoint(fd, category, name, TracepointOptions::default())
         }
@@ -98,15 +107,12 @@ fn usdt_probe(
     usdt(program.fd, manager, binary, provider, name, &UsdtOptions::default())
 }
 
+/// Returns the error for a section whose attachment is not part of this build.
 #[cfg(not(feature = "usdt"))]
-fn usdt_probe(
-    program: &ProgramRef<'_>,
-    _binary: &str,
-    _provider: &str,
-    _name: &str,
-) -> Result<Link, AttachError> {
-    let problem = "USDT programs need a build with the crate feature `usdt`";
-    Err(AttachError::target(program.section, problem))
+fn missing_feature(section: &str, feature: &str) -> AttachError {
+    let problem =
+        format!("the agent was built without the feature `{feature}` of the crate core-relo-loader");
+    AttachError::target(section, problem)
 }
 
 /// Attaches a program to the target that the program was loaded for.

@@ -24,26 +24,36 @@
 //! Some programs are not attached by this module: devmap and cpumap programs are stored in their map,
 //! `sk_reuseport` programs and socket filters are set on a socket.
 
+#[cfg(feature = "uprobe")]
 mod archive;
 mod auto;
+#[cfg(feature = "uprobe")]
 #[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT reads more of a binary than uprobes"))]
 mod binary;
+#[cfg(feature = "uprobe")]
 #[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT finds more functions than uprobes"))]
 mod binary_functions;
+#[cfg(feature = "uprobe")]
 mod binary_path;
 mod cgroup;
 #[cfg(feature = "netlink")]
 mod classifier;
+#[cfg(feature = "uprobe")]
 mod elf_code;
+#[cfg(feature = "uprobe")]
 mod elf_file;
 mod error;
+#[cfg(feature = "uprobe")]
 mod file_range;
 mod function_list;
+#[cfg(feature = "uprobe")]
 mod function_search;
 #[cfg(feature = "usdt")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "uprobe")]
 mod import_slots;
+#[cfg(feature = "uprobe")]
 mod indirect_function;
 #[cfg(feature = "netlink")]
 mod interface;
@@ -59,19 +69,23 @@ mod lirc;
 #[cfg(feature = "netlink")]
 mod lwt;
 mod methods;
+#[cfg(feature = "uprobe")]
 mod missing_function;
 mod names;
 mod netfilter;
 #[cfg(feature = "netlink")]
 mod netlink;
 mod netns;
+#[cfg(feature = "uprobe")]
 mod pattern_search;
 mod perf_event;
 mod placement;
 mod pmu;
 #[cfg(feature = "attach-points")]
 mod point;
+#[cfg(feature = "uprobe")]
 mod process_files;
+#[cfg(feature = "uprobe")]
 mod process_maps;
 mod prog_attach;
 mod program;
@@ -80,7 +94,9 @@ mod query;
 #[cfg(feature = "netlink")]
 mod rtnetlink;
 mod sockmap;
+#[cfg(feature = "uprobe")]
 mod soname;
+#[cfg(feature = "uprobe")]
 #[cfg_attr(not(feature = "stripped-binaries"), path = "stripped_disabled.rs")]
 mod stripped;
 mod struct_ops;
@@ -96,7 +112,9 @@ mod trace_multi;
 mod traced_functions;
 mod tracefs;
 mod tracepoint;
+#[cfg(feature = "uprobe")]
 mod uprobe;
+#[cfg(feature = "uprobe")]
 mod uprobe_multi;
 #[cfg_attr(not(feature = "usdt"), path = "usdt_disabled.rs")]
 mod usdt;
@@ -145,7 +163,9 @@ pub use tc::{Qdisc, TcAttachPoint, TcFilter, TcHook, TcOptions, TcProgram, tc_pr
 pub use trace::{FreplaceTarget, TraceOptions};
 pub use trace_multi::{TraceMultiOptions, TraceSet};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions};
+#[cfg(feature = "uprobe")]
 pub use uprobe::UprobeOptions;
+#[cfg(feature = "uprobe")]
 pub use uprobe_multi::{UprobeMultiOptions, UprobeSet};
 pub use usdt::UsdtManager;
 #[cfg(feature = "usdt")]

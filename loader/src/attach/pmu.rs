@@ -57,6 +57,7 @@ impl Pmu {
         Self::find("kprobe")
     }
 
+    #[cfg(feature = "uprobe")]
     pub(super) fn uprobe() -> Option<Self> {
         Self::find("uprobe")
     }
@@ -84,6 +85,7 @@ impl Pmu {
     }
 
     /// Returns whether uprobes support reference counters (USDT semaphores; kernels from 4.20).
+    #[cfg(feature = "uprobe")]
     pub(super) fn has_ref_ctr(self) -> bool {
         // A directory that cannot be read counts as a kernel without them: attaching then reports what is
         // missing.
@@ -94,6 +96,7 @@ impl Pmu {
 
 /// Replaces pid 0 by the calling process's pid, as libbpf does. The kernel's mechanisms interpret 0
 /// differently.
+#[cfg(feature = "uprobe")]
 pub(super) fn resolve_pid(pid: Option<u32>) -> Option<u32> {
     if pid == Some(0) { Some(std::process::id()) } else { pid }
 }

@@ -66,6 +66,7 @@ pub(super) fn event_id(label: &str, category: &str, name: &str) -> Result<u64, A
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeKind {
     Kernel,
+    #[cfg(feature = "uprobe")]
     User,
 }
 
@@ -73,6 +74,7 @@ impl ProbeKind {
     const fn file(self) -> &'static str {
         match self {
             Self::Kernel => "kprobe_events",
+            #[cfg(feature = "uprobe")]
             Self::User => "uprobe_events",
         }
     }
@@ -85,6 +87,7 @@ impl ProbeKind {
                 "this kernel has no perf events of kprobes: it was built without (CONFIG_KPROBE_EVENTS), or is older than 4.17 and needs \
                  tracefs, which is not mounted (or not readable by this user); as root: `mount -t tracefs nodev /sys/kernel/tracing`"
             }
+            #[cfg(feature = "uprobe")]
             Self::User => {
                 "this kernel has no perf events of uprobes: it was built without (CONFIG_UPROBE_EVENTS), or is older than 4.17 and needs \
                  tracefs, which is not mounted (or not readable by this user); as root: `mount -t tracefs nodev /sys/kernel/tracing`"
@@ -96,6 +99,7 @@ impl ProbeKind {
     pub(super) const fn no_probes(self) -> &'static str {
         match self {
             Self::Kernel => "this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)",
+            #[cfg(feature = "uprobe")]
             Self::User => "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)",
         }
     }

@@ -27,6 +27,8 @@
 //! # }
 //! ```
 //!
+//! Without the feature `inventory`, only the info types, runs of programs and changes of links remain.
+//!
 //! | to | use |
 //! |---|---|
 //! | run a program once | [`test_run`], [`LoadedProgram::test_run`](crate::load::LoadedProgram::test_run) |
@@ -36,24 +38,40 @@
 //! | read the instructions of a program, as the verifier rewrote them or as machine code | [`translated_code`], [`Annotator`], [`MachineCode`] |
 //! | count the runs of programs | [`enable_run_statistics`], [`ProgramInfo`] |
 
+#[cfg(feature = "inventory")]
 mod btf_cache;
+#[cfg(feature = "inventory")]
 mod error;
+#[cfg(feature = "inventory")]
 mod fdinfo;
+#[cfg(feature = "inventory")]
 mod holders;
+#[cfg(feature = "inventory")]
 mod instructions;
-#[cfg(feature = "netlink")]
+#[cfg(all(feature = "inventory", feature = "netlink"))]
 mod link_device;
+#[cfg(feature = "inventory")]
 mod link_target;
+#[cfg(feature = "inventory")]
 mod link_target_text;
 mod mounts;
+#[cfg(feature = "inventory")]
 mod names;
+#[cfg(feature = "inventory")]
 mod object;
+#[cfg(feature = "inventory")]
 mod pins;
+#[cfg(feature = "inventory")]
 mod processes;
+#[cfg(feature = "inventory")]
 mod program_names;
+#[cfg(feature = "inventory")]
 mod select;
+#[cfg(feature = "inventory")]
 mod selection;
+#[cfg(feature = "inventory")]
 mod symbols;
+#[cfg(feature = "inventory")]
 mod unreadable;
 
 pub use crate::sys::{
@@ -62,20 +80,34 @@ pub use crate::sys::{
     link_target_name, pin_in_new_directory, program_map_ids, read_stream, test_run, translated_code,
     update_link,
 };
+#[cfg(feature = "inventory")]
 pub use btf_cache::BtfCache;
+#[cfg(feature = "inventory")]
 pub use error::InventoryError;
+#[cfg(feature = "inventory")]
 pub use fdinfo::FdInfo;
+#[cfg(feature = "inventory")]
 pub use holders::Holders;
+#[cfg(feature = "inventory")]
 pub use instructions::{Annotator, CallTarget, LoadedMapRef, ProgramInstruction, ProgramSourceLine};
-#[cfg(feature = "netlink")]
+#[cfg(all(feature = "inventory", feature = "netlink"))]
 pub use link_device::OwnInterfaces;
+#[cfg(feature = "inventory")]
 pub use link_target::{FieldValue, LinkDevice, LinkField, LinkTarget};
 pub use mounts::{Mount, mounts};
+#[cfg(feature = "inventory")]
 pub use names::{full_program_name, is_kept_name, main_function, object_name};
+#[cfg(feature = "inventory")]
 pub use object::{KernelObject, link_infos, list};
+#[cfg(feature = "inventory")]
 pub use pins::{OpenedPin, open_pin, pin, unpin};
+#[cfg(feature = "inventory")]
 pub use processes::Process;
+#[cfg(feature = "inventory")]
 pub use program_names::{ProgramName, ProgramNames};
+#[cfg(feature = "inventory")]
 pub use select::{find, find_one};
+#[cfg(feature = "inventory")]
 pub use selection::{ObjectSelection, ProgramTag};
+#[cfg(feature = "inventory")]
 pub use symbols::KernelSymbols;

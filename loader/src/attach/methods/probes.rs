@@ -4,9 +4,11 @@
 use crate::attach::usdt::{self, UsdtOptions};
 use crate::attach::{
     AttachError, KprobeMultiOptions, KprobeOptions, KprobeSet, KsyscallOptions, Link, ProgramRef,
-    TraceMultiOptions, TraceSet, UprobeMultiOptions, UprobeOptions, UprobeSet, kprobe, kprobe_multi,
-    trace_multi, uprobe, uprobe_multi,
+    TraceMultiOptions, TraceSet, kprobe, kprobe_multi, trace_multi,
 };
+#[cfg(feature = "uprobe")]
+use crate::attach::{UprobeMultiOptions, UprobeOptions, UprobeSet, uprobe, uprobe_multi};
+#[cfg(feature = "uprobe")]
 use std::{os::fd::AsFd, path::Path};
 
 impl ProgramRef<'_> {
@@ -59,6 +61,7 @@ impl ProgramRef<'_> {
     /// The binary is a path, a name that is searched for in `PATH` or in the library directories, or
     /// `archive!/member` for an uncompressed member of a ZIP archive. With a process in a container, paths
     /// and names are those of the process.
+    #[cfg(feature = "uprobe")]
     pub fn attach_uprobe(
         &self,
         binary: impl AsRef<Path>,
@@ -70,6 +73,7 @@ impl ProgramRef<'_> {
     /// Attaches the program to many locations in a binary (libbpf: `bpf_program__attach_uprobe_multi`).
     ///
     /// The binary is a path, or a name that is searched for in `PATH` or in the library directories.
+    #[cfg(feature = "uprobe")]
     pub fn attach_uprobe_multi(
         &self,
         binary: impl AsRef<Path>,
@@ -81,6 +85,7 @@ impl ProgramRef<'_> {
 
     /// Attaches the program to many locations in an open binary (kernels from 7.2), also if the binary was
     /// deleted or replaced since it was opened, or is in another mount namespace.
+    #[cfg(feature = "uprobe")]
     pub fn attach_uprobe_multi_file(
         &self,
         binary: &impl AsFd,

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const REPLACE: u32 = 4;
 
 /// `BPF_F_UPROBE_MULTI_PATH_FD` of the flags of uprobe.multi.
+#[cfg(feature = "uprobe")]
 const PATH_FD: u32 = 2;
 
 attr! {
@@ -111,6 +112,7 @@ pub(crate) enum UprobeBinary<'a> {
     /// A path.
     Path(&'a CStr),
     /// An open file (kernels from 7.2).
+    #[cfg(feature = "uprobe")]
     Fd(BorrowedFd<'a>),
 }
 
@@ -198,6 +200,7 @@ fn encode_extra(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> R
             }
             let (path, flags, path_fd) = match binary {
                 UprobeBinary::Path(path) => (address(path.to_bytes_with_nul()), flags, 0),
+                #[cfg(feature = "uprobe")]
                 UprobeBinary::Fd(file) => (0, flags | PATH_FD, fd(file)),
             };
             e.put_u64(&mut out, path);
