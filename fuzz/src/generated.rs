@@ -7,7 +7,7 @@ use crate::{
 };
 use arbitrary::{Result, Unstructured};
 use core_relo::btf::{Btf, Builder};
-use core_relo_verdict::test_support::check_reach;
+use core_relo_verdict::test_support::{check_reach, check_relocated_numbers};
 use std::sync::Arc;
 
 /// The result of a target. An error means that the input has too few bytes, and is not a failure of the
@@ -78,9 +78,11 @@ fn object_and_targets(data: &[u8]) -> Result<Pair> {
     Ok(Pair { object, targets: [similar.builder.finish(), different.builder.finish()] })
 }
 
-/// Analyses a generated program, and compares the analysis with runs of the program.
+/// Analyses a generated program, and compares the analysis with runs of the program, and with analyses of the
+/// program with other relocated numbers.
 pub fn reach(data: &[u8]) {
     let _agreement = check_reach(data);
+    let _numbers = check_relocated_numbers(data);
 }
 
 /// Links generated objects.

@@ -59,6 +59,9 @@ pub const TRACED_INSNS: usize = 1 << 17;
 /// The states at targets of jumps that a trace of reads keeps at once. Further targets have unknown values.
 pub const TRACED_STATES: usize = 4096;
 
+/// The numbers between two join points of a path that are computed when an analysis looks at them.
+pub const DEFERRED_NUMBERS: usize = 1024;
+
 /// The analyses of an object's programs that are kept for further kernels.
 pub const KEPT_ANALYSES: usize = 1024;
 

@@ -22,15 +22,28 @@ use core_relo_object::{
 /// unreachable code.
 const ENDING_KFUNCS: [&[u8]; 2] = [b"bpf_throw", b"__bpf_trap"];
 
-/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions.
-/// Their immediates only tell which of them continue iterators. Without poison, the instructions of
-/// relocations that do not resolve stay as the compiler wrote them.
-pub(super) fn relocated(
-    object: &ObjectNeeds<'_, '_>,
-    code: &LinkedProgram,
+/// Returns the instructions of a program that relocations write, with their indices. Without poison, the
+/// instructions of relocations that do not resolve stay as the compiler wrote them.
+pub(super) fn relocated_insns(
     needs: &ProgramNeeds,
     plan: &PlanByLoad<'_, '_>,
     with_poison: bool,
+) -> Vec<(u32, Slot)> {
+    let written = needs.records.iter().filter_map(|(insn, record)| {
+        let planned = plan.get(needs.index, *record)?;
+        let is_poisoned = matches!(planned.decision(), Ok(Decision::Poison { .. }));
+        let after = planned.after().filter(|_| with_poison || !is_poisoned)?;
+        Some((*insn, after))
+    });
+    written.collect()
+}
+
+/// Returns the instructions of a program after relocation. Calls of externs are calls of kernel functions.
+/// Their immediates only tell which of them continue iterators.
+pub(super) fn insns(
+    object: &ObjectNeeds<'_, '_>,
+    code: &LinkedProgram,
+    relocated: &[(u32, Slot)],
 ) -> Vec<Insn> {
     let mut insns = code.insns.clone();
     for (insn, target) in &code.refs {
@@ -43,16 +56,13 @@ pub(super) fn relocated(
             *call = if ends { Insn::POISON } else { Insn { src: pseudo::KFUNC_CALL, imm, ..*call } };
         }
     }
-    for (insn, record) in &needs.records {
-        let Some(planned) = plan.get(needs.index, *record) else { continue };
-        let is_poisoned = matches!(planned.decision(), Ok(Decision::Poison { .. }));
-        let Some(after) = planned.after().filter(|_| with_poison || !is_poisoned) else { continue };
+    for (insn, after) in relocated {
         let at = usize_of(*insn);
         if let Some(first) = insns.get_mut(at) {
             *first = after.first();
         }
         if let (Slot::Two(_, second), Some(place)) =
-            (after, at.checked_add(1).and_then(|at| insns.get_mut(at)))
+            (*after, at.checked_add(1).and_then(|at| insns.get_mut(at)))
         {
             *place = second;
         }

@@ -160,20 +160,24 @@ impl ObjectContext<'_, '_> {
         linked: &LinkedProgram,
         with_poison: bool,
     ) -> Arc<Reachability> {
+        // Every kernel verifies the program itself.
+        let mut functions = linked.functions.iter().skip(1);
+        let has_global = functions.any(|copy| self.needs.linker.is_global(linked, *copy));
         let input = AnalysisInput {
             program: program.index,
-            insns: code::relocated(self.needs, linked, program, self.plan, with_poison),
+            relocated: code::relocated_insns(program, self.plan, with_poison),
             are_functions_static: self.answers.are_functions_static,
             externs: code::resolved_externs(linked, self.externs, self.answers),
             kconfig: Arc::clone(self.frozen.kconfig()),
-            verifies_uncalled_functions: self.answers.verifies_uncalled_functions,
+            verifies_uncalled_functions: has_global && self.answers.verifies_uncalled_functions,
             bounds_context: self.bounds_context(program),
         };
-        self.needs.analyses.find(input, |input| {
+        self.needs.analyses.find(&input, |input| {
+            let insns = code::insns(self.needs, linked, &input.relocated);
             let functions = code::functions(self.needs, linked, input.are_functions_static);
             let loads = code::loads(self.needs, linked, self.frozen, self.externs, self.answers);
-            reach::analyze(&reach::Program {
-                insns: &input.insns,
+            let program = reach::Program {
+                insns: &insns,
                 functions: &functions,
                 loads: &loads,
                 endian: self.needs.object.endian(),
@@ -183,7 +187,8 @@ impl ObjectContext<'_, '_> {
                 // A function of a `syscall` program may take the context as a pointer to any struct (kernel:
                 // `check_helper_mem_access`).
                 passes_context: program.sec_def.is_none_or(|def| def.program_type != ProgramType::Syscall),
-            })
+            };
+            reach::analyze_relocated(&program, &input.relocated_numbers())
         })
     }
 

@@ -1,6 +1,6 @@
 //! The analysis: an exploration of all paths, then conclusions from what all paths have in common.
 
-use super::explore::Explorer;
+use super::explore::{Exploration, Explorer};
 use super::flow::{Flow, Transfer, index, transfer};
 use super::postdominators::Postdominators;
 use super::program::Program;
@@ -9,8 +9,15 @@ use super::visits::Visits;
 
 /// Analyses a program.
 pub fn analyze(program: &Program<'_>) -> Reachability {
+    analyze_relocated(program, &[]).0
+}
+
+/// Analyses a program. `relocated` are the instructions with [numbers](split_number) that relocations write.
+/// Returns also those of them on whose numbers the result depends, in order.
+pub(crate) fn analyze_relocated(program: &Program<'_>, relocated: &[u32]) -> (Reachability, Vec<u32>) {
     let flow = Flow::new(program);
-    let (mut visits, is_complete) = Explorer::new(program, &flow).run();
+    let Exploration { mut visits, is_complete, used_numbers } =
+        Explorer::new(program, &flow, relocated).run();
     if is_complete {
         if visits.result.reached.iter().any(|reach| matches!(reach, Reach::Undecided(_))) {
             Conclusions::new(program, &flow, &mut visits).run();
@@ -20,7 +27,7 @@ pub fn analyze(program: &Program<'_>) -> Reachability {
         visits.leave_undecided();
     }
     finish_loads(program, &mut visits.result);
-    visits.result
+    (visits.result, used_numbers)
 }
 
 /// Gives the second slots of `ld_imm64` instructions the result of the first.

@@ -1,13 +1,14 @@
 //! The analyses of an object's programs, kept for kernels on which the programs are the same.
 
 use super::reachability::Reachability;
+use super::relocated::split_number;
 use crate::limits;
 use alloc::sync::Arc;
 use core::{
     hash::{Hash, Hasher},
     ops::Range,
 };
-use core_relo::insn::Insn;
+use core_relo::insn::Slot;
 use core_relo_object::ProgramIndex;
 use hashbrown::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,8 +26,8 @@ pub(crate) struct ConfigData {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AnalysisInput {
     pub(crate) program: ProgramIndex,
-    /// The instructions after relocation.
-    pub(crate) insns: Vec<Insn>,
+    /// The instructions that relocations write, with their indices. Of several for an index, the last counts.
+    pub(crate) relocated: Vec<(u32, Slot)>,
     /// Whether the kernel verifies no global function by itself.
     pub(crate) are_functions_static: bool,
     /// For each reference to an extern, in the order of the program's references, whether the extern has an
@@ -42,7 +43,7 @@ impl Hash for AnalysisInput {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.program.hash(hasher);
         self.kconfig.bytes.hash(hasher);
-        for insn in &self.insns {
+        for insn in self.relocated.iter().map(|(_, slot)| slot.first()) {
             let [code, off] = [u64::from(insn.code), u64::from(insn.off.cast_unsigned())];
             hasher.write_u64(code << 48 | off << 32 | u64::from(insn.imm.cast_unsigned()));
         }
@@ -54,37 +55,103 @@ impl AnalysisInput {
     /// time.
     fn is_kept(&self) -> bool {
         let ConfigData { bytes, unknown } = &*self.kconfig;
-        self.insns.len() <= limits::KEPT_ANALYSIS_INSNS
+        self.relocated.len() <= limits::KEPT_ANALYSIS_INSNS
             && bytes.len() <= limits::KEPT_ANALYSIS_CONFIG
             && unknown.len() <= limits::KEPT_ANALYSIS_CONFIG
     }
+
+    /// Returns the instructions with numbers that relocations write, in order. The result need not depend on
+    /// all of the numbers.
+    pub(crate) fn relocated_numbers(&self) -> Vec<u32> {
+        let with_number = self.relocated.iter().filter(|(_, slot)| split_slot(*slot).1.is_some());
+        with_number.map(|(insn, _)| *insn).collect()
+    }
+
+    /// Returns the input without the numbers that the result need not depend on, and the numbers of the
+    /// relocated instructions.
+    fn split(&self) -> (Self, Vec<Option<i32>>) {
+        let parts = self.relocated.iter().map(|(insn, slot)| {
+            let (slot, number) = split_slot(*slot);
+            ((*insn, slot), number)
+        });
+        let (relocated, numbers) = parts.unzip();
+        (
+            Self { relocated, externs: self.externs.clone(), kconfig: Arc::clone(&self.kconfig), ..*self },
+            numbers,
+        )
+    }
+}
+
+/// Returns an instruction without its number, and the number: see [`split_number`].
+fn split_slot(slot: Slot) -> (Slot, Option<i32>) {
+    match slot {
+        Slot::One(insn) => {
+            let (insn, number) = split_number(insn);
+            (Slot::One(insn), number)
+        }
+        Slot::Two(..) => (slot, None),
+    }
+}
+
+/// A kept analysis.
+#[derive(Debug)]
+struct KnownAnalysis {
+    /// The numbers on which the result depends, by their positions among the relocated instructions.
+    numbers: Vec<(usize, Option<i32>)>,
+    result: Arc<Reachability>,
+}
+
+impl KnownAnalysis {
+    fn is_result_for(&self, numbers: &[Option<i32>]) -> bool {
+        self.numbers.iter().all(|(position, number)| numbers.get(*position) == Some(number))
+    }
+}
+
+/// The kept analyses, by their inputs without numbers.
+#[derive(Debug, Default)]
+struct KnownAnalyses {
+    by_input: HashMap<AnalysisInput, Vec<KnownAnalysis>>,
+    count: usize,
 }
 
 /// The analyses of an object's programs. Threads may share them.
 #[derive(Debug, Default)]
 pub(crate) struct AnalysisCache {
-    known: Mutex<HashMap<AnalysisInput, Arc<Reachability>>>,
+    known: Mutex<KnownAnalyses>,
 }
 
 impl AnalysisCache {
-    /// Returns the result for an input, which `analyze` computes unless the input is known.
+    /// Returns the result for an input. Unless the result is known, `analyze` computes it, and returns the
+    /// instructions on whose relocated numbers the result depends.
     pub(crate) fn find(
         &self,
-        input: AnalysisInput,
-        analyze: impl FnOnce(&AnalysisInput) -> Reachability,
+        input: &AnalysisInput,
+        analyze: impl FnOnce(&AnalysisInput) -> (Reachability, Vec<u32>),
     ) -> Arc<Reachability> {
         if !input.is_kept() {
-            return Arc::new(analyze(&input));
+            return Arc::new(analyze(input).0);
         }
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(&input) {
-            return Arc::clone(known);
+        let (without_numbers, numbers) = input.split();
+        if let Some(known) = lock().by_input.get(&without_numbers)
+            && let Some(known) = known.iter().find(|known| known.is_result_for(&numbers))
+        {
+            return Arc::clone(&known.result);
         }
         // Other threads go on meanwhile.
-        let result = Arc::new(analyze(&input));
+        let (result, used) = analyze(input);
+        let result = Arc::new(result);
+        if result.insn_count() > limits::KEPT_ANALYSIS_INSNS {
+            return result;
+        }
         let mut known = lock();
-        if known.len() < limits::KEPT_ANALYSES {
-            known.insert(input, Arc::clone(&result));
+        if known.count < limits::KEPT_ANALYSES {
+            known.count = known.count.wrapping_add(1);
+            let relocated = (0..).zip(&input.relocated).zip(numbers);
+            let used = relocated.filter(|((_, (insn, _)), _)| used.binary_search(insn).is_ok());
+            let numbers = used.map(|((position, _), number)| (position, number)).collect();
+            let analysis = KnownAnalysis { numbers, result: Arc::clone(&result) };
+            known.by_input.entry(without_numbers).or_default().push(analysis);
         }
         result
     }
@@ -93,12 +160,14 @@ impl AnalysisCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reach::Reach;
     use core::cell::Cell;
+    use core_relo::insn::Insn;
 
     fn input(program: usize, kconfig: u8) -> AnalysisInput {
         AnalysisInput {
             program: ProgramIndex(program),
-            insns: vec![Insn::default()],
+            relocated: vec![(0, Slot::One(Insn::default()))],
             are_functions_static: false,
             externs: Vec::new(),
             kconfig: Arc::new(ConfigData { bytes: vec![kconfig], unknown: Vec::new() }),
@@ -112,9 +181,9 @@ mod tests {
     fn equal_inputs_are_analyzed_once() {
         let (cache, count) = (AnalysisCache::default(), Cell::new(0));
         let analyze = |input| {
-            cache.find(input, |_input| {
+            cache.find(&input, |_input| {
                 count.set(count.get() + 1);
-                Reachability::default()
+                (Reachability::default(), Vec::new())
             })
         };
         for _ in 0..2 {
@@ -125,13 +194,33 @@ mod tests {
         assert_eq!(count.get(), 3);
     }
 
+    /// Kernels differ in the offsets of fields, which most programs only add to addresses.
+    #[test]
+    fn inputs_that_differ_in_unused_numbers_are_analyzed_once() {
+        let (cache, count) = (AnalysisCache::default(), Cell::new(0));
+        let analyze = |used: i32, unused: i32| {
+            let copy = |imm| Slot::One(Insn { code: 0xb7, dst: 1, imm, ..Insn::default() });
+            let relocated = vec![(3, copy(unused)), (5, copy(used))];
+            cache.find(&AnalysisInput { relocated, ..input(0, 0) }, |input| {
+                assert_eq!(input.relocated_numbers(), [3, 5]);
+                count.set(count.get() + 1);
+                (Reachability::default(), vec![5])
+            });
+            count.get()
+        };
+        assert_eq!(
+            [analyze(1, 1), analyze(1, 2), analyze(2, 1), analyze(2, 2), analyze(1, 3)],
+            [1, 1, 2, 2, 2]
+        );
+    }
+
     #[test]
     fn the_cache_has_a_limit() {
         let cache = AnalysisCache::default();
         for program in 0..limits::KEPT_ANALYSES + 5 {
-            cache.find(input(program, 0), |_input| Reachability::default());
+            cache.find(&input(program, 0), |_input| Default::default());
         }
-        assert_eq!(cache.known.lock().unwrap().len(), limits::KEPT_ANALYSES);
+        assert_eq!(cache.known.lock().unwrap().count, limits::KEPT_ANALYSES);
     }
 
     /// A small object may declare a mebibyte of configuration values, which each entry would keep.
@@ -141,12 +230,13 @@ mod tests {
         let bytes = ConfigData { bytes: vec![0; size], unknown: Vec::new() };
         let unknown = ConfigData { bytes: Vec::new(), unknown: vec![0..1; size] };
         for config in [bytes, unknown] {
-            cache.find(AnalysisInput { kconfig: Arc::new(config), ..input(0, 0) }, |_input| {
-                Reachability::default()
-            });
+            let input = AnalysisInput { kconfig: Arc::new(config), ..input(0, 0) };
+            cache.find(&input, |_input| Default::default());
         }
-        let insns = vec![Insn::default(); limits::KEPT_ANALYSIS_INSNS + 1];
-        cache.find(AnalysisInput { insns, ..input(0, 0) }, |_input| Reachability::default());
-        assert!(cache.known.lock().unwrap().is_empty());
+        let relocated = vec![(0, Slot::One(Insn::default())); limits::KEPT_ANALYSIS_INSNS + 1];
+        cache.find(&AnalysisInput { relocated, ..input(0, 0) }, |_input| Default::default());
+        let reached = vec![Reach::Dead; limits::KEPT_ANALYSIS_INSNS + 1];
+        cache.find(&input(0, 0), |_input| (Reachability { reached, ..Default::default() }, Vec::new()));
+        assert_eq!(cache.known.lock().unwrap().count, 0);
     }
 }

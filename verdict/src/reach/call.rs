@@ -87,6 +87,15 @@ impl CallbackHelper {
     }
 }
 
+/// Returns the argument with the size of the memory that a helper writes.
+pub(super) fn size_argument(insn: Insn) -> Option<u8> {
+    find_writer(insn).map(|(_, _, size)| *size)
+}
+
+fn find_writer(insn: Insn) -> Option<&'static (Helper, u8, u8)> {
+    WRITERS.iter().find(|(helper, ..)| insn.src == 0 && *helper == Helper::of_call(insn.imm))
+}
+
 /// Returns the arguments of a function that the kernel calls.
 ///
 /// A function whose caller passes a pointer to the stack may receive the pointer.
@@ -104,7 +113,7 @@ pub(super) fn callback_argument(state: &State, insn: Insn) -> Value {
 pub(super) fn call_kernel(state: &mut State, insn: Insn) {
     let is_helper = insn.src == 0;
     let map = state.register(1);
-    let writer = WRITERS.iter().find(|(helper, ..)| is_helper && *helper == Helper::of_call(insn.imm));
+    let writer = find_writer(insn);
     for register in 1..=5 {
         let value = state.register(register);
         match writer {

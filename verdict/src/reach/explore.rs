@@ -9,6 +9,7 @@ use super::flow::{Flow, FunctionFlow, Transfer, index, transfer, widens_numbers}
 use super::memory::{forget_changes, forget_stack, pass_memory, unknown_argument};
 use super::program::{LoadedValue, Program};
 use super::reachability::Undecided;
+use super::relocated::RelocatedNumbers;
 use super::scalar::Scalar;
 use super::state::{Caller, FIRST_SAVED, State};
 use super::states::{StateStore, StoreFull};
@@ -18,12 +19,23 @@ use super::visits::Visits;
 use crate::limits;
 use core_relo::insn::{Class, FRAME_POINTER, Insn};
 
+/// A finished exploration.
+#[derive(Debug)]
+pub(super) struct Exploration {
+    pub(super) visits: Visits,
+    /// Whether all paths are explored.
+    pub(super) is_complete: bool,
+    /// The instructions on whose relocated numbers the visits depend.
+    pub(super) used_numbers: Vec<u32>,
+}
+
 /// An exploration.
 #[derive(Debug)]
 pub(super) struct Explorer<'a, 'p> {
     program: &'a Program<'p>,
     flow: &'a Flow,
     visits: Visits,
+    relocated: RelocatedNumbers<'p>,
     states: StateStore,
     steps_left: usize,
     is_exhausted: bool,
@@ -31,7 +43,7 @@ pub(super) struct Explorer<'a, 'p> {
 
 impl<'a, 'p> Explorer<'a, 'p> {
     #[expect(clippy::disallowed_methods, reason = "a program with the largest budget is never exhausted")]
-    pub(super) fn new(program: &'a Program<'p>, flow: &'a Flow) -> Self {
+    pub(super) fn new(program: &'a Program<'p>, flow: &'a Flow, relocated: &[u32]) -> Self {
         let count = program.insns.len();
         let steps =
             count.saturating_mul(limits::REACH_STEPS_PER_INSN).saturating_add(limits::REACH_STEPS_BASE);
@@ -39,14 +51,15 @@ impl<'a, 'p> Explorer<'a, 'p> {
             program,
             flow,
             visits: Visits::new(count),
+            relocated: RelocatedNumbers::new(program.insns, relocated),
             states: StateStore::new(),
             steps_left: steps.min(limits::REACH_STEPS),
             is_exhausted: false,
         }
     }
 
-    /// Explores all paths. Returns the visits, and whether the exploration is complete.
-    pub(super) fn run(mut self) -> (Visits, bool) {
+    /// Explores all paths.
+    pub(super) fn run(mut self) -> Exploration {
         let arguments = [Value::Scalar(unknown_argument()); 5];
         self.start_function(0, None, None, &arguments);
         for (function, number) in self.flow.functions.iter().zip(0..).skip(1) {
@@ -59,7 +72,11 @@ impl<'a, 'p> Explorer<'a, 'p> {
         while !self.is_exhausted && self.states.next_pending(&mut state) {
             self.follow(&mut state, &mut spare);
         }
-        (self.visits, !self.is_exhausted)
+        Exploration {
+            visits: self.visits,
+            is_complete: !self.is_exhausted,
+            used_numbers: self.relocated.into_used(),
+        }
     }
 
     /// Ends the exploration if the store of states is full.
@@ -97,6 +114,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Follows a path up to the next join point.
     fn follow(&mut self, state: &mut State, spare: &mut State) {
+        self.relocated.start_path();
         let mut insns = self.current_function(state).map_or(0..0, |function| function.insns.clone());
         loop {
             if !self.charge(1) {
@@ -109,10 +127,15 @@ impl<'a, 'p> Explorer<'a, 'p> {
             };
             self.visits.mark(state);
             let following = pc.saturating_add(1);
+            let deferred = self.relocated.defer(state, insn, self.flow.live(pc));
             let target = match transfer(insn, pc) {
                 Transfer::Following => {
-                    self.visits.mark_access(state, insn);
-                    self.execute(state, spare, insn);
+                    if let Some(deferred) = deferred {
+                        state.set(insn.dst, deferred);
+                    } else {
+                        self.visits.mark_access(state, insn);
+                        self.execute(state, spare, insn);
+                    }
                     following
                 }
                 Transfer::AfterLoad => {
@@ -408,6 +431,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     fn arrive(&mut self, state: &mut State) {
         let Some(join) = self.flow.join(state.pc) else { return };
         state.clear_dead(self.flow.live(state.pc));
+        self.relocated.compute_all(state);
         if self.program.insns.get(index(state.pc)).copied().is_some_and(widens_numbers) {
             forget_changes(state, &self.states.states_at(state.chain, join));
         }

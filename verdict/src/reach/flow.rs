@@ -184,9 +184,13 @@ impl Flow {
     }
 }
 
+/// Returns the set of one register.
+pub(super) fn bit(register: u8) -> u16 {
+    1_u16.wrapping_shl(register.into())
+}
+
 /// Returns the registers that an instruction reads, and those that it overwrites.
-fn registers(insn: Insn) -> (u16, u16) {
-    let bit = |register: u8| 1_u16.wrapping_shl(u32::from(register));
+pub(super) fn registers(insn: Insn) -> (u16, u16) {
     let (dst, src) = (bit(insn.dst), bit(insn.src));
     let operand = if insn.source_is_register() { src } else { 0 };
     match insn.class() {

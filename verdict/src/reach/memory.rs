@@ -32,11 +32,14 @@ pub(super) fn load(program: &Program<'_>, state: &State, base: Value, offset: i1
         }
         // A field of the context or of a kernel structure may be a pointer, and new kernels know of some that
         // they are not null.
-        Value::Context { .. } | Value::Scalar(_) if bytes == 8 => Value::Scalar(unknown_argument()),
+        Value::Context { .. } | Value::Scalar(_) | Value::Deferred(_) if bytes == 8 => {
+            Value::Scalar(unknown_argument())
+        }
         Value::Context { .. } if bytes == 4 => {
             Value::Scalar(Scalar::new(Interval::FULL, Possible::Range(Interval::width(4))))
         }
         Value::Scalar(_)
+        | Value::Deferred(_)
         | Value::Context { .. }
         | Value::Function(_)
         | Value::OrNull { .. }
@@ -153,6 +156,7 @@ pub(super) fn store(state: &mut State, base: Value, offset: i16, bytes: u8, stor
         Value::StackRange { frame } => forget_frame(state, frame),
         Value::Any => forget_stack(state),
         Value::Scalar(_)
+        | Value::Deferred(_)
         | Value::Frozen { .. }
         | Value::Function(_)
         | Value::Context { .. }

@@ -5,6 +5,7 @@
 //! | `interval`, `possible`, `scalar`, `value` | the values of registers and stack slots |
 //! | `alu`, `comparison`, `branch`, `memory`, `call`, `step` | the effect of instructions on values |
 //! | `flow`, `state`, `states`, `explore`, `visits` | paths through the program |
+//! | `relocated` | the numbers that relocations write, and the ones that the result depends on |
 //! | `postdominators`, `analyze` | conclusions from what all paths have in common |
 //! | `reachability`, `cache` | the result of an analysis, kept for kernels on which the program is the same |
 //!
@@ -46,6 +47,7 @@ mod possible;
 mod postdominators;
 mod program;
 mod reachability;
+mod relocated;
 mod scalar;
 mod state;
 mod states;
@@ -56,6 +58,9 @@ mod value;
 mod visits;
 
 pub use analyze::analyze;
+pub(crate) use analyze::analyze_relocated;
 pub(crate) use cache::{AnalysisCache, AnalysisInput, ConfigData};
 pub use program::{Function, ITERATOR_NEXT, LoadedValue, Program};
 pub use reachability::{ContextOffset, Reach, Reachability, Returned, ReturnedValue, Undecided};
+#[cfg(any(test, feature = "test-support"))]
+pub(crate) use relocated::split_number;

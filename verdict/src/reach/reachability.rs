@@ -39,7 +39,7 @@ impl Undecided {
 }
 
 /// A branch on a path, linked to the branch before it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Branch {
     /// The number of the previous branch, or [`NO_BRANCH`].
     pub(super) previous: u32,
@@ -63,7 +63,7 @@ pub enum ContextOffset {
 }
 
 /// The result: for each instruction, whether the verifier reaches the instruction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reachability {
     pub(super) reached: Vec<Reach>,
     /// For each instruction, the last branch of a path to the instruction.
@@ -119,6 +119,11 @@ impl Reachability {
     pub fn reach(&self, insn: u32) -> Reach {
         let index = usize::try_from(insn).ok();
         index.and_then(|index| self.reached.get(index)).copied().unwrap_or(Reach::Dead)
+    }
+
+    /// Returns the number of the program's instructions.
+    pub(super) fn insn_count(&self) -> usize {
+        self.reached.len()
     }
 
     /// Returns the values that the program returns. `None` if the analysis did not follow all paths, or there

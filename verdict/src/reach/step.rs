@@ -165,14 +165,14 @@ fn move_value(is_32bit: bool, extends: i16, value: Value, pc: u32) -> Value {
 
 /// The operands of an operation on two values.
 #[derive(Clone, Copy)]
-struct Operands {
-    left: Value,
-    right: Value,
+pub(super) struct Operands {
+    pub(super) left: Value,
+    pub(super) right: Value,
     /// Whether both are the same register.
-    is_same: bool,
+    pub(super) is_same: bool,
 }
 
-fn binary(operation: Operation, is_32bit: bool, operands: Operands, pc: u32) -> Value {
+pub(super) fn binary(operation: Operation, is_32bit: bool, operands: Operands, pc: u32) -> Value {
     let Operands { left, right, is_same } = operands;
     match (left, right) {
         (Value::Scalar(left), Value::Scalar(right)) => {

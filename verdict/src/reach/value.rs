@@ -34,6 +34,9 @@ pub(super) enum Value {
         /// Whether the verifier of Linux 5.10 decides comparisons of the pointer with null.
         is_tracked: bool,
     },
+    /// A number that depends on a relocated number, and is not computed yet: an index of the path's [deferred
+    /// numbers](super::relocated::RelocatedNumbers). Values where paths meet are computed.
+    Deferred(u32),
     /// Any value, also a pointer into any stack frame.
     Any,
 }
@@ -71,7 +74,7 @@ impl Value {
 
     /// Returns whether the value is a pointer for certain.
     pub(super) const fn is_pointer(self) -> bool {
-        !matches!(self, Self::Scalar(_) | Self::Any)
+        !matches!(self, Self::Scalar(_) | Self::Deferred(_) | Self::Any)
     }
 
     /// Returns whether every state with the other value is a state with this value.
@@ -109,6 +112,7 @@ impl Value {
         matches!(
             self,
             Self::Scalar(_)
+                | Self::Deferred(_)
                 | Self::Context { .. }
                 | Self::OrNull { .. }
                 | Self::Map { .. }

@@ -9,8 +9,10 @@ mod interpreter;
 mod loader_objects;
 mod memory;
 mod program;
+mod relocated;
 
 pub use check::{Agreement, check_reach};
 #[cfg(test)]
 pub(crate) use interpreter::{compute, holds};
 pub use loader_objects::{knows_aya_section, loader_object, section_words};
+pub use relocated::{RelocatedNumbers, check_relocated_numbers};

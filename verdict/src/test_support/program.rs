@@ -1,6 +1,6 @@
 //! A generated program with its data.
 
-use crate::reach::{Function, LoadedValue, Program, Reachability, analyze};
+use crate::reach::{Function, LoadedValue, Program, Reachability, analyze_relocated};
 use core::ops::Range;
 use core_relo::{Endian, insn::Insn};
 
@@ -30,6 +30,12 @@ pub(super) enum GeneratedLoad {
 
 impl GeneratedProgram {
     pub(super) fn analyze(&self) -> Reachability {
+        self.analyze_relocated(&[]).0
+    }
+
+    /// Analyses the program with relocated numbers. Returns also the instructions on whose numbers the result
+    /// depends.
+    pub(super) fn analyze_relocated(&self, relocated: &[u32]) -> (Reachability, Vec<u32>) {
         let value = |load| match load {
             GeneratedLoad::Data(offset) => {
                 LoadedValue::Frozen { data: &self.data, offset, unknown: &self.unknown }
@@ -39,7 +45,7 @@ impl GeneratedProgram {
             GeneratedLoad::Unknown => LoadedValue::Unknown,
         };
         let loads: Vec<_> = self.loads.iter().map(|(insn, load)| (*insn, value(*load))).collect();
-        analyze(&Program {
+        let program = Program {
             insns: &self.insns,
             functions: &self.functions,
             loads: &loads,
@@ -48,6 +54,7 @@ impl GeneratedProgram {
             exception_callback: None,
             bounds_context: false,
             passes_context: true,
-        })
+        };
+        analyze_relocated(&program, relocated)
     }
 }

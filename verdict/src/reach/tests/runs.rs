@@ -1,6 +1,6 @@
 //! Generated programs: runs in an interpreter do not contradict the analysis.
 
-use crate::test_support::{Agreement, check_reach};
+use crate::test_support::{Agreement, RelocatedNumbers, check_reach, check_relocated_numbers};
 
 /// The programs of the test.
 const PROGRAMS: u64 = 3000;
@@ -33,4 +33,17 @@ fn runs_do_not_contradict_the_analysis() {
     assert!(sum.complete_runs > PROGRAMS, "{sum:?}");
     assert!(sum.constant_runs > PROGRAMS / 10, "{sum:?}");
     assert!(sum.dead > 10_000 && sum.reachable > 10_000, "{sum:?}");
+}
+
+/// A result that is kept for other numbers must be the result for those numbers.
+#[test]
+fn results_depend_on_the_used_numbers_only() {
+    let mut sum = RelocatedNumbers::default();
+    for seed in 0..PROGRAMS {
+        let numbers = check_relocated_numbers(&random_bytes(seed));
+        sum.used += numbers.used;
+        sum.unused += numbers.unused;
+    }
+    println!("{sum:?}");
+    assert!(sum.used > 1000 && sum.unused > 1000, "{sum:?}");
 }
