@@ -31,7 +31,8 @@ pub(crate) struct VmArgs {
     /// The objects
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath, required_unless_present = "command")]
     pub(crate) objects: Vec<PathBuf>,
-    /// Kernel to boot: a vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an s390x image
+    /// Kernel to boot: a vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an s390x image, or
+    /// a package with one
     #[arg(long, value_name = "VMLINUZ", required = true, num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Vec<PathBuf>,
     /// Run this executable instead, with the rest of the line as its arguments

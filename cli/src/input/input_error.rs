@@ -5,7 +5,8 @@ use core_relo::Endian;
 use core_relo_kernels::{Defect, Exceeded, InputError, Note, Scope};
 
 /// The forms of BTF that the command reads.
-const BTF_FORMS: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
+const BTF_FORMS: &str =
+    "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz or a package of a kernel";
 
 impl From<&InputError> for BadInput {
     fn from(error: &InputError) -> Self {
@@ -57,7 +58,18 @@ fn remedy(defect: &Defect) -> Option<&'static str> {
         Defect::MinimalBtf => "write the BTF with `btf min --verdicts`, or use `plan`",
         Defect::ByteOrder { kernel: Endian::Little, .. } => "compile the object with --target=bpfel",
         Defect::ByteOrder { kernel: Endian::Big, .. } => "compile the object with --target=bpfeb",
-        Defect::NoKernel => "expected raw BTF, vmlinux or vmlinuz files in it, or tar archives of them",
+        Defect::PackagedKernelWithoutBtf { .. } => {
+            "make BTF of the vmlinux with debug information: `core-relo btf encode`"
+        }
+        Defect::MissingDebugFile { .. } => {
+            "put it beside the file, or install the package with the kernel's debug information"
+        }
+        Defect::PackageWithoutKernel { module_count: 1.., .. } => {
+            "give it together with the package of the kernel image"
+        }
+        Defect::NoKernel => {
+            "expected raw BTF, vmlinux or vmlinuz files in it, packages of kernels, or tar archives"
+        }
         _ => return None,
     })
 }

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KernelArgs {
-    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar
-    /// archive or a directory of them; `-` is stdin; may be given several times [default: the running kernel]
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a package
+    /// (.deb, .rpm, .apk, pacman), a tar archive or a directory of them; `-` is stdin; may be given several
+    /// times, also for packages of one kernel [default: the running kernel]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
-    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a directory of them) that belong to the
-    /// kernel; may be given several times
+    /// BTF of modules (split BTF, .ko, .ko.xz and the like, a package, or a directory of them) that belong to
+    /// the kernel; may be given several times
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) module: Vec<PathBuf>,
     /// Base of a split --btf [default: `vmlinux` in the same directory]

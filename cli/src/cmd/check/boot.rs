@@ -12,6 +12,7 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult},
     format::Format,
+    guest::boot_image::BootImage,
     guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
     settings::UserSettings,
 };
@@ -20,7 +21,6 @@ use core_relo_kernels::{
 };
 use core_relo_report::policy::AllowList;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
-use core_relo_vm::KernelImage as BootImage;
 use std::{
     io,
     num::NonZeroUsize,
@@ -58,7 +58,8 @@ impl Checker<'_> {
             .collect();
         let program_count = objects.iter().map(ObjectPrograms::load_count).sum();
         let loads = boot_image.and_then(|image| {
-            load_in_guest(new_guest(settings.guest, image.arch(), program_count)?, &image, &objects)
+            let guest = new_guest(settings.guest, image.kernel.arch(), program_count)?;
+            load_in_guest(guest, &image.kernel, &objects)
         });
         let (loads, boot_error) = match loads {
             Ok(loads) => (loads, None),

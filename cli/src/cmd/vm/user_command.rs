@@ -7,6 +7,7 @@ use crate::{
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
     format::Format,
+    guest::boot_image::BootImage,
 };
 use core_relo_vm::{Arch, Guest, GuestOutput, KernelImage, VmError, guest::GuestEnd};
 use std::{
@@ -26,13 +27,14 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
     // Kernels of the same architecture share a guest, and its error.
     let mut guests = Vec::<(Arch, Option<Guest>)>::new();
     for path in &args.kernel {
-        let kernel = match KernelImage::open(path) {
-            Ok(kernel) => kernel,
+        let image = match BootImage::open(path) {
+            Ok(image) => image,
             Err(error) => {
                 report_failure(console, &error)?;
                 continue;
             }
         };
+        let kernel = &image.kernel;
         let known = guests.iter().find(|(arch, _)| *arch == kernel.arch()).map(|(_, guest)| guest.clone());
         let guest = match known {
             Some(guest) => guest,
@@ -51,7 +53,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
             }
         };
         let Some(guest) = guest else { continue };
-        match boot(console, &guest, &kernel)? {
+        match boot(console, &guest, kernel)? {
             Ok(output) => report(console, path, &output)?,
             Err(error) => report_failure(console, &error)?,
         }
