@@ -46,7 +46,7 @@
 //! |---|---|
 //! | `c-header` | C headers |
 //! | `kernel-check` | the kernel's rules |
-//! | `serde` | types as JSON: `serde::Serialize`, with the keys of bpftool |
+//! | `serde` | types (with the keys of bpftool) and values as JSON: `serde::Serialize` |
 //! | `text` | values by their types, printed and parsed; bpftool's raw notation |
 //! | `transform` | import of types into another BTF, deduplication, sorting, conversion to another byte order, distilled bases |
 //!

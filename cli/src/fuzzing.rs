@@ -10,7 +10,6 @@ use crate::{
     error::BadInput,
     format::Format,
     input::kernel_args::KernelArgs,
-    json::value::value_to_json as to_json,
     policy::ConfigArgs,
     text::printer::Printer,
 };
@@ -87,5 +86,5 @@ pub fn type_to_json(ty: Type<'_>) -> serde_json::Result<String> {
 
 /// Returns a value as JSON, as `map dump --format json` prints it, or the error message.
 pub fn value_to_json(value: &Value<'_>) -> Result<String, String> {
-    to_json(value).map(|json| json.to_string()).map_err(|e| e.to_string())
+    serde_json::to_string(value).map_err(|e| e.to_string())
 }

@@ -8,7 +8,6 @@ use crate::{
     console::{Console, ExitStatus},
     error::BadInput,
     format::Format,
-    json::value::value_to_json,
     long_double,
     output::is_stdout_closed,
     text::{hex, printer::LINE_BYTES},
@@ -52,7 +51,7 @@ struct EventLine<'a> {
     cpu: Option<u32>,
     #[serde(rename = "type")]
     type_name: Option<&'a str>,
-    value: Option<serde_json::Value>,
+    value: Option<Value<'a>>,
     bytes: String,
     /// The number of bytes that the record lacks.
     missing_bytes: usize,
@@ -174,12 +173,11 @@ fn write_event(console: &mut Console<'_>, sources: &[EventSource], record: &Reco
     let Some(source) = sources.get(record.source) else { return Ok(()) };
     let ty = source.type_of(&record.bytes);
     if console.format == Format::Json {
-        let value = ty.map(|ty| value_to_json(&value_of(ty, &record.bytes)));
         return console.out.json(&EventLine {
             map: &source.map,
             cpu: record.cpu,
             type_name: ty.map(|ty| &*ty.c_type),
-            value: value.transpose().map_err(io::Error::other)?,
+            value: ty.map(|ty| value_of(ty, &record.bytes)),
             bytes: hex::digits(&record.bytes),
             missing_bytes: ty.map_or(0, |ty| ty.size.saturating_sub(record.bytes.len())),
         });

@@ -8,6 +8,5 @@ pub(crate) mod plan;
 pub(crate) mod reality;
 pub(crate) mod record;
 pub(crate) mod test_run;
-pub(crate) mod value;
 pub(crate) mod verdict;
 mod verifier_log;

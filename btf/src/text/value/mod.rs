@@ -3,6 +3,8 @@
 
 mod bits;
 mod extended;
+#[cfg(feature = "serde")]
+mod json;
 mod scalar;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,6 @@ use crate::{
     error::{BadInput, CommandResult, escape_path},
     format::Format,
     input::limits::MAX_VALUE_BYTES,
-    json::value::value_to_json,
     long_double,
     text::line::Line,
     type_name::find_type,
@@ -22,13 +21,13 @@ use std::io;
 
 /// The JSON line of a value.
 #[derive(Serialize)]
-struct ValueLine {
+struct ValueLine<'a> {
     type_id: u32,
     #[serde(rename = "type")]
     type_name: String,
     /// The position of the value in the data, in bytes.
     offset: usize,
-    value: serde_json::Value,
+    value: &'a Value<'a>,
     /// The number of bytes that the data lacks.
     missing_bytes: usize,
 }
@@ -80,7 +79,7 @@ fn write_value(
             type_id: value.ty().0,
             type_name: CType::new(value.btf(), value.ty()).to_string(),
             offset,
-            value: value_to_json(value).map_err(io::Error::other)?,
+            value,
             missing_bytes,
         })?,
         Format::Text => {

@@ -16,7 +16,7 @@ use crate::{
         printer::{LINE_BYTES, Printer},
     },
 };
-use core_relo::Endian;
+use core_relo::{Endian, btf::Value};
 use core_relo_loader::{
     Errno,
     inventory::{BtfCache, MapInfo, ObjectKind, ProgramInfo, full_program_name},
@@ -24,7 +24,6 @@ use core_relo_loader::{
     object::MapType,
 };
 use serde::Serialize;
-use serde_json::Value;
 use std::{io, os::fd::OwnedFd};
 
 /// A map whose elements are printed.
@@ -48,18 +47,18 @@ pub(super) struct MapElements<'m> {
 #[derive(Serialize)]
 struct Element<'a> {
     map_id: u32,
-    key: Option<Value>,
-    value: Option<Value>,
+    key: Option<Value<'a>>,
+    value: Option<Value<'a>>,
     key_bytes: String,
     value_bytes: Option<String>,
-    cpus: Option<&'a [CpuValue]>,
+    cpus: Option<Vec<CpuValue<'a>>>,
 }
 
 /// An element's value for one CPU.
 #[derive(Serialize)]
-struct CpuValue {
+struct CpuValue<'a> {
     cpu: u32,
-    value: Option<Value>,
+    value: Option<Value<'a>>,
     value_bytes: String,
 }
 
@@ -177,9 +176,13 @@ impl<'m> MapElements<'m> {
         }
     }
 
-    /// Returns the JSON of a key; `None` if its type is not known.
-    pub(super) fn key_json(&self, key: &[u8]) -> io::Result<Option<Value>> {
-        to_json(self.typed(&self.key_type), key)
+    /// Returns a key as a value of its type; `None` if the type is not known.
+    pub(super) fn typed_key<'v>(&'v self, key: &'v [u8]) -> Option<Value<'v>> {
+        self.typed(&self.key_type).map(|ty| ty.value(key))
+    }
+
+    fn typed_value<'v>(&'v self, value: &'v [u8]) -> Option<Value<'v>> {
+        self.typed(&self.value_type).map(|ty| ty.value(value))
     }
 
     fn typed<'t>(&self, ty: &'t Option<MapElementType>) -> Option<&'t MapElementType> {
@@ -195,26 +198,18 @@ impl<'m> MapElements<'m> {
 
     fn write_json(&self, out: &mut Printer<'_>, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
         let cpus = value.and_then(|value| self.per_cpu(value));
-        let cpus = cpus.map(|values| self.cpu_values(values)).transpose()?;
+        let cpu_value =
+            |(cpu, bytes)| CpuValue { cpu, value: self.typed_value(bytes), value_bytes: hex::digits(bytes) };
+        let cpus: Option<Vec<_>> = cpus.map(|values| values.map(cpu_value).collect());
         let whole = value.filter(|_| cpus.is_none());
-        let value = whole.map(|value| to_json(self.typed(&self.value_type), value)).transpose()?;
-        let element = Element {
+        out.json(&Element {
             map_id: self.info.id,
-            key: to_json(self.typed(&self.key_type), key)?,
-            value: value.flatten(),
+            key: self.typed_key(key),
+            value: whole.and_then(|value| self.typed_value(value)),
             key_bytes: hex::digits(key),
             value_bytes: whole.map(hex::digits),
-            cpus: cpus.as_deref(),
-        };
-        out.json(&element)
-    }
-
-    fn cpu_values<'v>(&self, values: impl Iterator<Item = (u32, &'v [u8])>) -> io::Result<Vec<CpuValue>> {
-        let cpu_value = |(cpu, bytes)| {
-            let value = to_json(self.typed(&self.value_type), bytes)?;
-            Ok(CpuValue { cpu, value, value_bytes: hex::digits(bytes) })
-        };
-        values.map(cpu_value).collect()
+            cpus,
+        })
     }
 
     fn write_text(&self, out: &mut Printer<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
@@ -280,11 +275,6 @@ fn object_text(kind: ObjectKind, id: u32) -> String {
         _ => MapInfo::query(&fd).ok().map(|info| info.name()),
     });
     object_name(kind, id, name.as_deref().unwrap_or(""))
-}
-
-/// Converts a value; `None` if its type is not known.
-fn to_json(ty: Option<&MapElementType>, bytes: &[u8]) -> io::Result<Option<Value>> {
-    ty.map(|ty| ty.json(bytes)).transpose()
 }
 
 /// Returns why the elements of a map type cannot be read, and what to do instead.

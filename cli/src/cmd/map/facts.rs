@@ -4,7 +4,6 @@ use crate::{
     cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
     describe::{known_name, short_type_name},
     error::BadInput,
-    json::value::value_to_json,
     kernel_objects::text,
     long_double,
     text::{
@@ -158,7 +157,7 @@ impl MapElementType {
 
     /// Converts a value to JSON.
     pub(crate) fn json(&self, bytes: &[u8]) -> io::Result<serde_json::Value> {
-        value_to_json(&self.value(bytes)).map_err(io::Error::other)
+        serde_json::to_value(self.value(bytes)).map_err(io::Error::other)
     }
 }
 

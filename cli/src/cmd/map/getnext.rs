@@ -5,17 +5,17 @@ use crate::{
     args::map_elements::MapGetnextArgs, console::Console, error::CommandResult, format::Format,
     kernel_objects::select::select_one, text::hex,
 };
+use core_relo::btf::Value;
 use core_relo_loader::inventory::{BtfCache, ObjectKind};
 use serde::Serialize;
-use serde_json::Value;
 
 /// The JSON line of a next key.
 #[derive(Serialize)]
-struct NextKey {
+struct NextKey<'a> {
     map_id: u32,
     key_bytes: Option<String>,
     /// `null` after the last key.
-    next_key: Option<Value>,
+    next_key: Option<Value<'a>>,
     next_key_bytes: Option<String>,
 }
 
@@ -45,11 +45,10 @@ fn print_next(
     let next = found.then_some(next);
     match (format, &next) {
         (Format::Json, next) => {
-            let next_key = next.as_deref().map(|next| elements.key_json(next)).transpose()?;
             console.out.json(&NextKey {
                 map_id: elements.info.id,
                 key_bytes: key.as_deref().map(hex::digits),
-                next_key: next_key.flatten(),
+                next_key: next.as_deref().and_then(|next| elements.typed_key(next)),
                 next_key_bytes: next.as_deref().map(hex::digits),
             })?;
         }

@@ -24,11 +24,11 @@ use crate::{
         table::{left_cell, right_cell},
     },
 };
+use core_relo::btf::Value;
 use core_relo_loader::inventory::{self, BtfCache, KernelObject, ObjectKind, ObjectSelection, ProgramNames};
 use facts::{FactsContext, StructOpsFacts, StructOpsMap, kernel_struct_name};
 use programs::{StructOpsProgram, programs};
 use serde::Serialize;
-use serde_json::Value;
 
 const COLUMNS: &[&str] = &["ID", "NAME", "IMPLEMENTS", "STATE", "LINKS", "HELD BY"];
 
@@ -47,11 +47,11 @@ impl Selector for StructOpsSelector<'_> {
 
 /// The JSON line of `struct_ops dump`.
 #[derive(Serialize)]
-struct StructOpsValue {
+struct StructOpsValue<'a> {
     id: u32,
     name: String,
     kernel_struct_ops: Option<String>,
-    value: Option<Value>,
+    value: Option<Value<'a>>,
     programs: Vec<StructOpsProgram>,
     value_bytes: String,
 }
@@ -154,7 +154,7 @@ fn dump(console: &mut Console<'_>, args: &StructOpsDumpArgs) -> CommandResult {
                 id,
                 name: map.info.name(),
                 kernel_struct_ops: kernel_struct,
-                value: ty.as_ref().map(|ty| ty.json(&value)).transpose()?,
+                value: ty.as_ref().map(|ty| ty.value(&value)),
                 programs,
                 value_bytes: hex::digits(&value),
             })?;
