@@ -2,7 +2,7 @@
 
 use super::{
     RTM_GETTFILTER, RTM_NEWTFILTER, TC_H_MIN_EGRESS, TC_H_MIN_INGRESS, TCA_BPF_ID, TCA_BPF_NAME, TCA_KIND,
-    TCA_OPTIONS, TCMSG_BYTES, TcAttachPoint,
+    TCA_OPTIONS, TCMSG_BYTES, TcAttachPoint, qdisc::RTM_NEWQDISC,
 };
 use crate::{
     attach::{
@@ -14,7 +14,6 @@ use crate::{
 };
 use core_relo::Endian;
 
-const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const RTM_NEWTCLASS: u16 = 40;
 const RTM_GETTCLASS: u16 = 42;

@@ -1,15 +1,15 @@
 //! Queueing disciplines (qdiscs): `clsact`, to which classifiers are attached, and qdiscs that BPF programs
 //! implement.
 
+use super::TCA_KIND;
 use crate::attach::{
     error::AttachError,
     netlink::{Attributes, CREATE, EXCL, Request},
     rtnetlink::{RtnetlinkSocket, netlink_error, tcmsg},
 };
 
-const RTM_NEWQDISC: u16 = 36;
+pub(super) const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
-const TCA_KIND: u16 = 1;
 
 /// A queueing discipline (qdisc) of an interface.
 ///
