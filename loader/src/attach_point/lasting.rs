@@ -29,6 +29,11 @@ pub struct LastingOptions {
 impl PointProgram<'_> {
     /// Attaches the program without a link. The attachment stays until [`detach`](Self::detach), or until the
     /// place is gone.
+    ///
+    /// The kernel replaces flow dissectors and the programs of sockmaps without a question, and attaches a
+    /// classifier of traffic control a second time. This method looks for such a program first. Another
+    /// process may attach one between the look and the request, and then its program is replaced, or the
+    /// classifier runs twice.
     pub fn attach_without_link(
         &self,
         LastingOptions { sharing, replace }: LastingOptions,
