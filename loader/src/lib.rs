@@ -8,7 +8,7 @@
 //! | [`load_plan`] | the plan of a load: every request to the kernel, as data that prints as a dry run; no system calls |
 //! | [`load`] | the execution of a plan; [`Loaded`](load::Loaded) owns the loaded object |
 //! | [`attach`] | attaching programs, by their sections or by explicit calls, as a [`Link`](attach::Link) |
-//! | `attach_point` | attachments that last when the process ends, and what is attached at a place; feature `attach-points` |
+//! | `attach_point` | attach points as text, attachments that last when the process ends, and what is attached there; feature `attach-points` |
 //! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
 //! | [`skeleton`] | the parts of skeletons, which `core-relo-build` generates: typed programs, variables, maps and events |
 //! | [`inventory`] | the programs, maps, links and BTFs in the kernel: by id, name, tag or pin, with their holders; most of it needs the feature `inventory` |

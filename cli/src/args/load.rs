@@ -10,7 +10,7 @@ use crate::{
     settings::SettingsArgs,
 };
 use clap::{ArgGroup, Args, ValueHint};
-use core_relo_loader::{attach::AttachPoint, load::Keyring};
+use core_relo_loader::{attach_point::AttachPoint, load::Keyring};
 use core_relo_verdict::kernel::KernelVersion;
 use std::{path::PathBuf, str::FromStr};
 

@@ -9,7 +9,7 @@ use crate::{
     format::Format,
 };
 use clap::{Args, ValueHint};
-use core_relo_loader::attach::AttachPoint;
+use core_relo_loader::attach_point::AttachPoint;
 use std::path::PathBuf;
 
 pub(super) const ATTACH_HELP: &str = "Examples:

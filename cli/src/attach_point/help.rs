@@ -2,7 +2,7 @@
 
 use core_relo::explain::{list_words, suggest_word};
 use core_relo_loader::{
-    attach::{AttachPoint, AttachPointError, attach_point_kinds, fitting_kinds, is_section_kind},
+    attach_point::{AttachPoint, AttachPointError, attach_point_kinds, fitting_kinds, is_section_kind},
     object::ProgramType,
 };
 

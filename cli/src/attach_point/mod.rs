@@ -13,8 +13,8 @@ pub(crate) use help::{explain, parse_attach_point, place_for};
 pub(crate) use refusal::{explain_lasting, explain_refusal};
 
 use core_relo_loader::{
-    attach::{self, AttachSite},
-    attach_point::PointProgram,
+    attach,
+    attach_point::{AttachSite, PointProgram},
     object::AttachType,
 };
 

@@ -5,8 +5,8 @@ use super::explain;
 use crate::words::shell_word;
 use core_relo_loader::{
     Errno,
-    attach::{AttachError, AttachPoint, AttachSite},
-    attach_point::{HeldBy, LastingError, Occupant, PointProgram, XdpHolder},
+    attach::AttachError,
+    attach_point::{AttachPoint, AttachSite, HeldBy, LastingError, Occupant, PointProgram, XdpHolder},
     inventory::ProgramInfo,
     object::AttachType,
 };

@@ -81,8 +81,6 @@ mod pattern_search;
 mod perf_event;
 mod placement;
 mod pmu;
-#[cfg(feature = "attach-points")]
-mod point;
 #[cfg(feature = "uprobe")]
 mod process_files;
 #[cfg(feature = "uprobe")]
@@ -138,20 +136,14 @@ pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, Task
 pub use kprobe::{KprobeOptions, KsyscallOptions};
 pub use kprobe_multi::{KprobeMultiOptions, KprobeSet};
 pub use link::{Attachment, Link};
+#[cfg(feature = "attach-points")]
+pub(crate) use lwt::seg6local;
 #[cfg(feature = "netlink")]
 pub use lwt::{LwtPrograms, LwtRoute, lwt};
 pub use netfilter::NetfilterHook;
 pub use perf_event::{PerfCounter, PerfCounterOptions, PerfEventOptions, open_perf_counter};
 pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
-#[cfg(feature = "attach-points")]
-pub use point::{
-    AttachPoint, AttachPointError, AttachSite, InterfaceHook, PlaceProblem, RoutePoint, attach_point_kinds,
-    attach_type_word, attach_types_of, cgroup_attach_types, fitting_kinds, interface_hook_word,
-    is_section_kind, netns_attach_type, sockmap_attach_types,
-};
-#[cfg(feature = "attach-points")]
-pub(crate) use point::{open_target, word_list};
 pub use program::{ProgramRef, UsdtOwner};
 pub use query::{AttachedPrograms, QueryTarget, query};
 #[cfg(feature = "netlink")]

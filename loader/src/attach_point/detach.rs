@@ -1,11 +1,13 @@
 //! Detaching programs that are attached without a link.
 
-use super::{LastingError, PointProgram};
+use super::{
+    AttachSite, InterfaceHook, LastingError, PointProgram,
+    attach_type::{attach_type_word, attach_types_of, cgroup_attach_types},
+    open::open_target,
+    point_error::word_list,
+};
 use crate::{
-    attach::{
-        self, AttachSite, InterfaceHook, InterfaceRef, QueryTarget, TcAttachPoint, TcHook, XdpMode,
-        attach_type_word, attach_types_of, cgroup_attach_types, open_target, word_list,
-    },
+    attach::{self, InterfaceRef, QueryTarget, TcAttachPoint, TcHook, XdpMode},
     sys::{Errno, ProgAttach},
 };
 use core_relo_object::object::AttachType;
@@ -36,12 +38,12 @@ impl Attached {
 
 impl PointProgram<'_> {
     /// Detaches the program. Fails if this program is not attached there, or is attached by a link.
-    pub fn detach(&self) -> Result<(), LastingError> {
-        match self.point.site() {
     ///
     /// From a cgroup without [`CgroupSharing::Multi`](crate::attach::CgroupSharing::Multi), the kernel detaches
     /// any program of the attach type. The method looks first whether it is this one. Another process may
     /// replace the program between the look and the request, and then loses its own.
+    pub fn detach(&self) -> Result<(), LastingError> {
+        match self.point.site() {
             AttachSite::Interface { name, .. } => match self.interface_hook()? {
                 InterfaceHook::Xdp(mode) => self.detach_xdp(name, mode),
                 InterfaceHook::Tc(direction) => self.detach_tc(name, direction),

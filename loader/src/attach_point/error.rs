@@ -1,6 +1,7 @@
 //! [`LastingError`]: a program that is not attached without a link, or not detached.
 
-use crate::attach::{AttachError, AttachPointError};
+use super::AttachPointError;
+use crate::attach::AttachError;
 
 /// The reason why a program is not attached to a place without a link, or not detached.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]

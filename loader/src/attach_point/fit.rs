@@ -5,10 +5,10 @@ use super::{
     attach_type::{
         attach_type_word, attach_types_of, cgroup_attach_types, is_of_cgroup, sockmap_attach_types,
     },
-    error::AttachPointError,
     kinds::fitting_kinds,
+    point_error::AttachPointError,
 };
-use crate::attach::xdp::XdpMode;
+use crate::attach::XdpMode;
 use core_relo_object::object::{AttachType, ProgramType};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The words of attach points: their kinds, with the program types that fit them, and hooks.
 
 use super::InterfaceHook;
-use crate::attach::{classifier::PacketDirection, tc::TcAttachPoint, xdp::XdpMode};
+use crate::attach::{PacketDirection, TcAttachPoint, XdpMode};
 use core_relo_object::object::{AttachType, ProgramType, SEC_DEFS, SecMatch};
 
 /// The kinds of attach points that are no section names, and the program types that fit them.

@@ -1,10 +1,10 @@
 //! Attachments without a link, which last when the process ends.
 
-use super::{LastingError, PointProgram, XdpHolder};
+use super::{AttachSite, InterfaceHook, LastingError, PointProgram, XdpHolder, open::open_target};
 use crate::{
     attach::{
-        self, AttachError, AttachSite, CgroupSharing, InterfaceHook, InterfaceRef, QueryTarget,
-        TcAttachPoint, TcHook, TcOptions, XdpPrograms, XdpReplace, open_target,
+        self, AttachError, CgroupSharing, InterfaceRef, QueryTarget, TcAttachPoint, TcHook, TcOptions,
+        XdpPrograms, XdpReplace,
     },
     sys::{Errno, ProgAttach},
 };

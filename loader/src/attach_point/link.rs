@@ -1,12 +1,11 @@
 //! Attachments by links. The program stays attached as long as the link.
 
-use super::PointProgram;
+use super::{AttachPointError, AttachSite, InterfaceHook, PointProgram, open::open_target};
 use crate::{
     attach::{
-        self, AttachError, AttachPointError, AttachSite, CgroupOptions, CgroupOrder, CgroupRef,
-        InterfaceHook, IterOptions, IterTarget, Link, PerfCounter, PerfCounterOptions, PerfEventOptions,
-        PerfSample, Placement, ProgramRef, SectionTarget, TaskRef, TcOptions, UprobeMultiOptions,
-        UprobeOptions, UprobeSet, open_target,
+        self, AttachError, CgroupOptions, CgroupOrder, CgroupRef, IterOptions, IterTarget, Link, PerfCounter,
+        PerfCounterOptions, PerfEventOptions, PerfSample, Placement, ProgramRef, SectionTarget, TaskRef,
+        TcOptions, UprobeMultiOptions, UprobeOptions, UprobeSet,
     },
     sys::{self, Errno},
 };

@@ -1,5 +1,5 @@
-//! Programs at [attach points](AttachPoint): attached by links, or without a link, which lasts when the
-//! process ends; and what is attached there already.
+//! [Attach points](AttachPoint) as text (`dev:eth0`), and programs at attach points: attached by links, or
+//! without a link, which lasts when the process ends; and what is attached there already.
 //!
 //! ```no_run
 //! use core_relo_loader::{
@@ -21,24 +21,45 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `point`, `parse`, `point_error` | attach points, and their text |
+//! | `kinds` | the kinds of attach points, and the program types that fit them |
+//! | `attach_type` | the words for attach types, and the attach types that fit a program type and a kind |
+//! | `fit` | the hook and the attach type that a program gets at an attach point |
+//! | `open` | attach targets that are files |
+//! | `route` | routes with programs |
 //! | `link` | attaching by links |
 //! | `lasting`, `detach` | attaching without a link, and detaching |
 //! | `error` | the reasons why a program is not attached without a link, or not detached |
 //! | `occupants` | the programs that are attached at the place already |
 
+mod attach_type;
 mod detach;
 mod error;
+mod fit;
+mod kinds;
 mod lasting;
 mod link;
 mod occupants;
+mod open;
+mod parse;
+mod point;
+mod point_error;
+mod route;
+#[cfg(test)]
+mod tests;
 
+pub use attach_type::{
+    attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type, sockmap_attach_types,
+};
 pub use error::LastingError;
+pub use kinds::{attach_point_kinds, fitting_kinds, interface_hook_word, is_section_kind};
 pub use lasting::LastingOptions;
 pub use occupants::{HeldBy, Occupant, XdpHolder};
+pub use point::{AttachPoint, AttachSite, InterfaceHook};
+pub use point_error::{AttachPointError, PlaceProblem};
+pub use route::RoutePoint;
 
-use crate::attach::{
-    AttachError, AttachPoint, AttachPointError, InterfaceHook, ProgAttach, ProgramRef, netns_attach_type,
-};
+use crate::attach::{AttachError, ProgAttach, ProgramRef};
 use crate::sys::ProgramInfo;
 use core_relo_object::object::AttachType;
 use std::os::fd::OwnedFd;

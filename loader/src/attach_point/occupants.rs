@@ -1,11 +1,11 @@
 //! The programs that are attached at a place already.
 
-use super::PointProgram;
+use super::{
+    AttachPoint, AttachSite, InterfaceHook, PointProgram, attach_type::sockmap_attach_types,
+    kinds::interface_hook_word, open::open_target,
+};
 use crate::{
-    attach::{
-        self, AttachError, AttachPoint, AttachSite, InterfaceHook, InterfaceRef, QueryTarget, XdpMode,
-        interface_hook_word, open_target, sockmap_attach_types,
-    },
+    attach::{self, AttachError, InterfaceRef, QueryTarget, XdpMode},
     inventory::{BtfCache, LinkInfo, LinkTarget, MapInfo, ObjectKind, list},
 };
 use core_relo_object::object::{AttachType, LinkType};

@@ -3,11 +3,11 @@
 use super::{
     AttachPoint, AttachSite,
     attach_type::{cgroup_attach_types, find_attach_type, sockmap_attach_types},
-    error::{AttachPointError, PlaceProblem},
     kinds::{INTERFACE_HOOKS, NETFILTER_HOOKS, attach_point_kinds, is_section_kind},
+    point_error::{AttachPointError, PlaceProblem},
     route::RoutePoint,
 };
-use crate::attach::netfilter::NetfilterHook;
+use crate::attach::NetfilterHook;
 use core::str::FromStr;
 use core_relo_object::object::SectionTarget;
 use std::path::PathBuf;

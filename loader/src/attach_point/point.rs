@@ -1,35 +1,8 @@
 //! [`AttachPoint`]: attach points as text, such as `dev:eth0`, `cgroup:/sys/fs/cgroup/mine,egress` and
 //! `kprobe:vfs_read`.
-//!
-//! | file | contents |
-//! |---|---|
-//! | `parse` | the text of an attach point |
-//! | `kinds` | the kinds of attach points, and the program types that fit them |
-//! | `attach_type` | the words for attach types, and the attach types that fit a program type and a kind of attach point |
-//! | `fit` | the hook and the attach type that a program gets at an attach point |
-//! | `open` | attach targets that are files |
-//! | `route` | routes with programs |
 
-mod attach_type;
-mod error;
-mod fit;
-mod kinds;
-mod open;
-mod parse;
-mod route;
-#[cfg(test)]
-mod tests;
-
-pub use attach_type::{
-    attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type, sockmap_attach_types,
-};
-pub(crate) use error::word_list;
-pub use error::{AttachPointError, PlaceProblem};
-pub use kinds::{attach_point_kinds, fitting_kinds, interface_hook_word, is_section_kind};
-pub(crate) use open::open_target;
-pub use route::RoutePoint;
-
-use super::{classifier::PacketDirection, netfilter::NetfilterHook, tc::TcAttachPoint, xdp::XdpMode};
+use super::route::RoutePoint;
+use crate::attach::{NetfilterHook, PacketDirection, TcAttachPoint, XdpMode};
 use core::fmt;
 use core_relo_object::object::AttachType;
 use std::path::PathBuf;
@@ -38,9 +11,9 @@ use std::path::PathBuf;
 /// hook or attach type.
 ///
 /// ```
-/// use core_relo_loader::{attach::AttachPoint, object::ProgramType};
+/// use core_relo_loader::{attach_point::AttachPoint, object::ProgramType};
 ///
-/// # fn main() -> Result<(), core_relo_loader::attach::AttachPointError> {
+/// # fn main() -> Result<(), core_relo_loader::attach_point::AttachPointError> {
 /// let point: AttachPoint = "dev:eth0,ingress".parse()?;
 /// point.check_fits(ProgramType::SchedCls, None)?;
 /// assert!(point.check_fits(ProgramType::Xdp, None).is_err());
@@ -50,8 +23,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachPoint {
     /// The text as it was parsed.
-    text: String,
-    site: AttachSite,
+    pub(super) text: String,
+    pub(super) site: AttachSite,
 }
 
 /// The place of an [`AttachPoint`].

@@ -1,12 +1,7 @@
 //! Routes with programs (lightweight tunnels): `route:10.88.0.0/24,eth0`.
 
-use super::error::PlaceProblem;
-use crate::attach::{
-    AttachError,
-    link::Link,
-    lwt::{LwtPrograms, LwtRoute, lwt, seg6local},
-    rtnetlink::interface_index,
-};
+use super::point_error::PlaceProblem;
+use crate::attach::{AttachError, Link, LwtPrograms, LwtRoute, interface_index, lwt, seg6local};
 use core::net::IpAddr;
 use core_relo_object::object::ProgramType;
 use std::os::fd::BorrowedFd;

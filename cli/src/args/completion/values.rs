@@ -10,7 +10,8 @@ use crate::{
 use clap::ValueEnum as _;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use core_relo_loader::{
-    attach::{attach_point_kinds, network_interfaces},
+    attach::network_interfaces,
+    attach_point::attach_point_kinds,
     inventory::{self, LinkInfo, MapInfo, ObjectKind, ProgramInfo, object_name},
     object::{LinkType, MapType, ProgramType, SEC_DEFS},
 };

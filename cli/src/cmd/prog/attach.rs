@@ -16,8 +16,8 @@ use crate::{
     text::{line::Line, style},
 };
 use core_relo_loader::{
-    attach::{AttachError, AttachPoint, ProgramRef},
-    attach_point::{LastingOptions, PointProgram},
+    attach::{AttachError, ProgramRef},
+    attach_point::{AttachPoint, LastingOptions, PointProgram},
     inventory::{LinkInfo, ObjectKind, ProgramInfo, full_program_name},
     object::ProgramType,
 };

@@ -48,7 +48,7 @@ pub fn lwt(programs: &LwtPrograms<'_>, route: &LwtRoute) -> Result<Link, AttachE
 
 /// Adds a segment route with a program of the type `lwt_seg6local`
 /// (`ip -6 route add … encap seg6local action End.BPF …`).
-pub(super) fn seg6local(prog: BorrowedFd<'_>, route: &LwtRoute) -> Result<Link, AttachError> {
+pub(crate) fn seg6local(prog: BorrowedFd<'_>, route: &LwtRoute) -> Result<Link, AttachError> {
     let problem = route.destination.is_ipv4().then_some("segment routing needs an IPv6 destination");
     attach_route("seg6local", route, problem, || Encap::seg6local(prog))
         .map_err(|error| explain_einval_by_types(error, prog, vec![ProgramType::LwtSeg6local]))
