@@ -86,6 +86,9 @@ pub const BROKEN_RULES: usize = 1024;
 /// instruction.
 pub const SEARCHED_ACCESSES: usize = 256;
 
+/// The accesses of an object whose source lines are kept for further kernels.
+pub const KEPT_LINES: usize = 1024;
+
 /// The mismatches of an object on a kernel that are reported.
 pub const MISMATCHES: usize = 256;
 

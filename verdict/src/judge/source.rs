@@ -17,8 +17,10 @@ impl ObjectContext<'_, '_> {
         let source = match reason.requirement {
             Some(Requirement::Relocation(record)) if self.searched_lines.get() < SEARCHED_ACCESSES => {
                 self.searched_lines.update(|count| count.wrapping_add(1));
-                let planned = self.plan.plan().get(record);
-                planned.and_then(|planned| planned.source_line()).map(SourceLine::from)
+                self.needs.access_lines.find(record, || {
+                    let planned = self.plan.plan().get(record);
+                    planned.and_then(|planned| planned.source_line()).map(SourceLine::from)
+                })
             }
             _ => self.needs.object.btf().and_then(|btf| source_line(btf, linked, insn)),
         };

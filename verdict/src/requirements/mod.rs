@@ -1,5 +1,6 @@
 //! All that an object asks of a kernel, from the object alone.
 
+mod access_lines;
 mod array_program;
 mod attach;
 mod attach_point;

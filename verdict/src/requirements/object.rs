@@ -1,6 +1,7 @@
 //! The requirements of an object.
 
 use super::{
+    access_lines::AccessLines,
     array_program::ArrayProgram,
     btf::ObjectBtf,
     extern_need::ExternNeed,
@@ -66,6 +67,8 @@ pub struct ObjectNeeds<'o, 'd> {
     pub(crate) btf: ObjectBtf,
     /// The analyses of the programs' instructions.
     pub(crate) analyses: AnalysisCache,
+    /// The source lines of the accesses of records.
+    pub(crate) access_lines: AccessLines,
     /// The data of data maps that user space sets before the load, in place of the object's.
     pub(crate) data: HashMap<MapIndex, Vec<u8>>,
     /// The maps that user space does not create.
@@ -165,6 +168,7 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
             object,
             btf: ObjectBtf::new(&linker, loader.btf_policy()),
             analyses: AnalysisCache::default(),
+            access_lines: AccessLines::default(),
             linker,
             maps,
             externs,
