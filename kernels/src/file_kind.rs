@@ -39,8 +39,8 @@ const OTHER_EXTENSIONS: [&str; 24] = [
 ];
 
 /// The beginnings of the names of files in `/boot` that are no kernels.
-const OTHER_BOOT_FILES: [&str; 8] =
-    ["System.map", "config-", "initrd", "initramfs", "grub", "symvers-", "memtest", "retpoline-"];
+const OTHER_BOOT_FILES: [&str; 9] =
+    ["version-", "System.map", "config-", "initrd", "initramfs", "grub", "symvers-", "memtest", "retpoline-"];
 
 /// The name of a kernel's configuration without its release.
 const PLAIN_CONFIGURATION: &[u8] = b"config";
@@ -148,6 +148,7 @@ mod tests {
         for other in [
             "System.map-6.1.0-18-amd64",
             "config-6.1.0-18-amd64",
+            "version-6.1.0-18-amd64",
             "config",
             "initrd.img-6.1.0-18-amd64",
             "initramfs-6.1.img",

@@ -48,6 +48,12 @@ pub fn read_kconfig(path: &Path) -> Result<String, InputError> {
     Err(InputError::new(path, Defect::NoOption))
 }
 
+/// Returns whether a text lists the symbols of a kernel: every kernel has the symbol `_text`. Debian installs
+/// a `System.map` that only names the package with the symbols.
+pub(crate) fn has_kernel_symbols(text: &str) -> bool {
+    text.lines().any(|line| line.ends_with(" _text"))
+}
+
 /// Reads a list of symbols. A file without any symbol is an error: no function would count as present.
 pub fn read_kallsyms(path: &Path) -> Result<String, InputError> {
     let text = read(path)?;

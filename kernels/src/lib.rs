@@ -34,6 +34,7 @@
 //! | [`file_kind`] | the kind of a file |
 //! | [`package`] | packages of distributions |
 //! | [`threads`] | worker threads |
+//! | `fetch` (feature `fetch`) | the kernels of distributions, from their package repositories |
 
 mod archive;
 mod boot_files;
@@ -43,6 +44,8 @@ mod compression;
 pub mod directory;
 mod elf_sections;
 mod error;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 pub mod file;
 mod file_id;
 pub mod file_kind;
@@ -75,7 +78,7 @@ pub use kernel::{
     parsed::Kernel,
     release::KernelRelease,
     selection::{ImageVisitor, KernelFilter, KernelPaths, KernelSelection, KernelVisitor},
-    source::{KernelSource, running_release},
+    source::{FetchedKernel, KernelSource, running_release},
 };
 pub use limits::Limits;
 pub use note::{Note, SkippedFiles};

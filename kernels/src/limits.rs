@@ -49,6 +49,14 @@ pub(crate) const MAX_BANNER_BYTES: usize = 1024;
 /// each.
 pub(crate) const MAX_BANNERS: usize = 256;
 
+/// The largest index of a suite (`Release`) and its signature, in bytes. Debian's have less than 256 KiB.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_INDEX_BYTES: u64 = 16 << 20;
+
+/// The largest list of packages, compressed and unpacked, in bytes. Debian's have less than 64 MiB.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_PACKAGES_BYTES: u64 = 512 << 20;
+
 /// The largest number of entries in an rpm header. rpm has the same limit.
 pub(crate) const MAX_RPM_ENTRIES: u64 = 0xffff;
 
@@ -58,3 +66,15 @@ pub(crate) const MAX_RPM_HEADER_BYTES: u64 = 64 << 20;
 
 /// The largest number of files in an rpm.
 pub(crate) const MAX_RPM_FILES: usize = 1 << 20;
+
+/// The largest file of apt's sources that is read, in bytes.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_SOURCES_BYTES: u64 = 1 << 20;
+
+/// The largest image, configuration, list of symbols or module that is taken from a package, in bytes.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_KERNEL_FILE_BYTES: u64 = 256 << 20;
+
+/// The number of redirections that are followed.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_REDIRECTS: u32 = 5;

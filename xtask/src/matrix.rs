@@ -37,7 +37,7 @@ const LIBRARIES: [&str; 7] = ["btf", "core-relo", "object", "verdict", "dwarf", 
 const PORTABLE: [&str; 3] = ["core-relo-btf", "core-relo", "core-relo-object"];
 
 /// The packages with features, and their features.
-const FEATURES: [(&str, &[&str]); 8] = [
+const FEATURES: [(&str, &[&str]); 9] = [
     ("core-relo-btf", &["c-header", "kernel-check", "serde", "text", "transform"]),
     ("core-relo", &["c-header", "text", "transform", "minimise", "serde"]),
     (
@@ -65,6 +65,7 @@ const FEATURES: [(&str, &[&str]); 8] = [
         ],
     ),
     ("core-relo-adaptive", &["load", "serde"]),
+    ("core-relo-kernels", &["fetch"]),
     ("core-relo-build", &["btf-archive"]),
     ("core-relo-cli", &["completions", "man", "jit-disassembly", "sign"]),
 ];

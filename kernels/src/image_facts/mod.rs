@@ -6,7 +6,7 @@
 //! | `banner` | the version: `Linux version 6.1.0-50-amd64 …` |
 //! | `embedded_config` | the configuration (`CONFIG_IKCONFIG`) |
 //! | `symbol_table` | the symbols of an ELF |
-//! | `neighbours` | the files `config-R` and `System.map-R` beside `vmlinuz-R` |
+//! | `neighbours` | the files `config-R`, `System.map-R` and `version-R` beside `vmlinuz-R` or `R.btf` |
 //!
 //! An image that contains no fact, or a broken one, is no error: the verdict that needs the fact is unknown.
 
@@ -164,6 +164,9 @@ impl ImageFacts {
 
     /// Adds the facts of the files beside an image, where the image itself has none.
     pub(crate) fn with_neighbours(mut self, image: &Path, wanted: WantedFacts) -> Self {
+        if wanted.version_and_kconfig && self.version.is_none() && self.release.is_none() {
+            neighbours::read_version(image, &mut self);
+        }
         if wanted.version_and_kconfig && self.kconfig.is_none() {
             self.kconfig = neighbours::read_kconfig(image, &mut self.warnings);
         }
@@ -172,6 +175,17 @@ impl ImageFacts {
         }
         self
     }
+}
+
+/// Returns the text of the file `version-R` for a kernel: its banner. Returns `None` if the version that the
+/// text shows would not be that of the facts.
+#[cfg(feature = "fetch")]
+pub(crate) fn version_text(facts: &ImageFacts) -> Option<String> {
+    let (release, build) = (facts.release.as_ref()?, facts.version_string.as_ref()?);
+    let text = format!("Linux version {release} () {build}\n");
+    let banner = find_banner(text.as_bytes())?;
+    (banner.version.is_some() && banner.version == facts.version.as_ref().map(|fact| fact.value))
+        .then_some(text)
 }
 
 /// Returns whether files beside an image may contain facts about the kernel.

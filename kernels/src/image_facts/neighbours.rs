@@ -1,7 +1,13 @@
 //! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`,
-//! and the same without `-R`. They count beside `R.btf`, too.
+//! and the same without `-R`. They count beside `R.btf`, too. Raw BTF shows no version: `version-R` has the
+//! banner of the kernel, as `/proc/version` shows it.
 
-use super::{embedded_config::sets_option, fact::ImageFact};
+use super::{
+    ImageFacts,
+    banner::{Banner, find_banner},
+    embedded_config::sets_option,
+    fact::ImageFact,
+};
 use crate::{compression::format::Compression, error::escape_path, kernel_text};
 use std::{
     path::{Path, PathBuf},
@@ -13,6 +19,7 @@ const IMAGES: [&str; 2] = ["vmlinuz", "vmlinux"];
 
 const KCONFIG: &str = "config";
 const SYMBOLS: &str = "System.map";
+const VERSION: &str = "version";
 
 /// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`,
 /// `vmlinux-R.btf` and `R.btf`, compressed or not.
@@ -35,7 +42,7 @@ fn find(image: &Path, name: &str) -> Option<PathBuf> {
 
 /// Returns whether an image has such a file beside it.
 pub(super) fn exist(image: &Path) -> bool {
-    [KCONFIG, SYMBOLS].iter().any(|name| find(image, name).is_some())
+    [KCONFIG, SYMBOLS, VERSION].iter().any(|name| find(image, name).is_some())
 }
 
 /// Reads the configuration beside an image.
@@ -57,6 +64,18 @@ pub(super) fn kconfig_fact(
     None
 }
 
+/// Reads the version beside an image.
+pub(super) fn read_version(image: &Path, facts: &mut ImageFacts) {
+    let Some((text, origin)) = read(image, VERSION, &mut facts.warnings) else { return };
+    let Some(Banner { release, version, version_string }) = find_banner(text.as_bytes()) else {
+        let warning = format!("{origin} is left out: it has no banner, expected `Linux version ...`");
+        return facts.warnings.push(warning);
+    };
+    facts.release = Some(release);
+    facts.version_string = version_string;
+    facts.version = version.map(|version| ImageFact::new(version, origin));
+}
+
 /// Reads the symbols beside an image.
 pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<ImageFact<Arc<str>>> {
     let (text, origin) = read(image, SYMBOLS, warnings)?;
@@ -65,9 +84,7 @@ pub(super) fn read_symbols(image: &Path, warnings: &mut Vec<String>) -> Option<I
 
 /// Returns the symbols in a text.
 pub(super) fn symbols_fact(text: String, origin: String) -> Option<ImageFact<Arc<str>>> {
-    // Every kernel has the symbol `_text`. Debian installs a file that only names the package with the
-    // symbols.
-    if text.lines().any(|line| line.ends_with(" _text")) {
+    if kernel_text::has_kernel_symbols(&text) {
         return Some(ImageFact::new(text.into(), origin));
     }
     log::info!("{origin} is left out: it has no symbol _text");

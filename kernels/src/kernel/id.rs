@@ -10,7 +10,7 @@ use std::{
 /// The identity of a kernel. Paths are compared by their bytes: `Path` treats some different bytes as equal.
 ///
 /// Its text is printable ASCII and unique: `file:PATH`, `member:INDEX:ARCHIVE`, `running:RELEASE`,
-/// `embedded:NAME`.
+/// `fetched:NAME`, `embedded:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KernelId {
     /// A file, an archive as a whole, or a directory that cannot be read.
@@ -24,6 +24,8 @@ pub enum KernelId {
     },
     /// The running kernel, by its release.
     Running(String),
+    /// A fetched kernel, by its distribution and release: `debian:12/6.1.0-50-amd64`.
+    Fetched(String),
     /// A kernel that is part of this program.
     Embedded(String),
 }
@@ -59,6 +61,7 @@ impl fmt::Display for KernelId {
                 write!(f, "member:{index}:{}", PercentEncoded(archive.as_bytes()))
             }
             Self::Running(release) => write!(f, "running:{}", PercentEncoded(release.as_bytes())),
+            Self::Fetched(name) => write!(f, "fetched:{}", PercentEncoded(name.as_bytes())),
             Self::Embedded(name) => write!(f, "embedded:{}", PercentEncoded(name.as_bytes())),
         }
     }
@@ -84,6 +87,7 @@ impl FromStr for KernelId {
                 Some(Self::Member { archive: path(archive)?, index: index.parse().ok()? })
             }),
             "running" => name(rest).map(Self::Running),
+            "fetched" => name(rest).map(Self::Fetched),
             "embedded" => name(rest).map(Self::Embedded),
             _ => None,
         };
@@ -153,6 +157,7 @@ mod tests {
             ids.extend(paths.iter().cloned().map(|archive| KernelId::Member { archive, index }));
         }
         ids.extend(["6.18", "6.18 (running)"].map(|release| KernelId::Running(release.to_owned())));
+        ids.push(KernelId::Fetched("debian:12/6.1.0-50-amd64".to_owned()));
         ids.push(KernelId::Embedded("linux-6.1".to_owned()));
         let mut seen = HashSet::new();
         for id in &ids {

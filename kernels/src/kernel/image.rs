@@ -11,7 +11,10 @@ use crate::{
     file::OpenFile,
     file_id::FileId,
     image_facts,
-    kernel::{parsed::Kernel, source::KernelSource},
+    kernel::{
+        parsed::Kernel,
+        source::{FetchedKernel, KernelSource},
+    },
     limits::Limits,
     stream::Descriptor,
 };
@@ -31,6 +34,7 @@ pub struct KernelImage<'s> {
 /// The content of a kernel image.
 enum Content<'s> {
     File { file: OpenFile<'s>, base: Option<&'s Path> },
+    Fetched { file: OpenFile<'s>, kernel: &'s FetchedKernel },
     Member { path: PathBuf, bytes: Data<'static>, budget: Budget },
     Parsed(Box<Kernel>),
 }
@@ -46,6 +50,9 @@ impl<'s> KernelImage<'s> {
             KernelSource::Running => Content::Parsed(Box::new(Kernel::running()?)),
             KernelSource::File { path, base, is_listed: _ } => {
                 Content::File { file: OpenFile::open(path, limits.bytes)?, base: base.as_deref() }
+            }
+            KernelSource::Fetched(kernel) => {
+                Content::Fetched { file: OpenFile::open(&kernel.btf, limits.bytes)?, kernel }
             }
             KernelSource::Archive(path) => {
                 return Err(InputError::new(path, Defect::NotOneKernel));
@@ -115,6 +122,12 @@ impl<'s> KernelImage<'s> {
                 } else {
                     kernel
                 }
+            }
+            Content::Fetched { file, kernel } => {
+                let path = file.path;
+                let (btf_file, facts) = btf_file::read_input(file.read_head()?, limits, wanted)?;
+                let parsed = Kernel::from_file(path, &btf_file, None, limits)?;
+                parsed.with_facts(facts.with_neighbours(path, wanted)).with_fetched_parts(kernel)
             }
             Content::Member { path, bytes, budget } => {
                 let (btf_file, facts) = btf_file::read_bytes(&path, bytes, &budget, wanted)?;

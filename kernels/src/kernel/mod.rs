@@ -1,5 +1,6 @@
 //! Kernels to relocate against: the running kernel, files, archives, directories; and their modules.
 
+mod further_modules;
 pub(crate) mod id;
 pub(crate) mod image;
 pub mod module;

@@ -25,7 +25,7 @@ use std::{
 type NamedModule = (String, Arc<Btf<'static>>);
 
 /// The packages of a kernel, which may contain modules.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ModulePackages {
     paths: Vec<PathBuf>,
     limits: Limits,

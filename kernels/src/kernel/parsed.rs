@@ -6,9 +6,10 @@ use crate::{
     file::bad_btf,
     image_facts::{ImageFact, ImageFacts},
     kernel::{
+        further_modules::FurtherModules,
         module::{find_base, is_split_without_base, missing_base, module_name, parse_split, read_module},
-        module_packages::{ModuleFile, ModulePackages, is_package_path},
-        source::running_release,
+        module_packages::{ModulePackages, is_package_path},
+        source::{FetchedKernel, running_release},
     },
     limits::Limits,
 };
@@ -26,7 +27,6 @@ use core_relo_verdict::fleet::JudgedKernel;
 use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope, WantedFacts};
 use std::{
     io::Read as _,
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -42,9 +42,8 @@ pub struct Kernel {
     /// The types of the kernel and of its modules.
     pub target: Target<'static>,
     is_running: bool,
-    /// Whether this is a kernel without its modules: the running kernel, or one from packages.
-    can_add_modules: bool,
-    module_packages: Option<ModulePackages>,
+    /// The modules that are added when a relocation needs them.
+    further_modules: FurtherModules,
     facts: ImageFacts,
 }
 
@@ -52,14 +51,8 @@ impl Kernel {
     /// Creates a kernel without modules.
     pub(super) fn new(name: String, btf: Btf<'static>) -> Self {
         let target = Target::new(MAIN_BTF, Arc::new(btf));
-        Self {
-            name,
-            target,
-            is_running: false,
-            can_add_modules: false,
-            module_packages: None,
-            facts: ImageFacts::default(),
-        }
+        let (further_modules, facts) = (FurtherModules::None, ImageFacts::default());
+        Self { name, target, is_running: false, further_modules, facts }
     }
 
     /// Reads the running kernel. [`Self::with_needed_modules`] adds its modules.
@@ -68,7 +61,7 @@ impl Kernel {
         let file = target::kernel().map_err(no_btf)?;
         let btf = file.parse(None).map_err(no_btf)?;
         let name = format!("linux {} (running)", running_release());
-        Ok(Self { is_running: true, can_add_modules: true, ..Self::new(name, btf) })
+        Ok(Self { is_running: true, further_modules: FurtherModules::Running, ..Self::new(name, btf) })
     }
 
     /// Parses a member of an archive. A member has no base.
@@ -112,8 +105,13 @@ impl Kernel {
 
     /// Sets the packages that may have modules of the kernel.
     pub(super) fn with_module_packages(self, paths: Vec<PathBuf>, limits: Limits) -> Self {
-        let module_packages = Some(ModulePackages::new(paths, limits));
-        Self { can_add_modules: true, module_packages, ..self }
+        Self { further_modules: FurtherModules::InPackages(ModulePackages::new(paths, limits)), ..self }
+    }
+
+    /// Adds the name and the modules of a fetched kernel.
+    pub(super) fn with_fetched_parts(self, kernel: &FetchedKernel) -> Self {
+        let further_modules = FurtherModules::InDirectory(kernel.modules.clone());
+        Self { name: kernel.name.clone(), further_modules, ..self }
     }
 
     /// Adds modules that the user named. Of a package, all modules are added.
@@ -143,24 +141,23 @@ impl Kernel {
         self.is_running || self.facts.kconfig.is_some()
     }
 
-    /// Returns the kernel with the modules that may have types that the plans need and vmlinux lacks: those
-    /// of the running kernel, or in the kernel's packages. Returns `None` if the plans need no modules, or if
-    /// the kernel has none.
+    /// Returns the kernel with those of its modules that may have types which the plans need and vmlinux
+    /// lacks. Returns `None` if the plans need no modules, or if the kernel has none.
     pub fn with_needed_modules<'p>(&self, plans: impl Iterator<Item = &'p Plan<'p>> + Clone) -> Option<Self> {
         let needs_modules = plans.clone().any(Plan::needs_modules);
         needs_modules.then(|| self.with_modules_named(plans.flat_map(Plan::names_for_modules)))?
     }
 
-    /// Returns the kernel with the modules that may have types of these names. Returns `None` if the kernel
-    /// has no modules.
+    /// Returns the kernel with those of its modules that may have types of these names. Returns `None` if the
+    /// kernel has no modules.
     fn with_modules_named<'n>(&self, names: impl Iterator<Item = Name<'n>>) -> Option<Self> {
-        if !self.can_add_modules {
+        if self.further_modules == FurtherModules::None {
             return None;
         }
         let base = Arc::clone(&self.target.vmlinux().btf);
         let mut module_filter = ModuleFilter::new(&base, names);
         let (mut modules, mut skipped_count) = (Vec::new(), 0usize);
-        self.visit_modules(&mut |name, file| match file.may_contain(&mut module_filter) {
+        self.further_modules.visit(&mut |name, file| match file.may_contain(&mut module_filter) {
             true => match file.parse(Some(&base)) {
                 Ok(btf) => modules.push((name, Arc::new(btf))),
                 Err(e) => log::warn!("the module {name} is left out: {e}"),
@@ -172,32 +169,7 @@ impl Kernel {
             return None;
         }
         let target = self.target.clone().with_modules(modules).with_excluded_modules(skipped_count);
-        Some(Self { target, can_add_modules: false, ..self.clone() })
-    }
-
-    /// Passes the BTF of each module to `visit`: those of the running kernel, or in the kernel's packages.
-    /// Modules that cannot be read are left out with a warning.
-    fn visit_modules(&self, visit: &mut dyn FnMut(String, BtfFile)) {
-        if let Some(packages) = &self.module_packages {
-            packages.visit(&mut |module| {
-                match module {
-                    Ok(ModuleFile { name, btf, .. }) => visit(name, btf),
-                    Err(e) => log::warn!("a module is left out: {e}"),
-                }
-                ControlFlow::Continue(())
-            });
-            return;
-        }
-        let files = target::modules().unwrap_or_else(|e| {
-            log::warn!("modules of the running kernel are left out: {e}");
-            Vec::new()
-        });
-        for module in files {
-            match module.open() {
-                Ok(file) => visit(module.name, file),
-                Err(e) => log::warn!("a module is left out: {e}"),
-            }
-        }
+        Some(Self { target, further_modules: FurtherModules::None, ..self.clone() })
     }
 
     /// Returns the version in the kernel's image, or that of the running kernel.
@@ -320,7 +292,7 @@ impl JudgedKernel for Kernel {
     }
 
     fn can_add_modules(&self) -> bool {
-        self.can_add_modules
+        self.further_modules != FurtherModules::None
     }
 
     fn with_modules_for(&self, names: &mut dyn Iterator<Item = Name<'_>>) -> Option<Self> {

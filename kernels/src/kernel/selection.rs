@@ -6,8 +6,12 @@ use crate::{
     error::{Defect, InputError},
     file_id::Inode,
     kernel::{
-        id::KernelId, image::KernelImage, module::owner_by_path, package_groups::PackageGroups,
-        parsed::Kernel, source::KernelSource,
+        id::KernelId,
+        image::KernelImage,
+        module::owner_by_path,
+        package_groups::PackageGroups,
+        parsed::Kernel,
+        source::{FetchedKernel, KernelSource},
     },
     limits::Limits,
     note::{Note, SkippedFiles},
@@ -25,8 +29,11 @@ use std::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelPaths {
-    /// Files, tar archives and directories of kernels. If there are none, the running kernel is selected.
+    /// Files, tar archives and directories of kernels. If there are none, and no fetched kernels, the running
+    /// kernel is selected.
     pub kernels: Vec<PathBuf>,
+    /// Fetched kernels.
+    pub fetched: Vec<FetchedKernel>,
     /// Files and directories with the BTF of modules of the only kernel.
     pub modules: Vec<PathBuf>,
     /// The kernel of a module among `kernels`. By default, the kernel is `vmlinux` in the module's directory.
@@ -47,7 +54,7 @@ impl KernelPaths {
 #[non_exhaustive]
 pub struct KernelFilter<'f> {
     /// Returns whether a kernel is included. The path is relative to the directory in [`KernelPaths`], the
-    /// name of a file that has its own path there, or empty for the running kernel.
+    /// name of a file that has its own path there, that of a fetched kernel, or empty for the running kernel.
     pub is_included: &'f dyn Fn(&Path) -> bool,
     /// A file that is no kernel, whatever its name.
     pub excluded: Option<Inode>,
@@ -119,6 +126,7 @@ impl KernelSelection {
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let kernels = self.sources.iter().filter_map(|source| match source {
             KernelSource::File { path, .. } | KernelSource::Archive(path) => Some(path.as_path()),
+            KernelSource::Fetched(kernel) => Some(kernel.btf.as_path()),
             KernelSource::Running | KernelSource::Embedded { .. } => None,
         });
         let companions = self.companions.values().flatten();
@@ -131,7 +139,7 @@ impl KernelSelection {
     /// The filter also decides on directories that cannot be read, but not on those without kernels.
     pub fn filtered(paths: &KernelPaths, filter: KernelFilter<'_>, threads: &Threads) -> Self {
         let mut selection = Self { limits: paths.limits, ..Self::default() };
-        if paths.kernels.is_empty() && (filter.is_included)(Path::new("")) {
+        if paths.kernels.is_empty() && paths.fetched.is_empty() && (filter.is_included)(Path::new("")) {
             selection.sources.push(KernelSource::Running);
         }
         let is_included = |path: &Path| (filter.is_included)(path.file_name().map_or(path, Path::new));
@@ -146,6 +154,8 @@ impl KernelSelection {
                 selection.sources.push(KernelSource::from_path(path.clone(), paths.base.clone()));
             }
         }
+        let fetched = paths.fetched.iter().filter(|kernel| (filter.is_included)(Path::new(&kernel.name)));
+        selection.sources.extend(fetched.cloned().map(KernelSource::Fetched));
         for path in &paths.modules {
             if path.is_dir() {
                 let (files, errors) = directory::find_files(path, filter.excluded);

@@ -21,6 +21,8 @@ pub enum KernelSource {
     },
     /// A tar archive of any number of kernels.
     Archive(PathBuf),
+    /// A kernel in the store of fetched kernels.
+    Fetched(FetchedKernel),
     /// BTF that is part of this program.
     Embedded {
         /// The name of the kernel.
@@ -28,6 +30,18 @@ pub enum KernelSource {
         /// The BTF.
         bytes: &'static [u8],
     },
+}
+
+/// The files of a fetched kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedKernel {
+    /// The name in reports: `debian:12/6.1.0-50-amd64`.
+    pub name: String,
+    /// The BTF. Files beside it have the configuration, the version and the symbols.
+    pub btf: PathBuf,
+    /// The directory with the BTF of modules, `MODULE.btf`, which is read when a relocation needs it. The
+    /// directory need not exist.
+    pub modules: PathBuf,
 }
 
 impl KernelSource {
@@ -55,6 +69,7 @@ impl KernelSource {
         match self {
             Self::Running => KernelId::Running(running_release()),
             Self::File { path, .. } | Self::Archive(path) => KernelId::File(path.clone().into_os_string()),
+            Self::Fetched(kernel) => KernelId::Fetched(kernel.name.clone()),
             Self::Embedded { name, .. } => KernelId::Embedded((*name).to_owned()),
         }
     }

@@ -128,6 +128,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "archive btf_file",
             "boot_files directory",
             "kernel",
+            "fetch",
         ],
     ),
     (

@@ -151,7 +151,7 @@ impl PreviousResults {
         let done = selection.sources.iter().filter(|source| self.has_source(source));
         let mut paths = done.filter_map(|source| match source {
             KernelSource::File { path, .. } | KernelSource::Archive(path) => Some(path),
-            KernelSource::Running | KernelSource::Embedded { .. } => None,
+            KernelSource::Running | KernelSource::Fetched(_) | KernelSource::Embedded { .. } => None,
         });
         let path = paths.find(|path| is_changed(path))?;
         let bad = BadInput::for_path(path, format_args!("changed after its results were written to {name}"));

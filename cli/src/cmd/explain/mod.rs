@@ -107,7 +107,10 @@ fn explain_on(
     }
     let threads = Threads::none();
     let judge = KernelJudge::with_workers(&objects.fleet, inputs, &threads);
-    let has_several = !matches!(&*selection.sources, [KernelSource::Running | KernelSource::File { .. }]);
+    let has_several = !matches!(
+        &*selection.sources,
+        [KernelSource::Running | KernelSource::File { .. } | KernelSource::Fetched(_)]
+    );
     let (mut availability, mut explained) = (Availability::default(), Vec::new());
     let (mut has_skipped, mut has_kernel) = (false, false);
     visit_kernels(console, selection, &mut |console, source, image| {

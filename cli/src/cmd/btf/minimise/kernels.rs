@@ -140,7 +140,7 @@ fn minimise_kernel(
     source: &KernelSource,
     kernel: &Kernel,
 ) -> Result<MinimalKernel, BadInput> {
-    let with_modules = with_modules_of_running_kernel(args, judge, kernel);
+    let with_modules = with_further_modules(args, judge, kernel);
     let kernel = with_modules.as_ref().unwrap_or(kernel);
     let btf = &kernel.target.vmlinux().btf;
     let bad = |error: MinimiseError| BadInput::new(&*kernel.name, error);
@@ -179,13 +179,9 @@ fn minimise_kernel(
     })
 }
 
-/// Returns the running kernel with the modules that may have types or declarations which vmlinux lacks.
-/// Returns `None` if the kernel is another one, or needs no modules.
-fn with_modules_of_running_kernel(
-    args: &BtfMinArgs,
-    judge: &KernelJudge<'_>,
-    kernel: &Kernel,
-) -> Option<Kernel> {
+/// Returns the kernel with those of its modules that may have types or declarations which vmlinux lacks.
+/// Returns `None` if the modules of the kernel are unknown, or not needed.
+fn with_further_modules(args: &BtfMinArgs, judge: &KernelJudge<'_>, kernel: &Kernel) -> Option<Kernel> {
     if !kernel.can_add_modules() {
         return None;
     }

@@ -1,0 +1,305 @@
+//! The kernels in a list of packages (`Packages`).
+//!
+//! | package | contents |
+//! |---|---|
+//! | `linux-image-R` | the kernel; from Linux 7.0 on, nothing but dependencies |
+//! | `linux-image-R-unsigned` | the same without a signature for Secure Boot |
+//! | `linux-binary-R` | from Linux 7.0 on, the image |
+//! | `linux-base-R` | from Linux 7.0 on, configuration and symbols |
+//! | `linux-modules-R` | from Linux 7.0 on, the modules |
+//! | `linux-image-R-dbg` | debug information |
+//!
+//! A package such as `linux-image-amd64` or `linux-image-6.12-amd64` has only dependencies and is no kernel.
+
+use super::release::is_sha256;
+use crate::fetch::{
+    available::{AvailableKernel, KernelLine, KernelPackage, PackageRole, Protection},
+    deb822::{Paragraph, paragraphs},
+    distribution::{Architecture, Distribution, DistributionRelease, GENERIC, Suite},
+};
+use std::collections::BTreeMap;
+
+/// The beginnings of the names of packages with parts of a kernel.
+const PREFIXES: [(&str, PackageRole); 4] = [
+    ("linux-image-", PackageRole::Image),
+    ("linux-binary-", PackageRole::Image),
+    ("linux-base-", PackageRole::Base),
+    ("linux-modules-", PackageRole::Modules),
+];
+
+/// The end of the names of packages with the sources of signed packages.
+const TEMPLATE: &str = "-signed-template";
+
+/// The least installed size, in KiB, of a package that contains an image.
+const MIN_IMAGE_KIB: u64 = 1024;
+
+/// The place of a list of packages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListOrigin<'o> {
+    pub(crate) distribution: &'static Distribution,
+    pub(crate) release: &'static DistributionRelease,
+    pub(crate) suite: &'static Suite,
+    pub(crate) architecture: Architecture,
+    pub(crate) protection: &'o Protection,
+}
+
+/// Returns the paragraphs of packages with parts of a kernel.
+pub(crate) fn retain_kernel_packages(list: &str) -> String {
+    let kernels = paragraphs(list).filter(|paragraph| paragraph.field("Package").is_some_and(is_part));
+    kernels.flat_map(|paragraph| [paragraph.text(), "\n\n"]).collect()
+}
+
+/// Returns whether a package may contain a part of a kernel: its name has a release.
+fn is_part(name: &str) -> bool {
+    PREFIXES.iter().any(|(prefix, _)| name.strip_prefix(prefix).is_some_and(is_release))
+}
+
+fn is_release(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// A package in a list.
+struct ListedPackage {
+    package: KernelPackage,
+    version: String,
+    release: String,
+    is_unsigned: bool,
+    installed_kib: u64,
+    source: String,
+}
+
+/// Finds the kernels in a list of packages.
+pub(crate) fn find_kernels(list: &str, origin: ListOrigin<'_>) -> Vec<AvailableKernel> {
+    let mut parts: BTreeMap<(String, String), Vec<ListedPackage>> = BTreeMap::new();
+    for paragraph in paragraphs(list) {
+        if let Some(part) = parse_package(paragraph, origin) {
+            parts.entry((part.release.clone(), part.version.clone())).or_default().push(part);
+        }
+    }
+    parts
+        .into_iter()
+        .filter_map(|((release, version), parts)| kernel(release, version, parts, origin))
+        .collect()
+}
+
+/// Parses a paragraph. Returns `None` for a package that is no part of a kernel, or whose fields are damaged.
+fn parse_package(paragraph: Paragraph<'_>, origin: ListOrigin<'_>) -> Option<ListedPackage> {
+    let name = paragraph.field("Package")?;
+    let (rest, role) =
+        PREFIXES.iter().find_map(|(prefix, role)| Some((name.strip_prefix(prefix)?, *role)))?;
+    let (rest, role) = match rest.strip_suffix("-dbg") {
+        Some(rest) => (rest, PackageRole::Debug),
+        None => (rest, role),
+    };
+    let (release, is_unsigned) = match rest.strip_suffix("-unsigned") {
+        Some(release) => (release, true),
+        None => (rest, false),
+    };
+    let (sha256, path) = (paragraph.field("SHA256")?, paragraph.field("Filename")?);
+    let is_template = release.ends_with(TEMPLATE);
+    if is_template || !is_release(release) || !is_sha256(sha256) || !is_relative(path) {
+        return None;
+    }
+    let package = KernelPackage {
+        name: name.to_owned(),
+        role,
+        bytes: paragraph.field("Size")?.parse().ok()?,
+        sha256: sha256.to_ascii_lowercase(),
+        archive: origin.suite.archive.mirror_key(origin.distribution.name),
+        path: path.to_owned(),
+    };
+    let installed_kib = paragraph.field("Installed-Size").and_then(|size| size.parse().ok());
+    Some(ListedPackage {
+        package,
+        version: paragraph.field("Version")?.to_owned(),
+        release: release.to_owned(),
+        is_unsigned,
+        // A list without the size leaves only the size of the package.
+        installed_kib: installed_kib.unwrap_or(u64::MAX),
+        source: paragraph.field("Source").unwrap_or(name).split(' ').next().unwrap_or(name).to_owned(),
+    })
+}
+
+/// Returns whether a path stays below the mirror's address.
+fn is_relative(path: &str) -> bool {
+    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    path.split('/').all(is_plain) && path.chars().all(|c| c.is_ascii_graphic() && !"?#\\%".contains(c))
+}
+
+/// Creates the kernel of some packages with the same release and version. Returns `None` if no package has
+/// an image.
+fn kernel(
+    release: String,
+    version: String,
+    parts: Vec<ListedPackage>,
+    origin: ListOrigin<'_>,
+) -> Option<AvailableKernel> {
+    // The unsigned image has the same contents; it is the kernel where there is no signed one.
+    let images = parts
+        .iter()
+        .filter(|part| part.package.role == PackageRole::Image && part.installed_kib >= MIN_IMAGE_KIB);
+    let image = images.min_by_key(|part| part.is_unsigned)?;
+    let line = match (origin.suite.is_backports, is_default_source(&image.source)) {
+        (true, _) => KernelLine::Backports,
+        (false, true) => KernelLine::Default,
+        (false, false) => KernelLine::Additional,
+    };
+    let mut packages = vec![image.package.clone()];
+    for role in [PackageRole::Base, PackageRole::Modules, PackageRole::Debug] {
+        packages.extend(parts.iter().find(|part| part.package.role == role).map(|part| part.package.clone()));
+    }
+    let flavour = flavour(&release, origin.architecture);
+    Some(AvailableKernel {
+        distribution: origin.distribution.name.to_owned(),
+        distribution_release: origin.release.number.to_owned(),
+        release,
+        version,
+        architecture: origin.architecture.machine().to_owned(),
+        flavour,
+        line,
+        packages,
+        protection: origin.protection.clone(),
+    })
+}
+
+/// Returns whether a source package is that of the release's own kernel: `linux` or `linux-signed-amd64`, not
+/// `linux-6.12` or `linux-signed-6.12-amd64`.
+fn is_default_source(source: &str) -> bool {
+    let rest = source.strip_prefix("linux-signed").or_else(|| source.strip_prefix("linux"));
+    rest.is_none_or(|rest| !rest.strip_prefix('-').is_some_and(is_release))
+}
+
+/// Returns the flavour in a release: `cloud` of `6.1.0-43-cloud-amd64`, `generic` of `6.1.0-43-amd64`, `16k`
+/// of `6.12.1+deb13-arm64-16k`.
+fn flavour(release: &str, architecture: Architecture) -> String {
+    // Debian's names of kernels differ from those of architectures in some cases.
+    let names: &[&str] = match architecture.debian() {
+        "ppc64el" => &["powerpc64le", "ppc64el"],
+        "i386" => &[],
+        "armhf" => &["armmp"],
+        debian => &[debian],
+    };
+    let parts: Vec<_> = release.split('-').collect();
+    let is_word =
+        |part: &&str| part.starts_with(|first: char| first.is_ascii_alphabetic()) || part.ends_with('k');
+    let words: Vec<_> = parts.into_iter().skip(1).filter(is_word).collect();
+    let words = words.join("-");
+    let flavour = names.iter().find_map(|name| {
+        let (before, after) = words.split_once(name)?;
+        Some(format!("{before}{after}"))
+    });
+    let flavour = flavour.unwrap_or(words);
+    let flavour = flavour.trim_matches('-').replace("--", "-");
+    if flavour.is_empty() { GENERIC.to_owned() } else { flavour }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paragraph(name: &str, version: &str, source: &str, kib: u64) -> String {
+        let hash = "a".repeat(64);
+        format!(
+            "Package: {name}\nSource: {source}\nVersion: {version}\nInstalled-Size: {kib}\nArchitecture: amd64\n\
+             Filename: pool/{name}.deb\nSize: 1000\nSHA256: {hash}\n\n"
+        )
+    }
+
+    fn find(list: &str) -> Vec<AvailableKernel> {
+        let distribution = Distribution::from_name("debian").unwrap();
+        let release = distribution.release("12").unwrap();
+        let origin = ListOrigin {
+            distribution,
+            release,
+            suite: &release.suites[0],
+            architecture: Architecture::from_name("amd64").unwrap(),
+            protection: &Protection::None,
+        };
+        find_kernels(&retain_kernel_packages(list), origin)
+    }
+
+    #[test]
+    fn signed_and_unsigned_images_are_one_kernel() {
+        let list = [
+            paragraph("linux-image-6.1.0-50-cloud-amd64-unsigned", "6.1.176-1", "linux", 400_000),
+            paragraph(
+                "linux-image-6.1.0-50-cloud-amd64",
+                "6.1.176-1",
+                "linux-signed-amd64 (6.1.176+1)",
+                400_000,
+            ),
+            paragraph("linux-image-6.1.0-50-cloud-amd64-dbg", "6.1.176-1", "linux", 4_000_000),
+            paragraph("linux-image-cloud-amd64", "6.1.176-1", "linux-signed-amd64 (6.1.176+1)", 13),
+            paragraph("linux-image-6.12-amd64", "6.12.9-1", "linux-signed-6.12-amd64 (6.12.9+1)", 13),
+            paragraph("linux-image-6.12-amd64-signed-template", "6.12.9-1", "linux-6.12", 4000),
+            paragraph("bash", "5", "bash", 4000),
+        ];
+        let kernels = find(&list.concat());
+        assert_eq!(kernels.len(), 1, "{kernels:?}");
+        let kernel = &kernels[0];
+        assert_eq!(kernel.name(), "debian:12/6.1.0-50-cloud-amd64");
+        assert_eq!((kernel.flavour.as_str(), kernel.line), ("cloud", KernelLine::Default));
+        let names: Vec<_> = kernel.packages.iter().map(|package| package.name.as_str()).collect();
+        assert_eq!(names, ["linux-image-6.1.0-50-cloud-amd64", "linux-image-6.1.0-50-cloud-amd64-dbg"]);
+        assert_eq!(kernel.download_bytes(), 1000);
+    }
+
+    #[test]
+    fn a_kernel_may_be_in_several_packages() {
+        let release = "7.2.13+deb14-amd64";
+        let list = [
+            paragraph(&format!("linux-image-{release}"), "7.2.13-1", "linux-signed-amd64 (7.2.13+1)", 15),
+            paragraph(
+                &format!("linux-binary-{release}"),
+                "7.2.13-1",
+                "linux-signed-amd64 (7.2.13+1)",
+                14_220,
+            ),
+            paragraph(&format!("linux-base-{release}"), "7.2.13-1", "linux", 963),
+            paragraph(&format!("linux-modules-{release}"), "7.2.13-1", "linux", 109_569),
+        ];
+        let kernels = find(&list.concat());
+        let packages: Vec<_> =
+            kernels[0].packages.iter().map(|package| (package.name.clone(), package.role)).collect();
+        assert_eq!(
+            packages,
+            [
+                (format!("linux-binary-{release}"), PackageRole::Image),
+                (format!("linux-base-{release}"), PackageRole::Base),
+                (format!("linux-modules-{release}"), PackageRole::Modules),
+            ]
+        );
+        assert_eq!(kernels[0].flavour, GENERIC);
+    }
+
+    #[test]
+    fn kernels_of_later_series_are_additional() {
+        let name = "linux-image-6.12.117+deb12-amd64";
+        let source = "linux-signed-6.12-amd64 (6.12.117+1~deb12u1)";
+        let kernels = find(&paragraph(name, "6.12.117-1~deb12u1", source, 400_000));
+        assert_eq!(kernels[0].line, KernelLine::Additional);
+    }
+
+    /// A path that leaves the mirror would be a request for another file, or a file of this machine.
+    #[test]
+    fn packages_outside_of_the_mirror_are_left_out() {
+        let entry = paragraph("linux-image-6.1.0-50-amd64", "6.1.176-1", "linux", 400_000);
+        for path in ["/etc/passwd", "pool/../../x", "pool/x?y", "pool//x", "pool/%2e%2e/x"] {
+            let hostile = entry.replace("pool/linux-image-6.1.0-50-amd64.deb", path);
+            assert!(find(&hostile).is_empty(), "{path}");
+        }
+        assert!(find(&entry.replace(&"a".repeat(64), "abc")).is_empty());
+        assert_eq!(find(&entry).len(), 1);
+    }
+
+    #[test]
+    fn flavours_are_the_words_beside_the_architecture() {
+        let flavour = |release, name| flavour(release, Architecture::from_name(name).unwrap());
+        assert_eq!(flavour("6.1.0-50-rt-amd64", "amd64"), "rt");
+        assert_eq!(flavour("6.1.0-47-powerpc64le", "ppc64el"), GENERIC);
+        assert_eq!(flavour("6.12.1+deb13-powerpc64le-64k", "ppc64el"), "64k");
+        assert_eq!(flavour("6.12.1+deb13-arm64-16k", "arm64"), "16k");
+        assert_eq!(flavour("6.1.0-50-686-pae", "i386"), "pae");
+        assert_eq!(flavour("6.12.57+deb12-cloud-arm64", "arm64"), "cloud");
+    }
+}

@@ -1,0 +1,160 @@
+//! `Release`, the index of a suite: the sizes and hashes of its lists of packages.
+//!
+//! Format: Debian Wiki, `DebianRepository/Format`, "Release files".
+
+use crate::fetch::deb822::{Paragraph, paragraphs};
+use std::time::{Duration, SystemTime};
+
+/// The index of a suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Release {
+    /// The time until which the index may be used.
+    pub(crate) valid_until: Option<SystemTime>,
+    /// Whether the mirror has the lists under their hashes.
+    pub(crate) has_by_hash: bool,
+    /// The architectures.
+    pub(crate) architectures: Vec<String>,
+    /// The names of the suite: `Suite` and `Codename`.
+    pub(crate) names: Vec<String>,
+    lists: Vec<IndexedList>,
+}
+
+/// A list of packages in the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IndexedList {
+    /// The path below the suite's directory.
+    pub(crate) path: String,
+    /// The size in bytes.
+    pub(crate) bytes: u64,
+    /// The SHA-256, in hexadecimal digits.
+    pub(crate) sha256: String,
+}
+
+/// The compressed forms of a list, the preferred first.
+const FORMS: [&str; 3] = [".xz", ".gz", ""];
+
+impl Release {
+    /// Parses an index. Returns `None` if it has no SHA-256 sums.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let paragraph = paragraphs(text).next()?;
+        let lists: Vec<_> = paragraph.lines("SHA256").filter_map(parse_list).collect();
+        let names = ["Suite", "Codename"].iter().filter_map(|name| paragraph.field(name));
+        (!lists.is_empty()).then(|| Self {
+            valid_until: paragraph.field("Valid-Until").and_then(parse_date),
+            has_by_hash: paragraph.field("Acquire-By-Hash") == Some("yes"),
+            architectures: words(paragraph, "Architectures"),
+            names: names.map(str::to_owned).collect(),
+            lists,
+        })
+    }
+
+    /// Returns the list of packages of a component and an architecture, in the preferred form.
+    pub(crate) fn packages(&self, component: &str, architecture: &str) -> Option<&IndexedList> {
+        let path = format!("{component}/binary-{architecture}/Packages");
+        FORMS.iter().find_map(|form| {
+            let is_wanted = |list: &&IndexedList| list.path.strip_prefix(&path) == Some(*form);
+            self.lists.iter().find(is_wanted)
+        })
+    }
+}
+
+impl IndexedList {
+    /// Returns the path of the list by its hash.
+    pub(crate) fn path_by_hash(&self) -> String {
+        let dir = self.path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        format!("{dir}/by-hash/SHA256/{}", self.sha256)
+    }
+}
+
+fn words(paragraph: Paragraph<'_>, name: &str) -> Vec<String> {
+    paragraph.words(name).map(str::to_owned).collect()
+}
+
+/// Parses a line with a hash, a size and a path.
+fn parse_list(line: &str) -> Option<IndexedList> {
+    let mut words = line.split_whitespace();
+    let (sha256, bytes, path) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+    is_sha256(sha256).then(|| IndexedList {
+        path: path.to_owned(),
+        bytes,
+        sha256: sha256.to_ascii_lowercase(),
+    })
+}
+
+/// Returns whether a text is a SHA-256 in hexadecimal digits.
+pub(crate) fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Parses a date such as `Thu, 03 Dec 2026 21:03:35 UTC`.
+fn parse_date(text: &str) -> Option<SystemTime> {
+    let mut words = text.split_whitespace().skip(1);
+    let day: u64 = words.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
+    let month = words.next()?;
+    let month = MONTHS.iter().zip(1u64..).find_map(|(name, number)| (*name == month).then_some(number))?;
+    let year: u64 = words.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
+    let mut clock = words.next()?.split(':').map(|part| part.parse::<u64>().ok().filter(|part| *part < 61));
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    if !matches!(words.next()?, "UTC" | "GMT" | "+0000") {
+        return None;
+    }
+    let seconds = days_since_1970(year, month, day)?
+        .checked_mul(86_400)?
+        .checked_add(hour.checked_mul(3600)?)?
+        .checked_add(minute.checked_mul(60)?)?
+        .checked_add(second)?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+}
+
+/// Returns the days from 1970-01-01 to a date of the Gregorian calendar.
+fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
+    // The year begins in March, so that the leap day is its last day.
+    let (year, month) =
+        if month > 2 { (year, month.checked_sub(3)?) } else { (year.checked_sub(1)?, month.checked_add(9)?) };
+    let leap_days =
+        year.checked_div(4)?.checked_sub(year.checked_div(100)?)?.checked_add(year.checked_div(400)?)?;
+    let days_before_month = month.checked_mul(153)?.checked_add(2)?.checked_div(5)?;
+    let days = year.checked_mul(365)?.checked_add(leap_days)?.checked_add(days_before_month)?;
+    // 719,469 days from 0000-03-01 to 1970-01-01, counted with the day of the month.
+    days.checked_add(day)?.checked_sub(719_469)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Suite: oldstable-security\nCodename: bookworm-security\nValid-Until: Thu, 03 Dec 2026 21:03:35 UTC\n\
+        Acquire-By-Hash: yes\nArchitectures: amd64 arm64\nMD5Sum:\n 0ed6d4c8891eb86358b94bb35d9e4da4  10 main/binary-amd64/Packages\nSHA256:\n \
+        e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855        0 main/binary-amd64/Packages\n \
+        f61f27bd17de546264aa58f40f3aafaac7021e0ef69c17f6b1b4cd7664a037ec       20 main/binary-amd64/Packages.gz\n";
+
+    #[test]
+    fn the_index_has_the_hashes_of_lists() {
+        let release = Release::parse(TEXT).unwrap();
+        let list = release.packages("main", "amd64").unwrap();
+        assert_eq!((list.path.as_str(), list.bytes), ("main/binary-amd64/Packages.gz", 20));
+        assert_eq!(
+            list.path_by_hash(),
+            "main/binary-amd64/by-hash/SHA256/f61f27bd17de546264aa58f40f3aafaac7021e0ef69c17f6b1b4cd7664a037ec"
+        );
+        assert!(release.packages("main", "arm64").is_none());
+        assert!(release.has_by_hash);
+        let valid_until = release.valid_until.unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(valid_until.as_secs(), 1_796_331_815);
+        assert_eq!(Release::parse("Suite: x\nMD5Sum:\n a 1 b\n"), None);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let seconds =
+            |text| Some(parse_date(text)?.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
+        assert_eq!(seconds("Thu, 01 Jan 1970 00:00:00 UTC"), Some(0));
+        assert_eq!(seconds("Thu, 29 Feb 2024 12:00:01 UTC"), Some(1_709_208_001));
+        assert_eq!(seconds("Fri, 01 Mar 2024 00:00:00 UTC"), Some(1_709_251_200));
+        assert_eq!(seconds("Sat, 11 Jul 2026 10:16:37 CEST"), None);
+        assert_eq!(seconds("tomorrow"), None);
+    }
+}

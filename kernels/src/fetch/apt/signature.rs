@@ -1,0 +1,148 @@
+//! Signatures of indexes, verified by the programs that apt uses: `gpgv` (GnuPG) or `sqv` (Sequoia).
+
+use crate::fetch::{
+    address::Address,
+    error::{FetchError, MirrorDefect},
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+/// A program that verifies signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verifier {
+    Gpgv,
+    Sqv,
+}
+
+impl Verifier {
+    /// Returns the program that is installed.
+    pub(crate) fn find() -> Option<Self> {
+        let paths = std::env::var_os("PATH")?;
+        let is_installed = |name: &str| std::env::split_paths(&paths).any(|dir| dir.join(name).is_file());
+        match (is_installed("gpgv"), is_installed("sqv")) {
+            (true, _) => Some(Self::Gpgv),
+            (false, true) => Some(Self::Sqv),
+            (false, false) => None,
+        }
+    }
+
+    /// Returns the name of the program.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gpgv => "gpgv",
+            Self::Sqv => "sqv",
+        }
+    }
+}
+
+/// A text with a signature of its own (RFC 9580, 7: cleartext signatures), taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClearSigned {
+    /// The text that is signed.
+    pub(crate) content: String,
+    /// The signature, as a detached one.
+    pub(crate) signature: String,
+}
+
+const BEGIN_MESSAGE: &str = "-----BEGIN PGP SIGNED MESSAGE-----";
+const BEGIN_SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
+
+impl ClearSigned {
+    /// Takes a signed text apart. Returns `None` if the text has no signature.
+    ///
+    /// Lines lose the space at their end and the marks before `-`, which the signature does not cover. The
+    /// last line has no line feed.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (head, rest) = text.split_once('\n')?;
+        if head.trim_end() != BEGIN_MESSAGE {
+            return None;
+        }
+        // Headers such as `Hash: SHA256` end with an empty line.
+        let (_headers, rest) = rest.split_once("\n\n")?;
+        let (content, signature) = rest.split_once(BEGIN_SIGNATURE)?;
+        let lines = content.strip_suffix('\n')?.split('\n');
+        let lines: Vec<_> = lines.map(|line| line.strip_prefix("- ").unwrap_or(line).trim_end()).collect();
+        Some(Self { content: lines.join("\n"), signature: format!("{BEGIN_SIGNATURE}{signature}") })
+    }
+}
+
+/// The files of a signed index.
+#[derive(Clone, Debug)]
+pub(crate) struct SignedIndex {
+    /// The index without its signature.
+    pub(crate) content: PathBuf,
+    /// The detached signature.
+    pub(crate) signature: PathBuf,
+}
+
+/// Verifies a detached signature with the keys in a keyring. One good signature suffices, because a keyring
+/// may lack the newest key.
+pub(crate) fn verify(
+    verifier: Verifier,
+    keyring: &Path,
+    index: &SignedIndex,
+    address: &Address,
+) -> Result<(), FetchError> {
+    let mut command = Command::new(verifier.name());
+    command.arg("--keyring").arg(keyring);
+    if verifier == Verifier::Gpgv {
+        command.args(["--status-fd", "1"]);
+    }
+    command.arg(&index.signature).arg(&index.content);
+    let output = run(&mut command).map_err(|error| FetchError::Unverified {
+        address: address.clone(),
+        reason: format!("{}: {error}", verifier.name()),
+    })?;
+    let status = String::from_utf8_lossy(&output.stdout);
+    let is_good = match verifier {
+        Verifier::Gpgv => has_good_signature(&status),
+        Verifier::Sqv => output.status.success(),
+    };
+    if is_good {
+        return Ok(());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let mut lines = errors.lines().filter(|line| !line.trim().is_empty());
+    let message = lines.next_back().unwrap_or("no good signature").to_owned();
+    Err(FetchError::mirror(address, MirrorDefect::Signature { message }))
+}
+
+fn run(command: &mut Command) -> io::Result<Output> {
+    command.env("LC_ALL", "C").stdin(Stdio::null()).output()
+}
+
+/// Returns whether the status lines of `gpgv` have a good signature and no bad one (GnuPG, `doc/DETAILS`).
+fn has_good_signature(status: &str) -> bool {
+    let has = |word: &str| status.lines().any(|line| line.split_whitespace().nth(1) == Some(word));
+    has("VALIDSIG") && has("GOODSIG") && !has("BADSIG")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_of_a_signed_text_is_what_the_signature_covers() {
+        let text = "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\nSuite: x \n- -dash\n\nend\n\
+                    -----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n";
+        let signed = ClearSigned::parse(text).unwrap();
+        assert_eq!(signed.content, "Suite: x\n-dash\n\nend");
+        assert!(signed.signature.starts_with(BEGIN_SIGNATURE) && signed.signature.contains("abc"));
+        assert_eq!(ClearSigned::parse("Suite: x\n"), None);
+        assert_eq!(ClearSigned::parse(&text.replace(BEGIN_SIGNATURE, "x")), None);
+    }
+
+    #[test]
+    fn one_good_signature_and_no_bad_one_is_needed() {
+        let good = "[GNUPG:] GOODSIG 0123 Debian\n[GNUPG:] VALIDSIG 0123 2026-07-11\n";
+        assert!(has_good_signature(good));
+        assert!(has_good_signature(&format!("[GNUPG:] NO_PUBKEY 4567\n{good}")));
+        assert!(!has_good_signature(&format!("{good}[GNUPG:] BADSIG 0123 Debian\n")));
+        assert!(!has_good_signature("[GNUPG:] EXPKEYSIG 0123 Debian\n[GNUPG:] VALIDSIG 0123\n"));
+        assert!(!has_good_signature("[GNUPG:] NO_PUBKEY 4567\n"));
+        assert!(!has_good_signature(""));
+    }
+}

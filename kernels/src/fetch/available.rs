@@ -1,0 +1,145 @@
+//! Kernels that can be fetched, as an index lists them.
+
+use super::{
+    distribution::GENERIC,
+    kernel_version::{compare_versions, series, upstream_version},
+};
+use serde::{Deserialize, Serialize};
+use std::{cmp::Ordering, fmt};
+
+/// A kernel in a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AvailableKernel {
+    /// The distribution: `debian`.
+    pub distribution: String,
+    /// The release of the distribution: `12`.
+    pub distribution_release: String,
+    /// The release of the kernel, as `uname -r` prints it: `6.1.0-43-cloud-amd64`.
+    pub release: String,
+    /// The version of its packages: `6.1.162-1`.
+    pub version: String,
+    /// The architecture, as `uname -m` prints it.
+    pub architecture: String,
+    /// The flavour: `cloud`, or `generic`.
+    pub flavour: String,
+    /// The line of kernels to which it belongs.
+    pub line: KernelLine,
+    /// The packages, in the order in which they are fetched.
+    pub packages: Vec<KernelPackage>,
+    /// The protection of the index that lists the packages.
+    pub protection: Protection,
+}
+
+/// A line of kernels in a release of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum KernelLine {
+    /// The release's own kernel.
+    Default,
+    /// A further kernel that the release maintains, such as 6.12 for Debian 12.
+    Additional,
+    /// A kernel of a later release, in a repository of backports.
+    Backports,
+}
+
+/// A package of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct KernelPackage {
+    /// The name.
+    pub name: String,
+    /// The contents.
+    pub role: PackageRole,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// The SHA-256, in hexadecimal digits.
+    pub sha256: String,
+    /// The archive on the mirror: `debian` or `debian-security`.
+    pub archive: String,
+    /// The path below the archive's address.
+    pub path: String,
+}
+
+/// The contents of a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum PackageRole {
+    /// The image, and whatever the other packages of the kernel do not contain.
+    Image,
+    /// Configuration and symbols.
+    Base,
+    /// Modules.
+    Modules,
+    /// Debug information.
+    Debug,
+}
+
+/// What protects an index, and with it the hashes of all packages, from changes on the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Protection {
+    /// A signature by a key in a keyring of the machine.
+    Signature {
+        /// The keyring.
+        keyring: String,
+    },
+    /// The connection to the mirror (TLS). The mirror itself is trusted.
+    Tls,
+    /// A directory of this machine.
+    File,
+    /// Nothing.
+    None,
+}
+
+impl fmt::Display for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signature { keyring } => write!(f, "signature, {keyring}"),
+            Self::Tls => f.write_str("TLS, no signature"),
+            Self::File => f.write_str("local directory, no signature"),
+            Self::None => f.write_str("nothing: no signature, no TLS"),
+        }
+    }
+}
+
+impl AvailableKernel {
+    /// Returns the name: `debian:12/6.1.0-43-cloud-amd64`.
+    pub fn name(&self) -> String {
+        format!("{}:{}/{}", self.distribution, self.distribution_release, self.release)
+    }
+
+    /// Returns the version of Linux: `6.1.162`.
+    pub fn linux_version(&self) -> String {
+        upstream_version(&self.version)
+    }
+
+    /// Returns the series of Linux: `6.1`.
+    pub fn series(&self) -> String {
+        series(&self.linux_version())
+    }
+
+    /// Returns the packages that a fetch downloads: all but the debug information.
+    pub fn fetched_packages(&self) -> impl Iterator<Item = &KernelPackage> {
+        self.packages.iter().filter(|package| package.role != PackageRole::Debug)
+    }
+
+    /// Returns the bytes that a fetch downloads.
+    pub fn download_bytes(&self) -> u64 {
+        self.fetched_packages().fold(0, |sum, package| sum.saturating_add(package.bytes))
+    }
+
+    /// Compares kernels: distribution, release, then version, then flavour.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let distribution = |kernel: &Self| (kernel.distribution.clone(), kernel.architecture.clone());
+        distribution(self)
+            .cmp(&distribution(other))
+            .then_with(|| compare_versions(&self.distribution_release, &other.distribution_release))
+            .then_with(|| compare_versions(&self.version, &other.version))
+            .then_with(|| (self.flavour != GENERIC).cmp(&(other.flavour != GENERIC)))
+            .then_with(|| self.release.cmp(&other.release))
+    }
+}

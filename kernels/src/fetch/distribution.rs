@@ -1,0 +1,192 @@
+//! The distributions whose kernels can be fetched: releases, repositories, architectures.
+//!
+//! A distribution without a default address has its mirror in the configuration of the machine, or the user
+//! gives one.
+
+/// The format of a distribution's package index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IndexFormat {
+    /// apt: `Release`, `Packages`, `.deb`.
+    Apt,
+}
+
+/// A distribution.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Distribution {
+    /// The name in a specification: `debian`.
+    pub name: &'static str,
+    /// The format of its index.
+    pub format: IndexFormat,
+    /// The address of its mirror, unless the machine or the user has one.
+    pub default_mirror: Option<&'static str>,
+    /// The keyring that the distribution installs, if the machine has it.
+    pub keyring: &'static str,
+    /// The components of its repositories that contain kernels.
+    pub components: &'static [&'static str],
+    /// The releases, the oldest first.
+    pub releases: &'static [DistributionRelease],
+}
+
+/// A release of a distribution.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DistributionRelease {
+    /// The number: `12`. A release without a number has its code name here, too.
+    pub number: &'static str,
+    /// The code name: `bookworm`.
+    pub code_name: &'static str,
+    /// The repositories that contain kernels.
+    pub suites: &'static [Suite],
+}
+
+/// A repository of a release.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Suite {
+    /// The name of the directory below `dists`.
+    pub name: &'static str,
+    /// The archive on the mirror.
+    pub archive: Archive,
+    /// Whether the repository has newer kernels than the release, so that only a specification that says so
+    /// selects them.
+    pub is_backports: bool,
+}
+
+/// An archive: a directory of a mirror with repositories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Archive {
+    /// The main archive.
+    Main,
+    /// The archive of security updates.
+    Security,
+}
+
+impl Archive {
+    /// Returns the words of `--mirror` and of `[mirrors]` that name this archive of a distribution.
+    pub fn mirror_key(self, distribution: &str) -> String {
+        match self {
+            Self::Main => distribution.to_owned(),
+            Self::Security => format!("{distribution}-security"),
+        }
+    }
+}
+
+const fn main_suite(name: &'static str) -> Suite {
+    Suite { name, archive: Archive::Main, is_backports: false }
+}
+
+const fn security_suite(name: &'static str) -> Suite {
+    Suite { name, archive: Archive::Security, is_backports: false }
+}
+
+const fn backports(name: &'static str) -> Suite {
+    Suite { name, archive: Archive::Main, is_backports: true }
+}
+
+const BULLSEYE: [Suite; 3] =
+    [main_suite("bullseye"), main_suite("bullseye-updates"), security_suite("bullseye-security")];
+const BOOKWORM: [Suite; 4] = [
+    main_suite("bookworm"),
+    main_suite("bookworm-updates"),
+    security_suite("bookworm-security"),
+    backports("bookworm-backports"),
+];
+const TRIXIE: [Suite; 4] = [
+    main_suite("trixie"),
+    main_suite("trixie-updates"),
+    security_suite("trixie-security"),
+    backports("trixie-backports"),
+];
+const FORKY: [Suite; 1] = [main_suite("forky")];
+const SID: [Suite; 1] = [main_suite("sid")];
+const EXPERIMENTAL: [Suite; 1] = [main_suite("experimental")];
+
+/// Debian. The table names no mirror.
+const DEBIAN: Distribution = Distribution {
+    name: "debian",
+    format: IndexFormat::Apt,
+    default_mirror: None,
+    keyring: "/usr/share/keyrings/debian-archive-keyring.gpg",
+    components: &["main"],
+    releases: &[
+        DistributionRelease { number: "11", code_name: "bullseye", suites: &BULLSEYE },
+        DistributionRelease { number: "12", code_name: "bookworm", suites: &BOOKWORM },
+        DistributionRelease { number: "13", code_name: "trixie", suites: &TRIXIE },
+        DistributionRelease { number: "14", code_name: "forky", suites: &FORKY },
+        DistributionRelease { number: "sid", code_name: "sid", suites: &SID },
+        DistributionRelease { number: "experimental", code_name: "experimental", suites: &EXPERIMENTAL },
+    ],
+};
+
+/// The distributions.
+pub(super) const DISTRIBUTIONS: [&Distribution; 1] = [&DEBIAN];
+
+/// The name of the flavour of a kernel that has no flavour in its release.
+pub(super) const GENERIC: &str = "generic";
+
+/// Architectures: the name of `uname -m` and that of Debian.
+const ARCHITECTURES: [(&str, &str); 8] = [
+    ("x86_64", "amd64"),
+    ("aarch64", "arm64"),
+    ("s390x", "s390x"),
+    ("ppc64le", "ppc64el"),
+    ("riscv64", "riscv64"),
+    ("loongarch64", "loong64"),
+    ("i686", "i386"),
+    ("arm", "armhf"),
+];
+
+/// An architecture of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Architecture {
+    machine: &'static str,
+    debian: &'static str,
+}
+
+impl Architecture {
+    /// Returns the architecture with this name, that of `uname -m` or Debian's.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let known = ARCHITECTURES.iter().find(|(machine, debian)| *machine == name || *debian == name);
+        known.map(|&(machine, debian)| Self { machine, debian })
+    }
+
+    /// Returns the architecture of this program.
+    pub fn of_host() -> Option<Self> {
+        Self::from_name(match std::env::consts::ARCH {
+            "powerpc64" => "ppc64le",
+            "x86" => "i686",
+            other => other,
+        })
+    }
+
+    /// Returns all architectures.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ARCHITECTURES.iter().map(|&(machine, debian)| Self { machine, debian })
+    }
+
+    /// Returns the name that `uname -m` prints.
+    pub const fn machine(self) -> &'static str {
+        self.machine
+    }
+
+    /// Returns Debian's name.
+    pub const fn debian(self) -> &'static str {
+        self.debian
+    }
+}
+
+impl Distribution {
+    /// Returns the distribution with this name.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        DISTRIBUTIONS.into_iter().find(|distribution| distribution.name == name)
+    }
+
+    /// Returns the release with this number or code name.
+    pub fn release(&self, name: &str) -> Option<&'static DistributionRelease> {
+        let name = if name == "unstable" { "sid" } else { name };
+        self.releases.iter().find(|release| release.number == name || release.code_name == name)
+    }
+}

@@ -1,0 +1,238 @@
+//! Errors of fetches.
+
+use super::{address::Address, address::AddressError, spec::SpecError};
+use crate::error::{InputError, IoFailure, escape_path};
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// The error of a fetch.
+#[derive(Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// A text specifies no kernels, or selects none.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A text is no address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The distribution has no mirror.
+    #[error(
+        "no mirror of {distribution}: the machine's apt configuration names none, expected an address\n\
+         help: give --mirror {distribution}=http://HOST/PATH, or set it in [mirrors] of core-relo.toml"
+    )]
+    NoMirror {
+        /// The distribution, or one of its archives: `debian`, `debian-security`.
+        distribution: String,
+    },
+    /// A file of a mirror cannot be read.
+    #[error("{address}: {defect}")]
+    Mirror {
+        /// The address of the file.
+        address: Address,
+        /// The defect.
+        defect: MirrorDefect,
+    },
+    /// The machine lacks the programs that verify signatures, or the keyring, and a signature is required.
+    #[error(
+        "{address}: the signature cannot be verified: {reason}\nhelp: give another mirror with --mirror, or accept it with --allow-unsigned"
+    )]
+    Unverified {
+        /// The address of the index.
+        address: Address,
+        /// The reason.
+        reason: String,
+    },
+    /// A file in the store cannot be read or written.
+    #[error("{}: {failure}", escape_path(path))]
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        failure: IoFailure,
+    },
+    /// A file in the store, or a lock file, is damaged.
+    #[error("{}: {problem}\nhelp: {help}", escape_path(path))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        help: &'static str,
+    },
+    /// No directory for the store is known.
+    #[error("no directory for kernels: neither XDG_CACHE_HOME nor HOME is an absolute path")]
+    NoStore,
+    /// A kernel is not in the store, and may not be fetched.
+    #[error("{name}: is not in {}\nhelp: fetch it without --offline", escape_path(store))]
+    Offline {
+        /// The kernel, or a specification that selects none in the store.
+        name: String,
+        /// The store.
+        store: PathBuf,
+    },
+    /// The lock file does not have a specification, and may not change.
+    #[error(
+        "{}: has no kernels of {spec}\nhelp: run `core-relo kernels update`, or leave out --locked",
+        escape_path(path)
+    )]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// The specification.
+        spec: String,
+    },
+    /// A package has no kernel.
+    #[error("{name}: {}", error.what())]
+    Package {
+        /// The name of the package.
+        name: String,
+        /// The error.
+        error: Box<InputError>,
+    },
+    /// No package of the kernel has its image.
+    #[error("{name}: no image in {}, expected boot/vmlinuz-R or lib/modules/R/vmlinuz", packages.join(", "))]
+    NoImage {
+        /// The kernel.
+        name: String,
+        /// The packages.
+        packages: Vec<String>,
+    },
+}
+
+core_relo::debug_as_message!(FetchError);
+
+impl FetchError {
+    /// Returns the message without the remedy, and the remedy.
+    pub fn parts(&self) -> (String, Option<String>) {
+        let text = self.to_string();
+        match text.split_once("\nhelp: ") {
+            Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
+            None => (text, None),
+        }
+    }
+
+    /// Creates the error of a file in the store.
+    pub(crate) fn store(path: impl Into<PathBuf>, error: &std::io::Error) -> Self {
+        Self::Store { path: path.into(), failure: error.into() }
+    }
+
+    /// Creates the error of a file of a mirror.
+    pub(crate) fn mirror(address: &Address, defect: MirrorDefect) -> Self {
+        Self::Mirror { address: address.clone(), defect }
+    }
+
+    /// Returns whether the mirror does not have the file.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Mirror { defect: MirrorDefect::Status { code: 404 } | MirrorDefect::NoFile, .. })
+    }
+}
+
+/// The defect of a file on a mirror.
+#[derive(Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MirrorDefect {
+    /// The server answers with an error.
+    #[error("the server answers {code}, expected 200{}", status_help(*code))]
+    Status {
+        /// The status.
+        code: u16,
+    },
+    /// The local mirror does not have the file.
+    #[error("no such file")]
+    NoFile,
+    /// The server cannot be reached, or the connection fails, also after retries.
+    #[error(
+        "{message}\nhelp: check the address and the proxy, or use --offline for kernels that were fetched before"
+    )]
+    Connection {
+        /// The error of the last try.
+        message: String,
+    },
+    /// This build or processor has no TLS.
+    #[error(
+        "https is not available: {reason}\nhelp: give a mirror with http: or file:, signatures protect it"
+    )]
+    NoTls {
+        /// The reason.
+        reason: &'static str,
+    },
+    /// The file ends early, also after retries.
+    #[error("ends after {bytes} bytes, expected {expected}")]
+    Short {
+        /// The bytes.
+        bytes: u64,
+        /// The expected bytes.
+        expected: u64,
+    },
+    /// The file has more bytes than the index says.
+    #[error("has more than {expected} bytes, the size in the index")]
+    Long {
+        /// The expected bytes.
+        expected: u64,
+    },
+    /// The file is longer than the largest one that is read.
+    #[error("has more than {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+    },
+    /// The file differs from the one in the index.
+    #[error(
+        "SHA-256 {found}, expected {expected} from the index\nhelp: the mirror is inconsistent or the file was changed; try again later, or another mirror"
+    )]
+    Hash {
+        /// The hash of the file.
+        found: String,
+        /// The hash in the index.
+        expected: String,
+    },
+    /// The signature is wrong.
+    #[error(
+        "the signature is not valid: {message}\nhelp: do not use this mirror; --mirror gives another one"
+    )]
+    Signature {
+        /// The words of the program that verifies signatures.
+        message: String,
+    },
+    /// The index may no longer be used.
+    #[error(
+        "expired {seconds} seconds ago\nhelp: the mirror is out of date; give another one with --mirror, or accept it with --allow-expired"
+    )]
+    Expired {
+        /// The seconds since the end of its validity.
+        seconds: u64,
+    },
+    /// The index is that of another suite.
+    #[error("is the index of {}, expected {expected}", found.join(", "))]
+    OtherSuite {
+        /// The names in the index.
+        found: Vec<String>,
+        /// The suite.
+        expected: String,
+    },
+    /// The index has no hashes.
+    #[error("is no index of a repository: it has no SHA256 sums")]
+    NoIndex,
+    /// The index has no list of packages for an architecture.
+    #[error("has no packages for {architecture}")]
+    NoArchitecture {
+        /// The architecture.
+        architecture: String,
+    },
+    /// A compressed list is damaged.
+    #[error("cannot be unpacked: {0}")]
+    Packed(IoFailure),
+}
+
+core_relo::debug_as_message!(MirrorDefect);
+
+const fn status_help(code: u16) -> &'static str {
+    match code {
+        404 | 410 => {
+            "\nhelp: the mirror may be changing at this moment; try again, or another mirror with --mirror"
+        }
+        407 => "\nhelp: the proxy asks for a user and a password: http_proxy=http://USER:PASSWORD@HOST:PORT",
+        _ => "",
+    }
+}

@@ -1,0 +1,164 @@
+//! Fetches kernels: finds them in repositories, downloads their packages, and stores what verdicts use.
+
+use super::{
+    available::{AvailableKernel, KernelPackage},
+    distribution::{Architecture, Archive, Distribution},
+    error::FetchError,
+    kernel_files::unpack_into,
+    mirrors::Mirrors,
+    spec::{KernelSpec, SpecError},
+    store::{StagedKernel, Store, StoredKernel},
+    transport::{Download, Expected, Progress, Transport},
+};
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// The number of kernels that are fetched at the same time, and so the connections to a mirror.
+const PARALLEL_FETCHES: usize = 2;
+
+/// The settings of a fetch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchOptions {
+    /// Whether indexes are used that have expired.
+    pub allow_expired: bool,
+    /// Whether signatures are not verified.
+    pub allow_unsigned: bool,
+}
+
+impl FetchOptions {
+    /// Returns the options with expired indexes allowed or refused.
+    #[must_use]
+    pub const fn allow_expired(self, allow_expired: bool) -> Self {
+        Self { allow_expired, ..self }
+    }
+
+    /// Returns the options with or without the verification of signatures.
+    #[must_use]
+    pub const fn allow_unsigned(self, allow_unsigned: bool) -> Self {
+        Self { allow_unsigned, ..self }
+    }
+}
+
+/// Finds and fetches kernels.
+pub struct Fetcher<'f> {
+    pub(super) mirrors: &'f Mirrors,
+    pub(super) store: &'f Store,
+    pub(super) options: FetchOptions,
+    pub(super) progress: &'f dyn Progress,
+    pub(super) transport: Transport,
+}
+
+impl std::fmt::Debug for Fetcher<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { mirrors, store, options, .. } = self;
+        f.debug_struct("Fetcher")
+            .field("mirrors", mirrors)
+            .field("store", store)
+            .field("options", options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'f> Fetcher<'f> {
+    /// Creates a fetcher.
+    pub fn new(
+        mirrors: &'f Mirrors,
+        store: &'f Store,
+        options: FetchOptions,
+        progress: &'f dyn Progress,
+    ) -> Self {
+        Self { mirrors, store, options, progress, transport: Transport::default() }
+    }
+
+    /// Returns the kernels that a specification selects, the oldest first, from the indexes of the mirrors.
+    /// A specification without an architecture selects kernels for this machine's.
+    pub fn find(&self, spec: &KernelSpec) -> Result<Vec<AvailableKernel>, FetchError> {
+        let _lock = self.store.enter()?;
+        let architecture = spec.architecture().or_else(Architecture::of_host);
+        let architecture =
+            architecture.ok_or_else(|| SpecError::NoArchitecture { spec: spec.to_string() })?;
+        let spec = spec.clone().with_architecture(architecture);
+        let kernels = self.read_repositories(&spec, architecture)?;
+        Ok(spec.select(&kernels)?)
+    }
+
+    /// Fetches kernels that are not in the store, two at a time. Returns a result for each kernel.
+    pub fn fetch_all(&self, kernels: &[AvailableKernel]) -> Vec<Result<StoredKernel, FetchError>> {
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..PARALLEL_FETCHES.min(kernels.len()) {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(kernel) = kernels.get(index) else { return };
+                        let result = self.fetch(kernel);
+                        results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+                    }
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
+    /// Fetches a kernel, unless it is in the store. A second process that fetches the same kernel waits for
+    /// the first.
+    pub fn fetch(&self, kernel: &AvailableKernel) -> Result<StoredKernel, FetchError> {
+        if let Some(stored) = self.store.find(kernel)? {
+            return Ok(stored);
+        }
+        let _user = self.store.enter()?;
+        let _lock = self.store.lock_kernel(kernel)?;
+        if let Some(stored) = self.store.find(kernel)? {
+            return Ok(stored);
+        }
+        let mut staged = self.store.stage(kernel)?;
+        for package in kernel.fetched_packages() {
+            self.unpack_package(&mut staged, package)?;
+        }
+        if !staged.has(&format!("{}.btf", kernel.release)) {
+            let packages: Vec<_> = kernel.fetched_packages().map(|package| package.name.clone()).collect();
+            return Err(FetchError::NoImage { name: kernel.name(), packages });
+        }
+        self.store.publish(staged)
+    }
+
+    /// Downloads a package, and stores the files of the kernel while they arrive. The hash of the package is
+    /// compared at its end, before the kernel becomes visible.
+    fn unpack_package(&self, staged: &mut StagedKernel, package: &KernelPackage) -> Result<(), FetchError> {
+        let address = self.package_address(staged.kernel(), package)?;
+        let expected = Expected { bytes: package.bytes, sha256: &package.sha256 };
+        let mut download = Download::open(&self.transport, self.progress, &address, expected)?;
+        let unpacked = unpack_into(staged, &package.name, &mut download, package.bytes);
+        if let Some(error) = download.take_mirror_error() {
+            return Err(error);
+        }
+        match unpacked {
+            Ok(()) => download.finish(),
+            Err(error @ FetchError::Store { .. }) => Err(error),
+            // A package that was changed on the way is the cause, and the damage the effect.
+            Err(error) => download.finish().and(Err(error)),
+        }
+    }
+
+    fn package_address(
+        &self,
+        kernel: &AvailableKernel,
+        package: &KernelPackage,
+    ) -> Result<super::Address, FetchError> {
+        let unknown = || FetchError::NoMirror { distribution: package.archive.clone() };
+        let distribution = Distribution::from_name(&kernel.distribution).ok_or_else(unknown)?;
+        let archives = [Archive::Main, Archive::Security];
+        let is_archive = |archive: &Archive| archive.mirror_key(distribution.name) == package.archive;
+        let archive = archives.into_iter().find(is_archive).ok_or_else(unknown)?;
+        Ok(self.mirrors.find(distribution, archive)?.address.join(&package.path))
+    }
+}

@@ -1,0 +1,77 @@
+//! The addresses of mirrors: given by the user, from the machine's configuration, or the distribution's.
+
+use super::{
+    address::Address,
+    apt::sources::find_mirror,
+    distribution::{Archive, DISTRIBUTIONS, Distribution},
+    error::FetchError,
+};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+/// The directory of the machine's apt configuration.
+const APT_DIR: &str = "/etc/apt";
+
+/// The addresses of mirrors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mirrors {
+    given: BTreeMap<String, Address>,
+    apt_dir: PathBuf,
+}
+
+/// The mirror of an archive, and the keyring for its signatures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mirror {
+    pub(crate) address: Address,
+    pub(crate) keyring: PathBuf,
+}
+
+impl Default for Mirrors {
+    fn default() -> Self {
+        Self { given: BTreeMap::new(), apt_dir: PathBuf::from(APT_DIR) }
+    }
+}
+
+impl Mirrors {
+    /// Returns the names that mirrors can be given for: `debian`, `debian-security`.
+    pub fn names() -> Vec<String> {
+        let archives = [Archive::Main, Archive::Security];
+        DISTRIBUTIONS
+            .iter()
+            .flat_map(|distribution| archives.map(|archive| archive.mirror_key(distribution.name)))
+            .collect()
+    }
+
+    /// Sets the address for a name of [`names`](Self::names). A mirror of `debian` alone has the security
+    /// updates beside it, in `debian-security`.
+    pub fn set(&mut self, name: String, address: Address) {
+        self.given.insert(name, address);
+    }
+
+    /// Replaces the directory of the machine's apt configuration, `/etc/apt`.
+    pub fn set_apt_dir(&mut self, dir: impl Into<PathBuf>) {
+        self.apt_dir = dir.into();
+    }
+
+    /// Finds the mirror of an archive.
+    pub(crate) fn find(&self, distribution: &Distribution, archive: Archive) -> Result<Mirror, FetchError> {
+        let name = archive.mirror_key(distribution.name);
+        let with_keyring = |address| Mirror { address, keyring: PathBuf::from(distribution.keyring) };
+        if let Some(address) = self.given.get(&name) {
+            return Ok(with_keyring(address.clone()));
+        }
+        if let Some(main) = self.given.get(distribution.name) {
+            let ending = name.strip_prefix(distribution.name).unwrap_or("");
+            return Ok(with_keyring(main.with_ending(ending)));
+        }
+        if let Some(mirror) = find_mirror(&self.apt_dir, distribution, archive) {
+            let keyring = mirror.keyring.filter(|keyring| Path::is_file(keyring));
+            let keyring = keyring.unwrap_or_else(|| PathBuf::from(distribution.keyring));
+            return Ok(Mirror { address: mirror.address, keyring });
+        }
+        let default = distribution.default_mirror.and_then(|address| address.parse().ok());
+        default.map(with_keyring).ok_or(FetchError::NoMirror { distribution: name })
+    }
+}

@@ -1,0 +1,58 @@
+//! Fetches the kernels of distributions from their package repositories, and keeps them in a store.
+//!
+//! A [`KernelSpec`] such as `debian:12/6.1-cloud` selects kernels in the indexes of a mirror. A [`Fetcher`]
+//! downloads their packages and stores what verdicts use: BTF, BTF of modules, configuration, version, image.
+//! Nothing of a package is executed. The signature of an index protects the hashes of all packages.
+//!
+//! ```no_run
+//! use core_relo_kernels::fetch::{FetchOptions, Fetcher, KernelSpec, Mirrors, NoProgress, Store};
+//!
+//! let (mirrors, store) = (Mirrors::default(), Store::of_user()?);
+//! let fetcher = Fetcher::new(&mirrors, &store, FetchOptions::default(), &NoProgress);
+//! let spec: KernelSpec = "debian:12/newest-of-each-series".parse()?;
+//! for kernel in fetcher.find(&spec)? {
+//!     let stored = fetcher.fetch(&kernel)?;
+//!     println!("{}: {}", kernel.name(), stored.btf().display());
+//! }
+//! # Ok::<(), core_relo_kernels::fetch::FetchError>(())
+//! ```
+//!
+//! | file | contents |
+//! |---|---|
+//! | `spec` | specifications of kernels, and the kernels that they select |
+//! | `distribution` | the table of distributions |
+//! | `mirrors` | the addresses of mirrors |
+//! | `apt`, `deb822` | the format of apt's repositories |
+//! | `repository` | the kernels in the repositories of a release |
+//! | `transport` | downloads: HTTP, retries, hashes |
+//! | `kernel_files` | the files of a kernel in its packages |
+//! | `store` | the directory of fetched kernels |
+//! | `lock_file` | the kernels that a project has chosen: `core-relo.lock` |
+//! | `fetcher` | all of this together |
+
+mod address;
+mod apt;
+mod available;
+mod deb822;
+mod distribution;
+mod error;
+mod fetcher;
+mod kernel_files;
+mod kernel_version;
+mod lock_file;
+mod mirrors;
+mod repository;
+mod spec;
+mod store;
+mod transport;
+
+pub use address::{Address, AddressError};
+pub use available::{AvailableKernel, KernelLine, KernelPackage, PackageRole, Protection};
+pub use distribution::{Architecture, Archive, Distribution, DistributionRelease, IndexFormat, Suite};
+pub use error::{FetchError, MirrorDefect};
+pub use fetcher::{FetchOptions, Fetcher};
+pub use lock_file::{LockFile, lock_path};
+pub use mirrors::Mirrors;
+pub use spec::{KernelSpec, SpecError};
+pub use store::{Manifest, Store, StoredFile, StoredKernel};
+pub use transport::{NoProgress, Progress};

@@ -1,0 +1,245 @@
+//! The kernels in the repositories of a release, from the indexes of a mirror.
+
+use super::{
+    address::{Address, Scheme},
+    apt::{
+        packages::{ListOrigin, find_kernels, retain_kernel_packages},
+        release::{IndexedList, Release},
+        signature::{ClearSigned, SignedIndex, Verifier, verify},
+    },
+    available::{AvailableKernel, Protection},
+    distribution::{Architecture, IndexFormat, Suite},
+    error::{FetchError, MirrorDefect},
+    fetcher::Fetcher,
+    mirrors::Mirror,
+    spec::KernelSpec,
+    store::write_file,
+    transport::{Download, Expected},
+};
+use crate::{
+    compression::{budget::Budget, format::Compression, streams::Streams},
+    limits::{Limits, MAX_INDEX_BYTES, MAX_PACKAGES_BYTES},
+};
+use std::time::SystemTime;
+
+/// An index that has been read and verified.
+struct VerifiedIndex {
+    release: Release,
+    protection: Protection,
+}
+
+/// An index that has not been verified.
+struct IndexFile {
+    address: Address,
+    content: String,
+    signature: Option<Vec<u8>>,
+}
+
+impl Fetcher<'_> {
+    /// Returns the kernels in the repositories that a specification may select from.
+    ///
+    /// The first repository of a release must be there. A mirror may lack others, which is noted.
+    pub(super) fn read_repositories(
+        &self,
+        spec: &KernelSpec,
+        architecture: Architecture,
+    ) -> Result<Vec<AvailableKernel>, FetchError> {
+        let suites = spec.release().suites.iter();
+        let mut kernels: Vec<AvailableKernel> = Vec::new();
+        for (index, suite) in suites.filter(|suite| suite.is_backports == spec.is_backports()).enumerate() {
+            let found = match spec.distribution().format {
+                IndexFormat::Apt => self.read_suite(spec, suite, architecture),
+            };
+            match found {
+                Ok(found) => add_new(&mut kernels, found),
+                Err(error) if index > 0 && is_optional(&error) => {
+                    self.progress.note(&format!("{} is left out: {error}", suite.name));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(kernels)
+    }
+
+    /// Returns the kernels of a suite of an apt repository.
+    fn read_suite(
+        &self,
+        spec: &KernelSpec,
+        suite: &'static Suite,
+        architecture: Architecture,
+    ) -> Result<Vec<AvailableKernel>, FetchError> {
+        let distribution = spec.distribution();
+        let mirror = self.mirrors.find(distribution, suite.archive)?;
+        let suite_address = mirror.address.join(&format!("dists/{}", suite.name));
+        let index = self.read_index(&mirror, &suite_address, suite)?;
+        let origin = ListOrigin {
+            distribution,
+            release: spec.release(),
+            suite,
+            architecture,
+            protection: &index.protection,
+        };
+        let mut kernels = Vec::new();
+        for component in distribution.components {
+            let Some(list) = index.release.packages(component, architecture.debian()) else {
+                let architecture = architecture.debian().to_owned();
+                let defect = MirrorDefect::NoArchitecture { architecture };
+                return Err(FetchError::mirror(&suite_address.join("Release"), defect));
+            };
+            let text = self.read_list(&suite_address, list, index.release.has_by_hash)?;
+            add_new(&mut kernels, find_kernels(&text, origin));
+        }
+        Ok(kernels)
+    }
+
+    /// Reads and verifies the index of a suite.
+    fn read_index(
+        &self,
+        mirror: &Mirror,
+        suite_address: &Address,
+        suite: &Suite,
+    ) -> Result<VerifiedIndex, FetchError> {
+        let index = self.download_index(suite_address)?;
+        let protection = self.verify_index(mirror, &index)?;
+        let IndexFile { address, content, .. } = index;
+        let release = Release::parse(&content);
+        let release = release.ok_or_else(|| FetchError::mirror(&address, MirrorDefect::NoIndex))?;
+        if !release.names.iter().any(|name| name == suite.name) {
+            let (found, expected) = (release.names, suite.name.to_owned());
+            return Err(FetchError::mirror(&address, MirrorDefect::OtherSuite { found, expected }));
+        }
+        let age = release.valid_until.and_then(|end| SystemTime::now().duration_since(end).ok());
+        if let Some(age) = age.filter(|_| !self.options.allow_expired) {
+            return Err(FetchError::mirror(&address, MirrorDefect::Expired { seconds: age.as_secs() }));
+        }
+        Ok(VerifiedIndex { release, protection })
+    }
+
+    /// Downloads `InRelease`, which has its signature in itself, or `Release` and `Release.gpg`. These two
+    /// may be of different times while a mirror changes, or behind a proxy.
+    fn download_index(&self, suite_address: &Address) -> Result<IndexFile, FetchError> {
+        let address = suite_address.join("InRelease");
+        match self.transport.read(&address, MAX_INDEX_BYTES) {
+            Ok(text) => {
+                let text = String::from_utf8_lossy(&text);
+                let signed = ClearSigned::parse(&text);
+                let signed = signed.ok_or_else(|| FetchError::mirror(&address, MirrorDefect::NoIndex))?;
+                let signature = Some(signed.signature.into_bytes());
+                return Ok(IndexFile { address, content: signed.content, signature });
+            }
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error),
+        }
+        let address = suite_address.join("Release");
+        let content = self.transport.read(&address, MAX_INDEX_BYTES)?;
+        let content = String::from_utf8_lossy(&content).into_owned();
+        let signature = match self.transport.read(&address.with_ending(".gpg"), MAX_INDEX_BYTES) {
+            Err(error) if error.is_missing() => None,
+            signature => Some(signature?),
+        };
+        Ok(IndexFile { address, content, signature })
+    }
+
+    /// Verifies the signature of an index, and returns what protects it.
+    ///
+    /// Where the machine has the keyring and a program that verifies signatures, an index without a good
+    /// signature is an error, unless the mirror is a directory of this machine or the user allows it.
+    fn verify_index(&self, mirror: &Mirror, index: &IndexFile) -> Result<Protection, FetchError> {
+        let IndexFile { address, content, signature } = index;
+        let unsigned = match address.scheme() {
+            Scheme::File(_) => Protection::File,
+            Scheme::Https => Protection::Tls,
+            Scheme::Http => Protection::None,
+        };
+        let verifier = Verifier::find().filter(|_| mirror.keyring.is_file());
+        let Some(verifier) = verifier.filter(|_| !self.options.allow_unsigned) else {
+            return Ok(unsigned);
+        };
+        let Some(signature) = signature else {
+            if unsigned == Protection::File {
+                return Ok(unsigned);
+            }
+            let reason = "the mirror has neither InRelease nor Release.gpg".to_owned();
+            return Err(FetchError::Unverified { address: address.clone(), reason });
+        };
+        let tmp = self.store.temporary_dir()?;
+        let files =
+            SignedIndex { content: tmp.path().join("Release"), signature: tmp.path().join("Release.gpg") };
+        write_file(&files.content, content.as_bytes())?;
+        write_file(&files.signature, signature)?;
+        verify(verifier, &mirror.keyring, &files, address)?;
+        Ok(Protection::Signature { keyring: mirror.keyring.display().to_string() })
+    }
+
+    /// Returns the paragraphs of kernels in a list of packages, from the store if the list was read before.
+    fn read_list(
+        &self,
+        suite_address: &Address,
+        list: &IndexedList,
+        has_by_hash: bool,
+    ) -> Result<String, FetchError> {
+        let stored_name = format!("{}.kernels", list.sha256);
+        if let Some(text) = self.store.read_index(&stored_name) {
+            return Ok(String::from_utf8_lossy(&text).into_owned());
+        }
+        let path = if has_by_hash { list.path_by_hash() } else { list.path.clone() };
+        let content = match self.download_list(&suite_address.join(&path), list) {
+            // A copy of a mirror may lack the directory of hashes.
+            Err(error) if error.is_missing() && has_by_hash => {
+                self.download_list(&suite_address.join(&list.path), list)?
+            }
+            content => content?,
+        };
+        let text = unpack_list(&content).map_err(|error| {
+            FetchError::mirror(&suite_address.join(&list.path), MirrorDefect::Packed(error.into()))
+        })?;
+        let kernels = retain_kernel_packages(&text);
+        self.store.write_index(&stored_name, kernels.as_bytes())?;
+        Ok(kernels)
+    }
+
+    fn download_list(&self, address: &Address, list: &IndexedList) -> Result<Vec<u8>, FetchError> {
+        if list.bytes > MAX_PACKAGES_BYTES {
+            return Err(FetchError::mirror(address, MirrorDefect::TooLarge { limit: MAX_PACKAGES_BYTES }));
+        }
+        let expected = Expected { bytes: list.bytes, sha256: &list.sha256 };
+        Download::open(&self.transport, self.progress, address, expected)?.read_all()
+    }
+}
+
+/// Adds kernels that are not in another repository with the same version already: an update is often in
+/// several.
+fn add_new(kernels: &mut Vec<AvailableKernel>, found: Vec<AvailableKernel>) {
+    for kernel in found {
+        let is_same = |other: &AvailableKernel| {
+            (&other.release, &other.version, &other.architecture)
+                == (&kernel.release, &kernel.version, &kernel.architecture)
+        };
+        if !kernels.iter().any(is_same) {
+            kernels.push(kernel);
+        }
+    }
+}
+
+/// Returns whether a repository may be left out: the mirror does not have it, or not this architecture.
+fn is_optional(error: &FetchError) -> bool {
+    error.is_missing()
+        || matches!(
+            error,
+            FetchError::NoMirror { .. }
+                | FetchError::Mirror { defect: MirrorDefect::NoArchitecture { .. }, .. }
+        )
+}
+
+/// Unpacks a list of packages.
+fn unpack_list(content: &[u8]) -> std::io::Result<String> {
+    let bytes = match Compression::detect(content) {
+        None => content.into(),
+        Some(format) => {
+            let stored_bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            let budget = Budget::for_archive(Limits::new(Some(MAX_PACKAGES_BYTES)), stored_bytes);
+            Streams::concatenated(format, content, budget).read_all()?.to_vec()
+        }
+    };
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,88 @@
+//! The files of a kernel while they are written.
+
+use super::manifest::{Manifest, StoredFile};
+use crate::fetch::{available::AvailableKernel, error::FetchError, transport::hex};
+use sha2::{Digest as _, Sha256};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+use tempfile::TempDir;
+
+/// A kernel that is being written, in a directory that nobody else sees.
+#[derive(Debug)]
+pub(crate) struct StagedKernel {
+    dir: TempDir,
+    kernel: AvailableKernel,
+    files: Vec<StoredFile>,
+    module_count: usize,
+}
+
+impl StagedKernel {
+    pub(super) const fn new(dir: TempDir, kernel: AvailableKernel) -> Self {
+        Self { dir, kernel, files: Vec::new(), module_count: 0 }
+    }
+
+    /// Returns the kernel.
+    pub(crate) const fn kernel(&self) -> &AvailableKernel {
+        &self.kernel
+    }
+
+    /// Returns whether a file has been written.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.files.iter().any(|file| file.name == name)
+    }
+
+    /// Writes a file. The name is a single part of a path.
+    pub(crate) fn write(&mut self, name: String, content: &[u8]) -> Result<(), FetchError> {
+        write_file(&self.dir.path().join(&name), content)?;
+        let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        self.files.push(StoredFile::new(name, bytes, hex(&Sha256::digest(content))));
+        Ok(())
+    }
+
+    /// Writes the BTF of a module.
+    pub(crate) fn write_module(&mut self, name: &str, btf: &[u8]) -> Result<(), FetchError> {
+        let dir = self.dir.path().join(&self.kernel.release);
+        if self.module_count == 0 {
+            fs::create_dir_all(&dir).map_err(|error| FetchError::store(&dir, &error))?;
+        }
+        write_file(&dir.join(format!("{name}.btf")), btf)?;
+        self.module_count += 1;
+        Ok(())
+    }
+
+    /// Writes the description, and returns it.
+    pub(super) fn write_manifest(&self, name: &str) -> Result<Manifest, FetchError> {
+        let mut files = self.files.clone();
+        files.sort_by(|left, right| left.name.cmp(&right.name));
+        let manifest = Manifest::new(self.kernel.clone(), self.module_count, files);
+        let path = self.dir.path().join(name);
+        let text = serde_json::to_vec_pretty(&manifest).map_err(|error| FetchError::Damaged {
+            path: path.clone(),
+            problem: error.to_string(),
+            help: "report this bug",
+        })?;
+        write_file(&path, &text)?;
+        Ok(manifest)
+    }
+
+    /// Returns the directory, which is no longer removed by itself.
+    pub(super) fn into_dir(self) -> PathBuf {
+        self.dir.keep()
+    }
+}
+
+/// Writes a file that does not exist yet.
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), FetchError> {
+    fs::write(path, content).map_err(|error| FetchError::store(path, &error))
+}
+
+/// Removes a directory, or a file, that may be gone already.
+pub(super) fn remove_tree(path: &Path) -> Result<(), FetchError> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FetchError::store(path, &error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,40 @@
+//! The description of a kernel in the store.
+
+use crate::fetch::available::AvailableKernel;
+use serde::{Deserialize, Serialize};
+
+/// The origin of a kernel, and its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// The kernel, with its packages and what protects their hashes.
+    pub kernel: AvailableKernel,
+    /// The number of modules with BTF.
+    pub module_count: usize,
+    /// The files, except those of modules.
+    pub files: Vec<StoredFile>,
+}
+
+/// A file of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StoredFile {
+    /// The name.
+    pub name: String,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// The SHA-256, in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl Manifest {
+    pub(super) const fn new(kernel: AvailableKernel, module_count: usize, files: Vec<StoredFile>) -> Self {
+        Self { kernel, module_count, files }
+    }
+}
+
+impl StoredFile {
+    pub(super) const fn new(name: String, bytes: u64, sha256: String) -> Self {
+        Self { name, bytes, sha256 }
+    }
+}

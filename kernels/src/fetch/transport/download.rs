@@ -1,0 +1,237 @@
+//! The download of a file whose size and hash the index has.
+
+use super::{OpenedFile, Progress, Transport};
+use crate::fetch::{
+    address::Address,
+    error::{FetchError, MirrorDefect},
+};
+use sha2::{Digest as _, Sha256};
+use std::{
+    fmt::Write as _,
+    io::{self, Read},
+    mem, thread,
+    time::Duration,
+};
+
+/// The number of retries without a new byte in between.
+const RETRIES: u32 = 4;
+
+/// The time before the first retry. It doubles with each one.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
+/// The number of bytes that are read at once where nobody needs them.
+const SKIP_BYTES: u64 = 64 << 10;
+
+/// The size and the hash of a file, from the index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected<'e> {
+    pub(crate) bytes: u64,
+    /// The SHA-256, in hexadecimal digits.
+    pub(crate) sha256: &'e str,
+}
+
+/// The retries of a download.
+#[derive(Debug, Default)]
+pub(super) struct Retries {
+    count: u32,
+}
+
+impl Retries {
+    /// Returns whether an error may be gone at the next try, and counts the try.
+    pub(super) fn may_retry(&mut self, error: &FetchError) -> bool {
+        let is_temporary = match error {
+            FetchError::Mirror { defect, .. } => match defect {
+                MirrorDefect::Connection { .. } | MirrorDefect::Short { .. } => true,
+                MirrorDefect::Status { code } => matches!(code, 408 | 429 | 500..=599),
+                _ => false,
+            },
+            _ => false,
+        };
+        self.count = self.count.saturating_add(1);
+        is_temporary && self.count <= RETRIES
+    }
+
+    /// Waits before the next try.
+    pub(super) fn wait(&self) {
+        let doublings = self.count.saturating_sub(1).min(RETRIES);
+        thread::sleep(FIRST_WAIT.saturating_mul(1 << doublings));
+    }
+}
+
+/// A file as a stream that goes on after a failed connection, with the bytes that are missing. It never
+/// returns more bytes than expected.
+pub(crate) struct Download<'d> {
+    transport: &'d Transport,
+    progress: &'d dyn Progress,
+    address: &'d Address,
+    expected: Expected<'d>,
+    content: Option<Box<dyn Read + Send>>,
+    hash: Sha256,
+    bytes: u64,
+    retries: Retries,
+    /// The error of the mirror that the reader hears of as an error of the system.
+    error: Option<FetchError>,
+}
+
+impl<'d> Download<'d> {
+    /// Opens the file.
+    pub(crate) fn open(
+        transport: &'d Transport,
+        progress: &'d dyn Progress,
+        address: &'d Address,
+        expected: Expected<'d>,
+    ) -> Result<Self, FetchError> {
+        let mut download = Self {
+            transport,
+            progress,
+            address,
+            expected,
+            content: None,
+            hash: Sha256::new(),
+            bytes: 0,
+            retries: Retries::default(),
+            error: None,
+        };
+        download.connect()?;
+        progress.begin(address.last_part(), expected.bytes);
+        Ok(download)
+    }
+
+    /// Reads the rest of the file, and compares size and hash. Whatever was read before counts only now.
+    pub(crate) fn finish(mut self) -> Result<(), FetchError> {
+        if let Err(error) = io::copy(&mut self, &mut io::sink()) {
+            return Err(self.take_error(&error));
+        }
+        self.check_end()?;
+        let found = hex(&mem::take(&mut self.hash).finalize());
+        if found == self.expected.sha256 {
+            return Ok(());
+        }
+        let expected = self.expected.sha256.to_owned();
+        Err(FetchError::mirror(self.address, MirrorDefect::Hash { found, expected }))
+    }
+
+    /// Reads the whole file.
+    pub(crate) fn read_all(mut self) -> Result<Vec<u8>, FetchError> {
+        let mut bytes = Vec::new();
+        if let Err(error) = self.read_to_end(&mut bytes) {
+            return Err(self.take_error(&error));
+        }
+        self.finish()?;
+        Ok(bytes)
+    }
+
+    /// Returns the error of the mirror that a reader of this stream saw, if there was one.
+    pub(crate) fn take_mirror_error(&mut self) -> Option<FetchError> {
+        self.error.take()
+    }
+
+    fn take_error(&mut self, error: &io::Error) -> FetchError {
+        let connection = || MirrorDefect::Connection { message: error.to_string() };
+        self.error.take().unwrap_or_else(|| FetchError::mirror(self.address, connection()))
+    }
+
+    /// Checks that the file has no more bytes than expected.
+    fn check_end(&mut self) -> Result<(), FetchError> {
+        let mut byte = [0];
+        let further = self.content.as_mut().map(|content| content.read(&mut byte));
+        match further {
+            Some(Ok(1)) => {
+                let expected = self.expected.bytes;
+                Err(FetchError::mirror(self.address, MirrorDefect::Long { expected }))
+            }
+            // All bytes are there.
+            _ => Ok(()),
+        }
+    }
+
+    /// Connects again, until the server answers or too many tries have failed.
+    fn connect(&mut self) -> Result<(), FetchError> {
+        loop {
+            match self.open_at_offset() {
+                Ok(content) => {
+                    self.content = Some(content);
+                    return Ok(());
+                }
+                Err(error) if self.retries.may_retry(&error) => self.retries.wait(),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Opens the file where the last connection ended.
+    fn open_at_offset(&self) -> Result<Box<dyn Read + Send>, FetchError> {
+        let OpenedFile { mut content, offset } = self.transport.open(self.address, self.bytes)?;
+        let mut skipped = self.bytes.saturating_sub(offset);
+        // The server has no ranges.
+        while skipped > 0 {
+            let mut part = content.by_ref().take(skipped.min(SKIP_BYTES));
+            let count = io::copy(&mut part, &mut io::sink());
+            let connection = |message: String| MirrorDefect::Connection { message };
+            let count = count.map_err(|e| FetchError::mirror(self.address, connection(e.to_string())))?;
+            if count == 0 {
+                return Err(self.short(self.bytes.saturating_sub(skipped)));
+            }
+            skipped = skipped.saturating_sub(count);
+        }
+        Ok(content)
+    }
+
+    fn short(&self, bytes: u64) -> FetchError {
+        FetchError::mirror(self.address, MirrorDefect::Short { bytes, expected: self.expected.bytes })
+    }
+
+    /// Reads some bytes of the present connection.
+    fn read_connection(&mut self, buf: &mut [u8]) -> Result<usize, FetchError> {
+        let Some(content) = &mut self.content else { return Ok(0) };
+        content.read(buf).map_err(|error| {
+            FetchError::mirror(self.address, MirrorDefect::Connection { message: error.to_string() })
+        })
+    }
+
+    /// Reads some bytes, after new connections if need be. Returns 0 at the end of the file.
+    fn read_some(&mut self, buf: &mut [u8]) -> Result<usize, FetchError> {
+        let missing = self.expected.bytes.saturating_sub(self.bytes);
+        let wanted = buf.len().min(usize::try_from(missing).unwrap_or(usize::MAX));
+        let Some(buf) = buf.get_mut(..wanted).filter(|buf| !buf.is_empty()) else { return Ok(0) };
+        loop {
+            let error = match self.read_connection(buf) {
+                Ok(0) => self.short(self.bytes),
+                Ok(count) => {
+                    self.hash.update(buf.get(..count).unwrap_or(buf));
+                    let count_bytes = u64::try_from(count).unwrap_or(u64::MAX);
+                    self.bytes = self.bytes.saturating_add(count_bytes);
+                    self.retries = Retries::default();
+                    self.progress.advance(count_bytes);
+                    return Ok(count);
+                }
+                Err(error) => error,
+            };
+            self.content = None;
+            if !self.retries.may_retry(&error) {
+                return Err(error);
+            }
+            self.retries.wait();
+            self.connect()?;
+        }
+    }
+}
+
+impl Read for Download<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.read_some(buf).map_err(|error| {
+            let for_reader = io::Error::other(error.to_string());
+            self.error = Some(error);
+            for_reader
+        })
+    }
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _: Result<(), _> = write!(text, "{byte:02x}");
+        text
+    })
+}

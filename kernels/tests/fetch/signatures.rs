@@ -1,0 +1,117 @@
+//! Signatures of indexes, made by `gpg` and verified by the program that the machine has.
+
+use super::{
+    repository::{Repository, run},
+    server::Server,
+};
+use core_relo_kernels::fetch::{
+    FetchError, FetchOptions, Fetcher, KernelSpec, MirrorDefect, Mirrors, NoProgress, Protection, Store,
+};
+use core_relo_test_support::{skip, this_test};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The programs that the tests need.
+const TOOLS: [&str; 2] = ["gpg", "gpgv"];
+
+/// A key of a distribution.
+struct Key {
+    home: tempfile::TempDir,
+}
+
+impl Key {
+    /// Creates a key. Returns `None` with a skip if a program is missing.
+    fn new() -> Option<Self> {
+        let paths = std::env::var_os("PATH").unwrap();
+        let is_installed = |tool: &&str| std::env::split_paths(&paths).any(|dir| dir.join(tool).is_file());
+        if let Some(tool) = TOOLS.iter().find(|tool| !is_installed(tool)) {
+            skip(&this_test(), &format!("{tool} is not installed"));
+            return None;
+        }
+        // The path of a socket is short.
+        let key = Self { home: tempfile::tempdir_in("/tmp").unwrap() };
+        let words = ["--passphrase", "", "--quick-generate-key", "test", "ed25519", "sign"];
+        run(key.gpg().args(words));
+        run(key.gpg().arg("--output").arg(key.keyring()).args(["--export", "test"]));
+        Some(key)
+    }
+
+    fn gpg(&self) -> Command {
+        let mut command = Command::new("gpg");
+        command.env("GNUPGHOME", self.home.path()).args([
+            "--batch",
+            "--quiet",
+            "--yes",
+            "--pinentry-mode",
+            "loopback",
+        ]);
+        command
+    }
+
+    fn keyring(&self) -> PathBuf {
+        self.home.path().join("keyring.gpg")
+    }
+
+    /// Signs an index: `InRelease`, and `Release.gpg`.
+    fn sign(&self, suite: &Path) {
+        let release = suite.join("Release");
+        run(self.gpg().arg("--output").arg(suite.join("InRelease")).arg("--clear-sign").arg(&release));
+        run(self.gpg().arg("--output").arg(suite.join("Release.gpg")).arg("--detach-sign").arg(&release));
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        // The agent that gpg has started.
+        let mut command = Command::new("gpgconf");
+        let _: std::io::Result<_> =
+            command.env("GNUPGHOME", self.home.path()).args(["--kill", "gpg-agent"]).output();
+    }
+}
+
+/// Finds kernels with an apt configuration that names the keyring.
+fn find(server: &Server, keyring: &Path) -> Result<Protection, FetchError> {
+    let dir = tempfile::tempdir().unwrap();
+    let list = format!("deb [signed-by={}] {}/debian bookworm main\n", keyring.display(), server.address());
+    fs::write(dir.path().join("sources.list"), list).unwrap();
+    let mut mirrors = Mirrors::default();
+    mirrors.set_apt_dir(dir.path());
+    let store = Store::new(dir.path().join("store"));
+    let spec: KernelSpec = "debian:12@amd64".parse().unwrap();
+    let kernels = Fetcher::new(&mirrors, &store, FetchOptions::default(), &NoProgress).find(&spec)?;
+    Ok(kernels[0].protection.clone())
+}
+
+#[test]
+fn indexes_need_a_good_signature() {
+    let Some(repository) = Repository::new() else { return };
+    let Some(key) = Key::new() else { return };
+    let server = Server::new(repository.dir.path());
+    let unsigned = find(&server, &key.keyring()).unwrap_err();
+    assert!(matches!(&unsigned, FetchError::Unverified { .. }), "{unsigned}");
+
+    key.sign(&repository.suite());
+    let keyring = key.keyring().display().to_string();
+    assert_eq!(find(&server, &key.keyring()), Ok(Protection::Signature { keyring: keyring.clone() }));
+    // An older repository has only the detached signature.
+    let signed = fs::read_to_string(repository.suite().join("InRelease")).unwrap();
+    fs::remove_file(repository.suite().join("InRelease")).unwrap();
+    assert_eq!(find(&server, &key.keyring()), Ok(Protection::Signature { keyring }));
+
+    fs::write(repository.suite().join("InRelease"), signed.replace("amd64", "arm64")).unwrap();
+    let changed = find(&server, &key.keyring()).unwrap_err();
+    assert!(
+        matches!(&changed, FetchError::Mirror { defect: MirrorDefect::Signature { .. }, .. }),
+        "{changed}"
+    );
+    let Some(other) = Key::new() else { return };
+    fs::write(repository.suite().join("InRelease"), signed).unwrap();
+    let foreign = find(&server, &other.keyring()).unwrap_err();
+    assert!(
+        matches!(&foreign, FetchError::Mirror { defect: MirrorDefect::Signature { .. }, .. }),
+        "{foreign}"
+    );
+}
