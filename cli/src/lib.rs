@@ -16,6 +16,7 @@ mod diagnostics;
 mod dispatch;
 mod error;
 mod events;
+mod fetched;
 mod format;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -67,7 +67,7 @@ const FEATURES: [(&str, &[&str]); 9] = [
     ("core-relo-adaptive", &["load", "serde"]),
     ("core-relo-kernels", &["fetch"]),
     ("core-relo-build", &["btf-archive"]),
-    ("core-relo-cli", &["completions", "man", "jit-disassembly", "sign"]),
+    ("core-relo-cli", &["completions", "fetch", "man", "jit-disassembly", "sign"]),
 ];
 
 /// A target without an operating system, for the engine's promise of `no_std`.

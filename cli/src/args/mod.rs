@@ -28,6 +28,8 @@ pub(crate) mod guest;
 mod help_text;
 pub(crate) mod kernel_objects;
 pub(crate) mod kernel_services;
+#[cfg(feature = "fetch")]
+pub(crate) mod kernels;
 mod list_selection;
 pub(crate) mod load;
 pub(crate) mod loader;
@@ -262,6 +264,10 @@ pub(crate) enum Command {
     /// Generate files: one linked object, a Rust skeleton, a loader program, headers for C
     #[command(subcommand)]
     Gen(Deferred<GenCommand>),
+    /// List and fetch the kernels of distributions, to check objects against
+    #[cfg(feature = "fetch")]
+    #[command(subcommand)]
+    Kernels(Deferred<kernels::KernelsCommand>),
     /// Run commands from a file, one for each line
     #[command(after_help = batch::HELP)]
     Batch(Deferred<BatchArgs>),
@@ -393,6 +399,8 @@ impl Command {
             Self::Gen(Deferred(GenCommand::Rust(_) | GenCommand::Vmlinux(_) | GenCommand::Header(_))) => {
                 Format::Text
             }
+            #[cfg(feature = "fetch")]
+            Self::Kernels(c) => c.0.format(),
             Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]

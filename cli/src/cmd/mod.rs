@@ -19,6 +19,8 @@ pub(crate) mod inspect;
 pub(crate) mod iter;
 mod kernel_facts;
 mod kernel_visits;
+#[cfg(feature = "fetch")]
+pub(crate) mod kernels;
 pub(crate) mod link;
 pub(crate) mod load;
 #[cfg(feature = "man")]

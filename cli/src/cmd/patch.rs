@@ -9,6 +9,7 @@ use crate::{
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult, escape_path},
+    fetched::kernel_paths,
     format::Format,
     input::object::ObjectFile,
     json::check::Unresolved,
@@ -57,7 +58,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> CommandResult 
 
 /// Reads the kernel to patch for. Returns `None` if the sources are bad input that was reported.
 fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> CommandResult<Option<Kernel>> {
-    let selection = KernelSelection::new(&args.kernels.paths());
+    let selection = KernelSelection::new(&kernel_paths(&args.kernels, &args.config)?);
     report_selection(console, &selection)?;
     let files = selection.files().chain(args.kernels.base.as_deref());
     output::refuse_inputs(files, &args.output, "give the object a name of its own with -o")?;

@@ -7,6 +7,7 @@ use crate::{
     console::{Console, ExitStatus},
     describe,
     error::{BadInput, CommandResult},
+    fetched::kernel_paths,
     input::{
         kernel_args::KernelArgs,
         object::{ObjectBudget, ObjectFile},
@@ -81,7 +82,7 @@ pub(crate) fn for_each_kernel(
     if objects.is_empty() {
         return Ok(());
     }
-    let selection = KernelSelection::new(&request.kernels.paths());
+    let selection = KernelSelection::new(&kernel_paths(request.kernels, request.config)?);
     report_selection(console, &selection)?;
     visit_kernels(console, &selection, &mut |console, _, image| {
         let kernel = image.and_then(KernelImage::parse)?;

@@ -1,6 +1,8 @@
 //! The options for the kernels that a command works on.
 
 use crate::byte_count;
+#[cfg(feature = "fetch")]
+use crate::input::fetched_args::FetchedKernelArgs;
 use clap::{Args, ValueHint};
 use core_relo_kernels::{KernelPaths, Limits};
 use std::path::PathBuf;
@@ -13,6 +15,9 @@ pub(crate) struct KernelArgs {
     /// times, also for packages of one kernel [default: the running kernel]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
+    #[cfg(feature = "fetch")]
+    #[command(flatten)]
+    pub(crate) fetched: FetchedKernelArgs,
     /// BTF of modules (split BTF, .ko, .ko.xz and the like, a package, or a directory of them) that belong to
     /// the kernel; may be given several times
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
@@ -28,7 +33,16 @@ pub(crate) struct KernelArgs {
 }
 
 impl KernelArgs {
-    /// Returns the paths of the kernels and modules.
+    /// Returns whether kernels are named.
+    pub(crate) const fn names_kernels(&self) -> bool {
+        #[cfg(feature = "fetch")]
+        if !self.fetched.kernels.is_empty() {
+            return true;
+        }
+        !self.btf.is_empty()
+    }
+
+    /// Returns the paths of the kernels and modules, without fetched kernels.
     pub(crate) fn paths(&self) -> KernelPaths {
         let mut paths = KernelPaths::new(&self.btf);
         paths.modules.clone_from(&self.module);

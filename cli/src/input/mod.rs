@@ -1,5 +1,7 @@
 //! Input files: BPF objects, loader files, tables of variants, and the kernels that the options name.
 
+#[cfg(feature = "fetch")]
+pub(crate) mod fetched_args;
 pub(crate) mod input_error;
 pub(crate) mod kernel_args;
 pub(crate) mod limits;

@@ -3,6 +3,8 @@
 pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod error;
+#[cfg(feature = "fetch")]
+pub(crate) mod kernels;
 pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod reality;

@@ -1,5 +1,7 @@
 //! The options for the configuration file of a project.
 
+use super::search::find_config;
+use crate::error::BadInput;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -14,4 +16,15 @@ pub(crate) struct ConfigArgs {
     /// Read no `core-relo.toml`
     #[arg(long, conflicts_with = "config")]
     pub(crate) no_config: bool,
+}
+
+impl ConfigArgs {
+    /// Returns the configuration file that the arguments name, or the one of the project.
+    pub(crate) fn path(&self) -> Result<Option<PathBuf>, BadInput> {
+        match &self.config {
+            _ if self.no_config => Ok(None),
+            Some(path) => Ok(Some(path.clone())),
+            None => find_config(),
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use super::{
     limits::{MAX_ENTRIES, MAX_FILE_BYTES},
-    search::find_config,
     toml_value::{Table, TomlError, TomlFile},
 };
 use crate::{
@@ -27,6 +26,24 @@ pub(crate) struct Config {
     /// Settings of user space, for all objects (`check.max-entries`) and for those of a pattern
     /// (`[[settings]]`).
     pub(crate) settings: Vec<SettingGroup>,
+    /// The kernels that the project supports, and mirrors: `[kernels]`, `[mirrors]`.
+    pub(crate) kernels: KernelList,
+}
+
+/// The kernels that a project supports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KernelList {
+    /// The specifications: `kernels.specs`.
+    pub(crate) specs: Vec<String>,
+    /// The mirrors of distributions.
+    pub(crate) mirrors: Vec<MirrorEntry>,
+}
+
+/// An entry of `[mirrors]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MirrorEntry {
+    pub(crate) name: String,
+    pub(crate) address: String,
 }
 
 /// The loader of a project's objects, and their settings of user space.
@@ -39,12 +56,7 @@ pub(crate) struct ProjectLoad {
 impl Config {
     /// Reads the configuration file that the arguments name, or the one of the project.
     pub(crate) fn of_project(args: &ConfigArgs) -> Result<Self, BadInput> {
-        let path = match &args.config {
-            _ if args.no_config => None,
-            Some(path) => Some(path.clone()),
-            None => find_config()?,
-        };
-        path.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
+        args.path()?.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
     }
 
     /// Reads what the configuration file and the options of a command say about loads of some objects of the
@@ -79,7 +91,7 @@ impl Config {
     }
 
     /// Reads a configuration file.
-    fn read(path: &Path) -> Result<Self, BadInput> {
+    pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
         let bytes = file::read(path, MAX_FILE_BYTES)?;
         let text = str::from_utf8(&bytes).map_err(|e| {
             BadInput::for_path(path, format_args!("is no UTF-8 from byte {} on", e.valid_up_to()))
@@ -97,7 +109,7 @@ impl Config {
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, TomlError> {
         let file = TomlFile::parse(text)?;
         let root = file.root();
-        root.check_keys(&["allow", "check", "settings"])?;
+        root.check_keys(&["allow", "check", "kernels", "mirrors", "settings"])?;
         let mut config = Self::default();
         for table in root.tables("allow", MAX_ENTRIES)? {
             config.allow.push(parse_entry(name, &table)?);
@@ -110,6 +122,17 @@ impl Config {
                 let settings = parse_values(name, &maps, &NUMBERS[0])?;
                 let place = Some(format!("{name}:{}", maps.line()));
                 config.settings.push(SettingGroup { place, object: None, demands_names: false, settings });
+            }
+        }
+        if let Some(kernels) = root.table("kernels")? {
+            kernels.check_keys(&["specs"])?;
+            config.kernels.specs = kernels.strings("specs")?.into_iter().map(str::to_owned).collect();
+        }
+        if let Some(mirrors) = root.table("mirrors")? {
+            for name in mirrors.keys() {
+                let address = mirrors.string(name)?.map(str::to_owned);
+                let entry = |address| MirrorEntry { name: name.to_owned(), address };
+                config.kernels.mirrors.extend(address.map(entry));
             }
         }
         for table in root.tables("settings", MAX_ENTRIES)? {

@@ -16,4 +16,6 @@ mod tests;
 mod toml_value;
 
 pub(crate) use args::ConfigArgs;
+#[cfg(feature = "fetch")]
+pub(crate) use config::KernelList;
 pub(crate) use config::{Config, ProjectLoad};

@@ -156,6 +156,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "console",
             "events progress",
             "args",
+            "fetched",
             "cmd",
             "dispatch fuzzing",
             "main",

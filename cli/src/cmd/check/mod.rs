@@ -26,6 +26,7 @@ use crate::{
     },
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
+    fetched::kernel_paths,
     format::Format,
     input::{input_error::note_text, object::ObjectFile},
     output::OutputPath,
@@ -101,13 +102,13 @@ fn check_selection(
     }
     // The directories are listed after the results file was created, which may be in one of them.
     let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-    let has_kernels = args.boot.is_empty() || !args.kernels.btf.is_empty();
+    let has_kernels = args.boot.is_empty() || args.kernels.names_kernels();
     let selection = match has_kernels && !objects.fleet.objects().is_empty() {
         true => {
             // The results file may be in a directory of kernels.
             let is_included = |path: &Path| args.shard.is_none_or(|shard| shard.includes(path));
             let filter = KernelFilter::new(&is_included, results_file);
-            KernelSelection::filtered(&args.kernels.paths(), filter, &threads.kernels)
+            KernelSelection::filtered(&kernel_paths(&args.kernels, &args.config)?, filter, &threads.kernels)
         }
         // The images to boot are the only kernels. Without objects, no directory is listed and no kernel is
         // read.

@@ -22,6 +22,7 @@ use crate::{
     console::Console,
     describe,
     error::{BadInput, CommandResult},
+    fetched::kernel_paths,
     format::Format,
     input::{object::ObjectFile, variant_table::read_variants},
     policy::{Config, ProjectLoad},
@@ -54,7 +55,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> CommandResul
             Some(_) => VariantTables::default(),
             None => VariantTables::new(objects.fleet.objects(), given.as_ref()),
         };
-        let selection = KernelSelection::new(&args.kernels.paths());
+        let selection = KernelSelection::new(&kernel_paths(&args.kernels, &args.config)?);
         let options = ExplainOptions {
             is_json: console.format == Format::Json,
             program: args.program.as_deref(),

@@ -22,7 +22,9 @@ use crate::{
     args::feature::{FeatureArgs, Section},
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
+    fetched::kernel_paths,
     format::Format,
+    policy::ConfigArgs,
 };
 use answer::Support;
 use catalog::{Entry, entries};
@@ -48,7 +50,7 @@ const WANTED: WantedFacts =
 pub(crate) fn run(console: &mut Console<'_>, args: &FeatureArgs) -> CommandResult {
     let wanted_features = FeatureQuery::new(args)?;
     let inputs = kernel_inputs(&args.evidence())?;
-    let selection = KernelSelection::new(&args.kernels.paths());
+    let selection = KernelSelection::new(&kernel_paths(&args.kernels, &ConfigArgs::default())?);
     report_selection(console, &selection)?;
     if args.unprivileged {
         drop_capabilities().map_err(|error| BadInput::new("--unprivileged", error))?;

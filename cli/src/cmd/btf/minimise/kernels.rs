@@ -8,7 +8,9 @@ use crate::{
     },
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult, escape_path},
+    fetched::kernel_paths,
     output,
+    policy::ConfigArgs,
 };
 use core_relo::{
     Name, Plan,
@@ -64,7 +66,7 @@ pub(super) fn minimise_kernels(
     args: &BtfMinArgs,
     objects: &JudgedObjects<'_>,
 ) -> CommandResult<Vec<MinimalKernel>> {
-    let selection = KernelSelection::new(&args.kernels.paths());
+    let selection = KernelSelection::new(&kernel_paths(&args.kernels, &ConfigArgs::default())?);
     report_selection(console, &selection)?;
     refuse_inputs(args, &selection)?;
     let threads = Threads::none();

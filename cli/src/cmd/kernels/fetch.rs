@@ -1,0 +1,39 @@
+//! `kernels fetch`: downloads kernels.
+
+use crate::{
+    args::kernels::KernelsFetchArgs,
+    console::Console,
+    error::CommandResult,
+    fetched::{
+        kernel_set::{FetchMode, KernelSet},
+        project::KernelProject,
+    },
+    format::Format,
+    json::kernels::StoredKernelJson,
+    text::line::Line,
+};
+use core_relo_kernels::fetch::Store;
+
+pub(super) fn run(console: &mut Console<'_>, args: &KernelsFetchArgs) -> CommandResult {
+    let project = KernelProject::new(&args.config, &args.mirrors.mirror)?;
+    let specs = project.specs(&args.specs)?;
+    let store = Store::of_user()?;
+    let set = KernelSet {
+        project: &project,
+        store: &store,
+        options: args.mirrors.options(),
+        mode: if args.locked { FetchMode::Locked } else { FetchMode::Online },
+        max_kernels: args.max_kernels,
+    };
+    for result in set.fetch(&specs)? {
+        match result {
+            Ok(kernel) if args.format == Format::Json => console.out.json(&StoredKernelJson::new(&kernel))?,
+            Ok(kernel) => {
+                let (name, btf) = (kernel.manifest.kernel.name(), kernel.btf());
+                console.out.line(Line::new().text(name).text("  ").text(btf.display()))?;
+            }
+            Err(error) => console.report_error(&error.into())?,
+        }
+    }
+    Ok(())
+}

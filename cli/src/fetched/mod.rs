@@ -1,0 +1,34 @@
+//! Fetched kernels: those that a project supports, and those that options name.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `project` | specifications and mirrors of options and `core-relo.toml` |
+//! | `kernel_set` | the kernels of specifications, fetched if need be |
+//! | `progress` | the line on stderr during downloads |
+
+#[cfg(feature = "fetch")]
+pub(crate) mod kernel_set;
+#[cfg(feature = "fetch")]
+pub(crate) mod progress;
+#[cfg(feature = "fetch")]
+pub(crate) mod project;
+
+use crate::{error::BadInput, input::kernel_args::KernelArgs, policy::ConfigArgs};
+use core_relo_kernels::KernelPaths;
+
+/// Returns the kernels that the options of a command name. Fetches kernels that are not in the store.
+#[cfg(feature = "fetch")]
+pub(crate) fn kernel_paths(args: &KernelArgs, config: &ConfigArgs) -> Result<KernelPaths, BadInput> {
+    let mut paths = args.paths();
+    if !args.fetched.kernels.is_empty() {
+        paths.fetched = kernel_set::fetch_targets(&args.fetched, config)?;
+    }
+    Ok(paths)
+}
+
+/// Returns the kernels that the options of a command name.
+#[cfg(not(feature = "fetch"))]
+#[expect(clippy::unnecessary_wraps, reason = "kernels can be fetched with the feature `fetch`")]
+pub(crate) fn kernel_paths(args: &KernelArgs, _config: &ConfigArgs) -> Result<KernelPaths, BadInput> {
+    Ok(args.paths())
+}
