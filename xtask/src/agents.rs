@@ -24,6 +24,28 @@ const AGENTS: [Agent; 3] = [
     Agent { name: "aya", library: "aya", needs_aya_toolchain: true },
 ];
 
+/// The release profile of all agents, which is that of `examples/agent-template`: each key of `Cargo.toml`
+/// with its value.
+const PROFILE: [ProfileSetting; 4] = [
+    ProfileSetting { key: "opt-level", value: "s" },
+    ProfileSetting { key: "lto", value: "true" },
+    ProfileSetting { key: "codegen-units", value: "1" },
+    ProfileSetting { key: "strip", value: "symbols" },
+];
+
+/// A setting of the release profile.
+struct ProfileSetting {
+    key: &'static str,
+    value: &'static str,
+}
+
+impl ProfileSetting {
+    /// Returns the environment variable of cargo that has the setting.
+    fn variable(&self) -> String {
+        format!("CARGO_PROFILE_RELEASE_{}", self.key.replace('-', "_").to_uppercase())
+    }
+}
+
 /// What the first build of an agent costs.
 struct Costs {
     /// The processor time of the build, in hundredths of a second.
@@ -43,6 +65,8 @@ pub fn run(may_install: bool) -> Outcome {
             Err(reason) => report_skip(agent.library, &reason),
         }
     }
+    let profile: Vec<_> = PROFILE.iter().map(|s| format!("{} = {}", s.key, s.value)).collect();
+    println!("release profile of all: {}", profile.join(", "));
     println!("an agent with       processor time     size  crates");
     for (library, costs) in rows {
         let (seconds, megabytes) = (costs.build_ticks as f64 / 100.0, costs.bytes as f64 / 1e6);
@@ -77,7 +101,8 @@ impl Agent {
         let tree = tree.ok_or_else(|| format!("{}: `cargo tree` failed", self.manifest().display()))?;
         let before = children_ticks()?;
         let mut build = command("build");
-        build.args(["--release", "--quiet"]).env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+        build.args(["--release", "--quiet"]);
+        build.envs(PROFILE.iter().map(|setting| (setting.variable(), setting.value)));
         check(build.env_remove("CARGO_INCREMENTAL"))?;
         let build_ticks = children_ticks()?.saturating_sub(before);
         let executable = target.join("release").join(format!("agent-{}", self.name));
@@ -127,6 +152,17 @@ mod tests {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194304 100 2000 0 0 5 6 700 80 20 0 1 0 123 1000 50";
         assert_eq!(parse_children_ticks(stat), Some(780));
         assert_eq!(parse_children_ticks("7 (a) S 1"), None);
+    }
+
+    /// The figures are those that users of the template get.
+    #[test]
+    fn the_profile_is_that_of_the_template() {
+        let manifest = read(&root().join("examples/agent-template/Cargo.toml.liquid")).unwrap();
+        let (_, profile) = manifest.split_once("\n[profile.release]\n").unwrap();
+        let lines = profile.lines().filter(|line| line.contains(" = "));
+        let settings = lines.map(|line| line.split('#').next().unwrap().trim().replace('"', ""));
+        let expected = PROFILE.iter().map(|setting| format!("{} = {}", setting.key, setting.value));
+        assert_eq!(settings.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
     #[test]
