@@ -37,7 +37,6 @@
 //! | `fetch` (feature `fetch`) | the kernels of distributions, from their package repositories |
 
 mod archive;
-mod boot_files;
 mod boot_image;
 pub mod btf_file;
 mod compression;
@@ -60,8 +59,8 @@ mod package_kind;
 pub mod stream;
 mod tar_members;
 pub mod threads;
+mod unpacked_image;
 
-pub use boot_files::unpack_boot_files;
 pub use compression::{
     budget::{Exceeded, Scope},
     format::Compression,
@@ -82,3 +81,4 @@ pub use kernel::{
 };
 pub use limits::Limits;
 pub use note::{Note, SkippedFiles};
+pub use unpacked_image::unpack_image;

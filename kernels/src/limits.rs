@@ -64,6 +64,9 @@ pub(crate) const MAX_RPM_ENTRIES: u64 = 0xffff;
 /// about 20 MiB.
 pub(crate) const MAX_RPM_HEADER_BYTES: u64 = 64 << 20;
 
+/// The number of dependencies of an rpm that are read.
+pub(crate) const MAX_RPM_DEPENDENCIES: usize = 1 << 16;
+
 /// The largest number of files in an rpm.
 pub(crate) const MAX_RPM_FILES: usize = 1 << 20;
 

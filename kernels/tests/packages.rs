@@ -7,7 +7,7 @@ use core_relo::{
     btf::{Btf, Builder},
 };
 use core_relo_kernels::{
-    Defect, InputError, Kernel, KernelPaths, KernelSelection, Note, WantedFacts, unpack_boot_files,
+    Defect, InputError, Kernel, KernelPaths, KernelSelection, Limits, Note, WantedFacts, unpack_image,
 };
 use core_relo_test_support::skip;
 use core_relo_verdict::{fleet::JudgedKernel as _, kernel::KernelInputs};
@@ -235,7 +235,7 @@ fn packages_without_a_kernel_name_the_one_with_it() {
         kernel_package: Some("linux-image-6.8.0-31-generic".to_owned()),
     };
     assert_eq!(read_one(std::slice::from_ref(&modules)).unwrap_err().defect, expected);
-    let unpacked = unpack_boot_files(&modules, dir.path(), core_relo_kernels::Limits::default());
+    let unpacked = unpack_image(&modules, dir.path(), Limits::default());
     assert!(matches!(unpacked.unwrap_err().defect, Defect::PackageWithoutKernel { .. }));
 }
 
@@ -257,12 +257,11 @@ fn kernels_without_btf_name_the_package_with_debug_information() {
 }
 
 #[test]
-fn boot_files_of_a_package_are_unpacked() {
+fn the_image_of_a_package_is_unpacked_with_its_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let files = [&[image()][..], &texts()].concat();
     let Some(package) = deb(dir.path(), "linux-image-6.1.0-9-amd64", "zstd", &files) else { return };
-    let unpack =
-        |path: &Path| unpack_boot_files(path, dir.path(), core_relo_kernels::Limits::default()).unwrap();
+    let unpack = |path: &Path| unpack_image(path, dir.path(), Limits::default()).unwrap();
     let image = unpack(&package).unwrap();
     assert_eq!(fs::read(&image).unwrap(), vmlinux_btf());
     assert_eq!(fs::read_to_string(image.with_file_name("config")).unwrap(), CONFIG);

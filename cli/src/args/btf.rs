@@ -158,7 +158,7 @@ pub(crate) struct BtfShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtfDumpArgs {
-    /// File to read: raw BTF, an ELF with .BTF, or a vmlinuz
+    /// File to read: raw BTF, an ELF with .BTF, a vmlinuz or a package
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath, required_unless_present = "kernel_id")]
     pub(crate) path: Option<PathBuf>,
     /// The BTF with this id in the running kernel, as in `btf list`
@@ -224,7 +224,7 @@ pub(crate) struct BtfPrintArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtfDiffArgs {
-    /// The old kernel: raw BTF, an ELF with .BTF, or a vmlinuz
+    /// The old kernel: raw BTF, an ELF with .BTF, a vmlinuz or a package
     #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
     pub(crate) old: PathBuf,
     /// The new kernel

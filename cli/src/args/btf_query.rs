@@ -53,7 +53,7 @@ pub(crate) struct BtfFindArgs {
 /// The BTF that a query reads.
 #[derive(Debug, Args)]
 pub(crate) struct BtfSource {
-    /// BTF to read: raw BTF, an ELF with .BTF, or a vmlinuz [default: the running kernel's]
+    /// BTF to read: raw BTF, an ELF with .BTF, a vmlinuz or a package [default: the running kernel's]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) btf: Option<PathBuf>,
     /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]

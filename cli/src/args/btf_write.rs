@@ -68,7 +68,7 @@ pub(crate) enum BtfWriteCommand {
 /// The input of a command that writes one BTF in another way.
 #[derive(Debug, Args)]
 pub(crate) struct BtfInputArgs {
-    /// File to read: raw BTF, an ELF with .BTF, or a vmlinuz
+    /// File to read: raw BTF, an ELF with .BTF, a vmlinuz or a package
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
     /// Base BTF of the split BTF in PATH [default: `vmlinux` in the same directory]
@@ -147,7 +147,7 @@ pub(crate) struct BtfConvertArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtfEncodeArgs {
-    /// ELF file with debug information: vmlinux, module or object
+    /// ELF file with debug information: vmlinux, module or object; or a package with a vmlinux
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
     /// BTF of the kernel to which the module in PATH belongs; the output is split BTF

@@ -26,7 +26,7 @@ pub(crate) struct GenVmlinuxArgs {
     /// Sources of BPF programs (*.c), or objects with BTF (clang -g)
     #[arg(required = true, value_name = "SOURCE|OBJ", value_hint = ValueHint::FilePath)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The kernel: raw BTF, an ELF with .BTF, or a vmlinuz
+    /// The kernel: raw BTF, an ELF with .BTF, a vmlinuz or a package
     #[arg(long, value_name = "KERNEL", value_hint = ValueHint::FilePath, default_value = "/sys/kernel/btf/vmlinux")]
     pub(crate) btf: PathBuf,
     /// File to write the header to; `-` is stdout

@@ -128,7 +128,7 @@ pub(crate) struct LoadArgs {
     /// Print the load plan and the verdict, and load nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Plan for this kernel instead of the running one: raw BTF, an ELF with .BTF, a vmlinuz
+    /// Plan for this kernel instead of the running one: raw BTF, an ELF with .BTF, a vmlinuz or a package
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, requires = "dry_run")]
     pub(crate) btf: Option<PathBuf>,
     /// Version of the kernel of --btf, for LINUX_KERNEL_VERSION and what BTF does not tell [default: that in

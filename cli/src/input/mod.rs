@@ -9,4 +9,5 @@ pub(crate) mod loader_file;
 pub(crate) mod object;
 pub(crate) mod object_paths;
 pub(crate) mod shard;
+pub(crate) mod unpacked_image;
 pub(crate) mod variant_table;

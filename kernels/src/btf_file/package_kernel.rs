@@ -8,6 +8,7 @@ use crate::{
     image_facts::ImageFacts,
     limits::{KERNEL_TEXT_BYTES, Limits},
     package::{KernelFile, KernelFileKind, Package, PackageFile, PackageKind, PackageMetadata},
+    stream::Descriptor,
 };
 use core_relo_loader::target::BtfFile;
 use core_relo_verdict::kernel::WantedFacts;
@@ -34,8 +35,12 @@ pub(crate) fn open(input: InputFile<'_>, limits: Limits) -> Result<Package<'_>, 
     Package::open(path, input.into_stream(), stored_bytes, limits)
 }
 
-/// Opens the package at a path. Returns `None` if the file is no package.
+/// Opens the package at a path. Returns `None` if the file is no package, and for a stream, which can be read
+/// only once.
 pub(crate) fn open_path(path: &Path, limits: Limits) -> Result<Option<Package<'_>>, InputError> {
+    if Descriptor::from_path(path).is_some() {
+        return Ok(None);
+    }
     let input = InputFile::open(path, limits.bytes)?;
     if !is_package(path, &input.head) {
         return Ok(None);

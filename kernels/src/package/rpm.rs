@@ -4,7 +4,7 @@
 use crate::{
     compression::budget::Budget,
     error::InputError,
-    limits::MAX_RPM_FILES,
+    limits::{MAX_RPM_DEPENDENCIES, MAX_RPM_FILES},
     package::{
         PackageDefect, PackageMetadata,
         payload::unpack,
@@ -65,7 +65,8 @@ fn metadata(header: &RpmHeader) -> PackageMetadata {
     let text = |tag| header.string(tag).unwrap_or_default();
     let epoch = header.numbers(TAG_EPOCH).next().filter(|epoch| *epoch != 0);
     let epoch = epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
-    let requires = header.strings(TAG_REQUIRE_NAME).filter_map(|range| header.text(&range));
+    let requires =
+        header.strings(TAG_REQUIRE_NAME).take(MAX_RPM_DEPENDENCIES).filter_map(|range| header.text(&range));
     PackageMetadata {
         name: text(TAG_NAME),
         version: format!("{epoch}{}-{}", text(TAG_VERSION), text(TAG_RELEASE)),

@@ -126,7 +126,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "elf_sections kernel_text package",
             "image_facts",
             "archive btf_file",
-            "boot_files directory",
+            "directory unpacked_image",
             "kernel",
             "fetch",
         ],

@@ -6,12 +6,13 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
+    input::unpacked_image::UnpackedImage,
     output,
     text::{line::Line, style},
 };
 use core_relo::btf::Btf;
 use core_relo_dwarf::{EncodeError, EncodeSettings, Encoded, encode_file, limits};
-use core_relo_kernels::file::InputFile;
+use core_relo_kernels::{Limits, file::InputFile};
 use serde::Serialize;
 use std::{io, num::NonZeroUsize, sync::Arc, thread};
 
@@ -39,7 +40,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfEncodeArgs) -> CommandRes
 
 fn encode(args: &BtfEncodeArgs) -> Result<EncodeReport, BadInput> {
     let base = args.base.as_deref().map(|base| read_file(base, None).map(Arc::new)).transpose()?;
-    let input = InputFile::open(&args.path, limits::FILE_BYTES)?;
+    let image = UnpackedImage::new(&args.path, Limits::new(Some(limits::FILE_BYTES)))?;
+    let input = InputFile::open(&image.path, limits::FILE_BYTES)?;
     let mut settings = EncodeSettings::default();
     settings.threads = NonZeroUsize::new(args.jobs)
         .or_else(|| thread::available_parallelism().ok())
