@@ -2,8 +2,8 @@
 
 use crate::{
     properties::{
-        binaries, btf_ids as ids, debug_info, kernels, linking, loader_files, loading, planning, skeletons,
-        types, verdict,
+        binaries, btf_ids as ids, debug_info, kernels, linking, loader_files, loading, packages, planning,
+        skeletons, types, verdict,
     },
     scratch::Scratch,
 };
@@ -110,6 +110,16 @@ pub fn loader_file(data: &[u8]) {
 /// Reads a file as a kernel of `--btf` and, under another name, as an archive.
 pub fn image(data: &[u8]) {
     for name in ["vmlinuz", "kernels.tar"] {
+        let file = Scratch::new(name, data);
+        kernels::check(file.path(), 64 << 10);
+    }
+}
+
+/// Reads a file as a package, and as a kernel of `--btf`.
+pub fn package(data: &[u8]) {
+    packages::check(data);
+    // Packages of pacman are also known by their name.
+    for name in ["linux.deb", "linux.pkg.tar.zst"] {
         let file = Scratch::new(name, data);
         kernels::check(file.path(), 64 << 10);
     }

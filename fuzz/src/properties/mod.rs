@@ -9,6 +9,7 @@ pub mod kernels;
 pub mod linking;
 pub mod loader_files;
 pub mod loading;
+pub mod packages;
 pub mod planning;
 pub mod results;
 pub mod skeletons;
