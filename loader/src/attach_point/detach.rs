@@ -39,9 +39,9 @@ impl Attached {
 impl PointProgram<'_> {
     /// Detaches the program. Fails if this program is not attached there, or is attached by a link.
     ///
-    /// From a cgroup without [`CgroupSharing::Multi`](crate::attach::CgroupSharing::Multi), the kernel detaches
-    /// any program of the attach type. The method looks first whether it is this one. Another process may
-    /// replace the program between the look and the request, and then loses its own.
+    /// From a cgroup without [`CgroupSharing::Multi`](crate::attach::CgroupSharing::Multi), the kernel
+    /// detaches any program of the attach type. The method looks first whether it is this one. Another
+    /// process may replace the program between the look and the request, and then loses its own.
     pub fn detach(&self) -> Result<(), LastingError> {
         match self.point.site() {
             AttachSite::Interface { name, .. } => match self.interface_hook()? {

@@ -1,6 +1,6 @@
 //! The words of attach points: their kinds, with the program types that fit them, and hooks.
 
-use super::InterfaceHook;
+use super::interface_hook::InterfaceHook;
 use crate::attach::{PacketDirection, TcAttachPoint, XdpMode};
 use core_relo_object::object::{AttachType, ProgramType, SEC_DEFS, SecMatch};
 

@@ -36,6 +36,7 @@ mod attach_type;
 mod detach;
 mod error;
 mod fit;
+mod interface_hook;
 mod kinds;
 mod lasting;
 mod link;
@@ -52,10 +53,11 @@ pub use attach_type::{
     attach_type_word, attach_types_of, cgroup_attach_types, netns_attach_type, sockmap_attach_types,
 };
 pub use error::LastingError;
+pub use interface_hook::InterfaceHook;
 pub use kinds::{attach_point_kinds, fitting_kinds, interface_hook_word, is_section_kind};
 pub use lasting::LastingOptions;
 pub use occupants::{HeldBy, Occupant, XdpHolder};
-pub use point::{AttachPoint, AttachSite, InterfaceHook};
+pub use point::{AttachPoint, AttachSite};
 pub use point_error::{AttachPointError, PlaceProblem};
 pub use route::RoutePoint;
 

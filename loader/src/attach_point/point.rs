@@ -1,8 +1,8 @@
 //! [`AttachPoint`]: attach points as text, such as `dev:eth0`, `cgroup:/sys/fs/cgroup/mine,egress` and
 //! `kprobe:vfs_read`.
 
-use super::route::RoutePoint;
-use crate::attach::{NetfilterHook, PacketDirection, TcAttachPoint, XdpMode};
+use super::{interface_hook::InterfaceHook, route::RoutePoint};
+use crate::attach::NetfilterHook;
 use core::fmt;
 use core_relo_object::object::AttachType;
 use std::path::PathBuf;
@@ -66,21 +66,6 @@ pub enum AttachSite {
     Route(RoutePoint),
     /// An attach point in the notation of section names: `kprobe/vfs_read`.
     Section(String),
-}
-
-/// The hook of a network interface that runs a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "callers that detach programs handle each of them")]
-pub enum InterfaceHook {
-    /// XDP.
-    Xdp(XdpMode),
-    /// A classifier in a direction: by tcx or, with `PointProgram::may_use_traffic_control` on a kernel
-    /// without tcx, by traffic control.
-    Direction(PacketDirection),
-    /// A classifier by link: `TcxIngress`, `TcxEgress`, `NetkitPrimary` or `NetkitPeer`.
-    Classifier(AttachType),
-    /// A classifier of traffic control, through netlink.
-    Tc(TcAttachPoint),
 }
 
 impl AttachPoint {
