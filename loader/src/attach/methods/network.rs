@@ -38,9 +38,9 @@ impl ProgramRef<'_> {
     /// With `replace`, the program replaces that program (kernels from 5.6, and only with
     /// [`CgroupSharing::Multi`]).
     ///
-    /// Without [`CgroupSharing::Multi`], the cgroup has one program, which the kernel detaches whichever it is.
-    /// The link looks first whether it is its own. If another process replaces the program between the look
-    /// and the request, the other program is detached.
+    /// Without [`CgroupSharing::Multi`], the cgroup has one program, which the kernel detaches whichever it
+    /// is. The link looks first whether it is its own. If another process replaces the program between the
+    /// look and the request, the other program is detached.
     pub fn attach_cgroup_without_link<'c>(
         &self,
         cgroup: impl Into<FileRef<'c>>,
@@ -71,9 +71,9 @@ impl ProgramRef<'_> {
     /// Attaches the program to a sockmap or sockhash without a link, and replaces another program of the same
     /// attach type.
     ///
-    /// The program stays attached until the link is dropped or the map is gone. The kernel does not tell which
-    /// program is replaced: the caller may look first ([`query`](crate::attach::query)), but another process
-    /// may attach a program in between.
+    /// The program stays attached until the link is dropped or the map is gone. The kernel does not tell
+    /// which program is replaced: the caller may look first ([`query`](crate::attach::query)), but another
+    /// process may attach a program in between.
     pub fn attach_sockmap_without_link(&self, map: BorrowedFd<'_>) -> Result<Link, AttachError> {
         let attach_type = self.expect_attach_type("`sk_msg` or `sk_skb/stream_verdict`")?;
         sockmap::sockmap_attach(self.fd, map, attach_type).map_err(|e| self.named(e))

@@ -36,8 +36,8 @@ fn answers_of_another_table_and_plans_of_another_object_are_errors() {
     assert!(text.starts_with("internal error: the kernel's answers lack requirement"), "{text}");
 }
 
-/// The answers have as many requirements and names as the object, but the kernel was searched for the event of
-/// another object.
+/// The answers have as many requirements and names as the object, but the kernel was searched for the event
+/// of another object.
 #[test]
 fn answers_about_the_names_of_another_object_are_errors() {
     // `r0 = *(u64 *)(r1 + 8)`

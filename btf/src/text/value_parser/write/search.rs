@@ -15,8 +15,8 @@ use alloc::{
 };
 use hashbrown::{HashMap, HashSet};
 
-/// The members of anonymous structs and unions that are searched for names. Nested unions have many members in
-/// a few bytes.
+/// The members of anonymous structs and unions that are searched for names. Nested unions have many members
+/// in a few bytes.
 pub(super) const SEARCHED_MEMBERS: u32 = 1 << 16;
 
 /// The levels of anonymous structs and unions that are searched for members.
@@ -37,8 +37,8 @@ pub(super) struct NamedMembers<'n> {
 }
 
 impl<'n> NamedMembers<'n> {
-    /// Finds the members of a composite. `start` is its first bit. Each member that is looked at takes one step
-    /// of `steps_left`.
+    /// Finds the members of a composite. `start` is its first bit. Each member that is looked at takes one
+    /// step of `steps_left`.
     pub(super) fn find(
         btf: &Btf<'_>,
         ty: Type<'_>,
@@ -138,8 +138,8 @@ impl<'b> NamedVariables<'b> {
         Self { section, by_name }
     }
 
-    /// Returns the variable with a name. A dump numbers repeated names: `n___2`. A variable with such a name is
-    /// not known by it.
+    /// Returns the variable with a name. A dump numbers repeated names: `n___2`. A variable with such a name
+    /// is not known by it.
     pub(super) fn get(&self, name: &str) -> Result<Part, ValueError> {
         let found = |name: &str| self.by_name.get(name).copied().unwrap_or(Variables::Missing);
         let plain = plain_name(name);
