@@ -71,17 +71,28 @@ fn assert_success(output: &Output) {
 
 /// Makes a `.deb` in a directory. Returns `None` without `dpkg-deb`.
 fn deb(dir: &Path, name: &str, compression: &str, files: &[File]) -> Option<PathBuf> {
+    deb_of_version(dir, name, "6.1.1-1", compression, files)
+}
+
+/// Makes a `.deb` of a version, as [`deb`].
+fn deb_of_version(
+    dir: &Path,
+    name: &str,
+    version: &str,
+    compression: &str,
+    files: &[File],
+) -> Option<PathBuf> {
     if Command::new("dpkg-deb").arg("--version").output().is_err() {
         skip!(Dpkg, "dpkg-deb is not installed");
         return None;
     }
     let root = dir.join(format!("{name}.root"));
     let control = format!(
-        "Package: {name}\nVersion: 6.1.1-1\nArchitecture: amd64\nMaintainer: a <a@b>\nDepends: kmod\nDescription: a\n"
+        "Package: {name}\nVersion: {version}\nArchitecture: amd64\nMaintainer: a <a@b>\nDepends: kmod\nDescription: a\n"
     );
     write_files(&root, files);
     write_files(&root, &[file("DEBIAN/control", control)]);
-    let package = dir.join(format!("{name}.deb"));
+    let package = dir.join(format!("{name}_{version}.deb"));
     let mut build = Command::new("dpkg-deb");
     build.args(["--root-owner-group", "-Z", compression, "--build"]).arg(&root).arg(&package);
     assert_success(&build.output().unwrap());
@@ -220,6 +231,15 @@ fn packages_of_a_release_are_one_kernel() {
     paths.modules.push(modules);
     let with_modules = read(&KernelSelection::new(&paths)).remove(0).unwrap();
     assert_eq!(with_modules.target.modules().len(), 1);
+}
+
+/// A distribution may rebuild a kernel without a new release.
+#[test]
+fn builds_of_a_release_are_several_kernels() {
+    let dir = tempfile::tempdir().unwrap();
+    let build = |version| deb_of_version(dir.path(), "linux-image-6.1.0-9-amd64", version, "xz", &[image()]);
+    let (Some(_), Some(_)) = (build("6.1.1-1"), build("6.1.2-1")) else { return };
+    assert_eq!(read(&select(&[dir.path().to_path_buf()])).len(), 2);
 }
 
 #[test]

@@ -25,10 +25,12 @@ pub(super) struct PackageGroups {
     pub(super) companions: HashMap<PathBuf, Vec<PathBuf>>,
 }
 
-/// The release and the architecture of the kernel that a package belongs to.
+/// The kernel that a package belongs to. Two builds of a kernel may have the same release, but never the same
+/// version of their packages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PackageRelease {
     release: String,
+    version: String,
     architecture: String,
 }
 
@@ -80,11 +82,15 @@ fn role(path: &Path, limits: Limits) -> Result<FileRole, InputError> {
         "all" | "noarch" | "any" => String::new(),
         architecture => architecture.to_owned(),
     };
+    let version = package.metadata.version.clone();
     let mut role = FileRole::OtherPackage;
     package.visit_files(&mut |file| match KernelFile::from_path(&file.path) {
         Some(kernel_file) if kernel_file.has_release() => {
-            let release = kernel_file.release.to_owned();
-            role = FileRole::PackageOf(PackageRelease { release, architecture: architecture.clone() });
+            role = FileRole::PackageOf(PackageRelease {
+                release: kernel_file.release.to_owned(),
+                version: version.clone(),
+                architecture: architecture.clone(),
+            });
             ControlFlow::Break(())
         }
         // Without a release, the package is a kernel of its own.

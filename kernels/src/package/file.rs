@@ -47,7 +47,7 @@ impl PackageFile<'_> {
     }
 
     /// Reads the whole file, of at most `limit` bytes and at most the limit of the package's
-    /// [`Limits`](crate::Limits).
+    /// [`Limits`].
     pub fn read_whole(self, limit: u64) -> Result<Data<'static>, InputError> {
         let (bytes, _budget) = self.read_with_budget(limit)?;
         Ok(bytes)

@@ -3,7 +3,7 @@
 //! [`Package::open`] reads the metadata. [`Package::visit_files`] passes each regular file to a function,
 //! which decides by the path whether to read the file. Nothing is written to the disk, nothing of a package
 //! is executed, and links are not followed. All unpacked bytes are taken from a budget
-//! ([`Limits`](crate::Limits)).
+//! ([`Limits`]).
 //!
 //! ```no_run
 //! use core_relo_kernels::{Limits, package::Package};
