@@ -233,6 +233,19 @@ fn packages_of_a_release_are_one_kernel() {
     assert_eq!(with_modules.target.modules().len(), 1);
 }
 
+/// The image of a debug package has hundreds of megabytes.
+#[test]
+fn packages_with_debug_information_are_read_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let debug = file(format!("usr/lib/debug/boot/vmlinux-{RELEASE}"), "not a kernel");
+    let Some(debug) = deb(dir.path(), "linux-image-6.1.0-9-amd64-dbg", "none", &[debug]) else { return };
+    let image = [&[image()][..], &texts()].concat();
+    let image = deb(dir.path(), "linux-image-6.1.0-9-amd64", "none", &image).unwrap();
+    let kernel = read_one(&[debug, image.clone()]).unwrap();
+    assert_has_facts(&kernel, "image and debug package");
+    assert_eq!(kernel.name, image.display().to_string());
+}
+
 /// A distribution may rebuild a kernel without a new release.
 #[test]
 fn builds_of_a_release_are_several_kernels() {

@@ -142,7 +142,9 @@ impl PackageKernel {
                 result = Err(e);
                 return ControlFlow::Break(());
             }
-            if self.is_complete() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            // A package with debug information has nothing but images.
+            let is_read = self.is_complete() || metadata.is_debug() && self.image.is_some();
+            if is_read { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         self.contents.packages.push(metadata);
         result

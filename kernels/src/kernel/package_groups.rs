@@ -17,7 +17,7 @@ use std::{
 /// Files, of which packages of the same kernel are together.
 #[derive(Debug, Default)]
 pub(super) struct PackageGroups {
-    /// Files that are no packages, and the first package of each kernel, in the order of the paths.
+    /// Files that are no packages, and the first package of each kernel, in any order.
     pub(super) files: Vec<PathBuf>,
     /// Packages without files of a kernel.
     pub(super) others: Vec<PathBuf>,
@@ -34,11 +34,16 @@ struct PackageRelease {
     architecture: String,
 }
 
+/// Whether a package has debug information. Its image is large, so that the other packages of the kernel are
+/// read first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct IsDebug(bool);
+
 /// A file that may be a package.
 enum FileRole {
     /// No package, or one that cannot be read.
     File,
-    PackageOf(PackageRelease),
+    PackageOf(PackageRelease, IsDebug),
     /// A package without files of a kernel.
     OtherPackage,
 }
@@ -48,21 +53,29 @@ impl PackageGroups {
     /// ignored: reading the kernel reports them.
     pub(super) fn new(paths: Vec<PathBuf>, limits: Limits) -> Self {
         let mut groups = Self::default();
-        let mut first_packages = HashMap::<PackageRelease, PathBuf>::new();
+        let mut kernels = HashMap::<PackageRelease, Vec<(IsDebug, PathBuf)>>::new();
         for path in paths {
             match role(&path, limits).unwrap_or(FileRole::File) {
                 FileRole::File => groups.files.push(path),
                 FileRole::OtherPackage => groups.others.push(path),
-                FileRole::PackageOf(release) => match first_packages.get(&release) {
-                    // The user named the package twice.
-                    Some(first) if *first == path => {}
-                    Some(first) => groups.companions.entry(first.clone()).or_default().push(path),
-                    None => {
-                        first_packages.insert(release, path.clone());
-                        groups.files.push(path);
+                FileRole::PackageOf(release, is_debug) => {
+                    let packages = kernels.entry(release).or_default();
+                    // The user may name a package twice.
+                    if !packages.iter().any(|(_, known)| *known == path) {
+                        packages.push((is_debug, path));
                     }
-                },
+                }
             }
+        }
+        for mut packages in kernels.into_values() {
+            packages.sort();
+            let mut packages = packages.into_iter().map(|(_, path)| path);
+            let Some(first) = packages.next() else { continue };
+            let others: Vec<_> = packages.collect();
+            if !others.is_empty() {
+                groups.companions.insert(first.clone(), others);
+            }
+            groups.files.push(first);
         }
         groups
     }
@@ -83,14 +96,16 @@ fn role(path: &Path, limits: Limits) -> Result<FileRole, InputError> {
         architecture => architecture.to_owned(),
     };
     let version = package.metadata.version.clone();
+    let is_debug = IsDebug(package.metadata.is_debug());
     let mut role = FileRole::OtherPackage;
     package.visit_files(&mut |file| match KernelFile::from_path(&file.path) {
         Some(kernel_file) if kernel_file.has_release() => {
-            role = FileRole::PackageOf(PackageRelease {
+            let release = PackageRelease {
                 release: kernel_file.release.to_owned(),
                 version: version.clone(),
                 architecture: architecture.clone(),
-            });
+            };
+            role = FileRole::PackageOf(release, is_debug);
             ControlFlow::Break(())
         }
         // Without a release, the package is a kernel of its own.

@@ -23,11 +23,16 @@ const OTHER_SUFFIXES: [&str; 7] = [
 ];
 
 impl PackageMetadata {
+    /// Returns whether the package has debug information, by its name.
+    pub fn is_debug(&self) -> bool {
+        DEBUG_SUFFIXES.iter().any(|suffix| self.name.ends_with(suffix))
+    }
+
     /// Returns the name of the package with the kernel's debug information, for a package with an image. The
     /// name is a guess by the rules of distributions.
     pub fn debug_package(&self, release: &str) -> Option<String> {
         let name = &*self.name;
-        if DEBUG_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+        if self.is_debug() {
             return None;
         }
         if IMAGE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
