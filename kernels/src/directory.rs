@@ -175,13 +175,13 @@ fn is_empty_btf(head: &[u8]) -> bool {
     sizes == Some([Some(0); 2])
 }
 
-/// Returns whether the strings of a raw BTF continue those of a base BTF. The strings of other BTFs begin
-/// with an empty one.
+/// Returns whether the strings of a raw BTF continue those of a base BTF: there are none, if all names are in
+/// the base, or the first one is not empty as in other BTFs.
 fn has_split_strings(head: &[u8], byte: impl Fn(u64) -> Option<u8>) -> Option<bool> {
     let endian = btf_endian(head)?;
     let word = |offset| endian.u32(head, offset).map(u64::from);
     let (header_len, strings_offset, strings_len) = (word(4)?, word(16)?, word(20)?);
-    Some(strings_len > 0 && byte(header_len.checked_add(strings_offset)?)? != 0)
+    Some(strings_len == 0 || byte(header_len.checked_add(strings_offset)?)? != 0)
 }
 
 /// Returns the modules among files: those named `.ko`, or if there are none, all files that may be BTF.
@@ -195,4 +195,34 @@ pub(crate) fn retain_modules(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
         files.retain(|path| !is_other_name(path.file_name().map_or(path, Path::new)));
     }
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns raw BTF with these sizes of types and strings, and a byte where the strings begin.
+    fn raw_btf(types_len: u32, strings_len: u32, first: u8) -> Vec<u8> {
+        let mut bytes = vec![0x9f, 0xeb, 1, 0];
+        for word in [24, 0, types_len, types_len, strings_len] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(vec![0; usize::try_from(types_len).unwrap()]);
+        bytes.push(first);
+        bytes
+    }
+
+    /// All names of a module's types may be in the kernel's BTF: the module then has no strings.
+    #[test]
+    fn btf_of_modules_is_known_by_its_strings() {
+        for (bytes, is_split) in
+            [(raw_btf(12, 0, 0), true), (raw_btf(12, 5, b'x'), true), (raw_btf(12, 5, 0), false)]
+        {
+            let byte = |offset| bytes.get(usize::try_from(offset).ok()?).copied();
+            assert_eq!(has_split_strings(&bytes, byte), Some(is_split), "{bytes:?}");
+            assert!(!is_empty_btf(&bytes));
+        }
+        assert!(is_empty_btf(&raw_btf(0, 0, 0)));
+        assert_eq!(has_split_strings(b"\x7fELF", |_| None), None);
+    }
 }
