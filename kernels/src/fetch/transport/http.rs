@@ -62,7 +62,9 @@ impl HttpClient {
         if let (true, Some(reason)) = (is_secure, self.without_tls) {
             return Err(MirrorDefect::NoTls { reason });
         }
-        let mut request = self.agent.get(encode_path(address.as_str()));
+        // A redirection must not give up TLS, which may be all that protects an index.
+        let request = self.agent.get(encode_path(address.as_str()));
+        let mut request = request.config().https_only(is_secure).build();
         if offset > 0 {
             request = request.header(header::RANGE, format!("bytes={offset}-"));
         }
