@@ -1,12 +1,8 @@
-//! A small apt repository, made by the tools that Debian's are made with.
+//! A small apt repository with kernels, made by the tools that Debian's are made with.
 
-use core_relo::{
-    Endian,
-    btf::{Builder, TypeId},
-};
-use core_relo_test_support::{skip, this_test};
+use crate::{skip, this_test};
 use std::{
-    fs,
+    env, fs, io,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -14,24 +10,28 @@ use std::{
 /// The tools that make a repository.
 const TOOLS: [&str; 3] = ["dpkg-deb", "apt-ftparchive", "xz"];
 
-/// A repository in a directory, as `debian` and `debian-security` of a mirror.
-pub(crate) struct Repository {
-    pub(crate) dir: tempfile::TempDir,
+/// The kernels: release, and version of the package.
+const KERNELS: [(&str, &str); 3] =
+    [("6.1.0-1-amd64", "6.1.1-1"), ("6.1.0-2-amd64", "6.1.9-1"), ("6.1.0-2-cloud-amd64", "6.1.9-1")];
+
+/// A repository of Debian 12 for amd64, in the directory `debian` of another one.
+#[derive(Debug)]
+pub struct AptRepository {
+    dir: PathBuf,
+    image: Vec<u8>,
+    module: Vec<u8>,
 }
 
-impl Repository {
-    /// Creates a repository with the kernels 6.1.0-1 and 6.1.0-2 in two flavours. Returns `None` with a skip
-    /// if a tool is missing.
-    pub(crate) fn new() -> Option<Self> {
-        let missing = TOOLS.iter().find(|tool| !is_installed(tool));
-        if let Some(tool) = missing {
+impl AptRepository {
+    /// Creates a repository with the kernels 6.1.0-1 and 6.1.0-2, and 6.1.0-2 also as `cloud`. `image` and
+    /// `module` are the contents of their files. Returns `None` with a skip if a tool is missing.
+    pub fn new(dir: &Path, image: &[u8], module: &[u8]) -> Option<Self> {
+        if let Some(tool) = TOOLS.iter().find(|tool| !is_installed(tool)) {
             skip(&this_test(), &format!("{tool} is not installed"));
             return None;
         }
-        let repository = Self { dir: tempfile::tempdir().unwrap() };
-        for (release, version) in
-            [("6.1.0-1-amd64", "6.1.1-1"), ("6.1.0-2-amd64", "6.1.9-1"), ("6.1.0-2-cloud-amd64", "6.1.9-1")]
-        {
+        let repository = Self { dir: dir.to_path_buf(), image: image.to_owned(), module: module.to_owned() };
+        for (release, version) in KERNELS {
             repository.add_kernel(release, version);
         }
         repository.write_index("");
@@ -39,99 +39,80 @@ impl Repository {
     }
 
     /// Returns the directory of the archive.
-    pub(crate) fn archive(&self) -> PathBuf {
-        self.dir.path().join("debian")
+    pub fn archive(&self) -> PathBuf {
+        self.dir.join("debian")
     }
 
     /// Returns the directory of the suite.
-    pub(crate) fn suite(&self) -> PathBuf {
+    pub fn suite(&self) -> PathBuf {
         self.archive().join("dists/bookworm")
     }
 
-    /// Adds the package of a kernel.
-    pub(crate) fn add_kernel(&self, release: &str, version: &str) {
-        let tree = self.dir.path().join("tree");
-        let modules = tree.join(format!("lib/modules/{release}/kernel/fs"));
-        fs::create_dir_all(tree.join("boot")).unwrap();
-        fs::create_dir_all(&modules).unwrap();
-        fs::create_dir_all(tree.join("DEBIAN")).unwrap();
+    /// Adds the package of a kernel, with an image, a configuration, a `System.map` without symbols as
+    /// Debian's, and the module xfs.
+    ///
+    /// # Panics
+    ///
+    /// If a file cannot be written, or `dpkg-deb` fails.
+    pub fn add_kernel(&self, release: &str, version: &str) {
+        let tree = self.dir.join("tree");
         let control = format!(
             "Package: linux-image-{release}\nSource: linux\nVersion: {version}\nArchitecture: amd64\n\
              Installed-Size: 400000\nMaintainer: nobody <nobody@example>\nDescription: a kernel\n"
         );
-        fs::write(tree.join("DEBIAN/control"), control).unwrap();
-        fs::write(tree.join(format!("boot/vmlinuz-{release}")), kernel_btf()).unwrap();
-        fs::write(tree.join(format!("boot/config-{release}")), "CONFIG_BPF=y\n").unwrap();
-        fs::write(
-            tree.join(format!("boot/System.map-{release}")),
-            "ffffffffffffffff B see the -dbg package\n",
-        )
-        .unwrap();
-        fs::write(modules.join("xfs.ko"), module_btf()).unwrap();
+        let symbols = "ffffffffffffffff B see the package of debug information\n";
+        write(&tree.join("DEBIAN/control"), control.as_bytes());
+        write(&tree.join(format!("boot/vmlinuz-{release}")), &self.image);
+        write(&tree.join(format!("boot/config-{release}")), b"CONFIG_BPF=y\n");
+        write(&tree.join(format!("boot/System.map-{release}")), symbols.as_bytes());
+        write(&tree.join(format!("lib/modules/{release}/kernel/fs/xfs.ko")), &self.module);
         let pool = self.archive().join("pool");
-        fs::create_dir_all(&pool).unwrap();
+        fs::create_dir_all(&pool).expect("a directory");
         let package = pool.join(format!("linux-image-{release}_{version}_amd64.deb"));
-        run(Command::new("dpkg-deb").args(["--root-owner-group", "-Zxz", "--build"]).arg(&tree).arg(package));
-        fs::remove_dir_all(tree).unwrap();
+        output(
+            Command::new("dpkg-deb").args(["--root-owner-group", "-Zxz", "--build"]).arg(&tree).arg(package),
+        );
+        fs::remove_dir_all(tree).expect("the tree");
     }
 
-    /// Writes the lists of packages and the index, with further fields.
-    pub(crate) fn write_index(&self, fields: &str) {
-        let list = self.suite().join("main/binary-amd64");
-        fs::create_dir_all(&list).unwrap();
+    /// Writes the lists of packages and the index without a signature, which begins with some fields.
+    ///
+    /// # Panics
+    ///
+    /// If a file cannot be written, or a tool fails.
+    pub fn write_index(&self, fields: &str) {
+        let list = self.suite().join("main/binary-amd64/Packages");
         let packages =
             output(Command::new("apt-ftparchive").args(["packages", "pool"]).current_dir(self.archive()));
-        fs::write(list.join("Packages"), packages).unwrap();
-        run(Command::new("xz").arg("-fk").arg(list.join("Packages")));
-        fs::remove_file(list.join("Packages")).unwrap();
+        write(&list, &packages);
+        output(Command::new("xz").arg("--force").arg(&list));
         for name in ["Release", "Release.gpg", "InRelease"] {
             // The index would list itself.
-            let _: std::io::Result<()> = fs::remove_file(self.suite().join(name));
+            let _: io::Result<()> = fs::remove_file(self.suite().join(name));
         }
-        let options = ["-o", "APT::FTPArchive::Release::Suite=oldstable"];
-        let codename = ["-o", "APT::FTPArchive::Release::Codename=bookworm"];
-        let command = &mut Command::new("apt-ftparchive");
-        let command = command.args(options).args(codename).args(["release", "."]).current_dir(self.suite());
-        let release = String::from_utf8(output(command)).unwrap();
-        fs::write(self.suite().join("Release"), format!("{fields}{release}")).unwrap();
+        let field = |name: &str, value: &str| format!("APT::FTPArchive::Release::{name}={value}");
+        let mut command = Command::new("apt-ftparchive");
+        command.args(["-o", &field("Suite", "oldstable"), "-o", &field("Codename", "bookworm")]);
+        let index = output(command.args(["release", "."]).current_dir(self.suite()));
+        write(&self.suite().join("Release"), &[fields.as_bytes(), &index].concat());
     }
 }
 
-/// Returns BTF of a kernel.
-pub(crate) fn kernel_btf() -> Vec<u8> {
-    let mut builder = Builder::new(Endian::Little);
-    let int = builder.int("int", 4, 1);
-    builder.structure("task_struct", 4, &[("pid", int, 0)]);
-    builder.finish()
-}
-
-/// Returns split BTF of a module.
-fn module_btf() -> Vec<u8> {
-    let base = core_relo::btf::Btf::parse(kernel_btf()).unwrap();
-    let mut builder = Builder::split(&base);
-    builder.structure("xfs_inode", 4, &[("number", TypeId(1), 0)]);
-    builder.finish()
-}
-
+/// Returns whether a program is installed.
 fn is_installed(tool: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap();
-    std::env::split_paths(&paths).any(|dir| dir.join(tool).is_file())
+    let paths = env::var_os("PATH");
+    paths.is_some_and(|paths| env::split_paths(&paths).any(|dir| dir.join(tool).is_file()))
 }
 
-pub(crate) fn run(command: &mut Command) {
-    output(command);
+fn write(path: &Path, content: &[u8]) {
+    let dir = path.parent().expect("a path with a directory");
+    fs::create_dir_all(dir).expect("a directory");
+    fs::write(path, content).expect("a file");
 }
 
+/// Returns what a command that succeeds prints.
 fn output(command: &mut Command) -> Vec<u8> {
-    let output = command.output().unwrap();
+    let output = command.output().expect("a tool that runs");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout
-}
-
-/// Returns the names of files below a directory that is a part of the store.
-pub(crate) fn names_in(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }

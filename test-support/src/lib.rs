@@ -3,10 +3,12 @@
 //!
 //! The crate has no dependencies, so that the tests of every crate can use it.
 
+mod apt_repository;
 mod clang;
 mod requirement;
 mod skip;
 
+pub use apt_repository::AptRepository;
 pub use clang::{Clang, OLDEST_CLANG, clang, find_clangs};
 pub use requirement::{REQUIRE, Requirement};
 pub use skip::{skip, skip_without, this_test};

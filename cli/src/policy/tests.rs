@@ -60,7 +60,7 @@ fn errors_name_line_and_column() {
         ("[check]\nloader = 'bpftool'\n", "2:10: unknown loader, expected libbpf, core-relo, cilium, aya"),
         (
             "\n[[alow]]\n",
-            "2:3: unknown key `alow`, expected `allow`, `check` or `settings`; did you mean `allow`?",
+            "2:3: unknown key `alow`, expected `allow`, `check`, `kernels`, `mirrors` or `settings`; did you mean `allow`?",
         ),
         (
             "[[allow]]\nobject = 'a'\n  porgram = 'b'\n",

@@ -1,10 +1,13 @@
 //! Fetches kernels from a small repository: from a directory, and from a server with faults.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
-mod repository;
 mod server;
 mod signatures;
 
+use core_relo::{
+    Endian,
+    btf::{Btf, Builder, TypeId},
+};
 use core_relo_kernels::{
     Kernel, KernelSource, WantedFacts,
     fetch::{
@@ -12,10 +15,49 @@ use core_relo_kernels::{
         Protection, Store, StoredKernel,
     },
 };
+use core_relo_test_support::AptRepository;
 use core_relo_verdict::fleet::JudgedKernel as _;
-use repository::{Repository, kernel_btf, names_in};
 use server::{Fault, Server};
 use std::{fs, path::Path, thread};
+
+/// A repository, and its directory.
+struct Repository {
+    dir: tempfile::TempDir,
+    apt: AptRepository,
+}
+
+impl Repository {
+    /// Creates a repository. Returns `None` with a skip if a tool is missing.
+    fn new() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let apt = AptRepository::new(dir.path(), &kernel_btf(), &module_btf())?;
+        Some(Self { dir, apt })
+    }
+}
+
+/// Returns BTF of a kernel.
+fn kernel_btf() -> Vec<u8> {
+    let mut builder = Builder::new(Endian::Little);
+    let int = builder.int("int", 4, 1);
+    builder.structure("task_struct", 4, &[("pid", int, 0)]);
+    builder.finish()
+}
+
+/// Returns split BTF of a module.
+fn module_btf() -> Vec<u8> {
+    let base = Btf::parse(kernel_btf()).unwrap();
+    let mut builder = Builder::split(&base);
+    builder.structure("xfs_inode", 4, &[("number", TypeId(1), 0)]);
+    builder.finish()
+}
+
+/// Returns the names in a directory, which need not exist.
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
 
 /// A store, and a mirror.
 struct Machine {
@@ -77,7 +119,7 @@ fn defect<T: std::fmt::Debug>(result: Result<T, FetchError>) -> MirrorDefect {
 #[test]
 fn kernels_of_a_directory_are_selected_and_stored() {
     let Some(repository) = Repository::new() else { return };
-    let machine = Machine::new(&file_address(&repository.archive()));
+    let machine = Machine::new(&file_address(&repository.apt.archive()));
     let newest = machine.find("debian:12").unwrap();
     assert_eq!(releases(&newest), ["6.1.0-2-amd64"]);
     assert_eq!(releases(&machine.find("debian:12/all").unwrap()), ["6.1.0-1-amd64", "6.1.0-2-amd64"]);
@@ -108,7 +150,7 @@ fn kernels_of_a_directory_are_selected_and_stored() {
 #[test]
 fn a_stored_kernel_has_its_configuration_and_its_modules() {
     let Some(repository) = Repository::new() else { return };
-    let machine = Machine::new(&file_address(&repository.archive()));
+    let machine = Machine::new(&file_address(&repository.apt.archive()));
     let stored = machine.fetch(&machine.find("debian:12").unwrap()[0]).unwrap();
     let source = KernelSource::Fetched(stored.target());
     assert_eq!(source.id().to_string(), "fetched:debian:12/6.1.0-2-amd64");
@@ -188,7 +230,7 @@ fn faults_of_indexes_are_errors() {
     server.clear_faults();
     assert_eq!(defect(machine.find("debian:13")), MirrorDefect::Status { code: 404 });
 
-    repository.write_index("Valid-Until: Thu, 01 Jan 2026 00:00:00 UTC\n");
+    repository.apt.write_index("Valid-Until: Thu, 01 Jan 2026 00:00:00 UTC\n");
     assert!(matches!(defect(machine.find("debian:12")), MirrorDefect::Expired { .. }));
     let store = machine.store();
     let lenient = Machine::options().allow_expired(true);
@@ -196,9 +238,9 @@ fn faults_of_indexes_are_errors() {
     assert!(Fetcher::new(&machine.mirrors, &store, lenient, &NoProgress).find(&spec).is_ok());
 
     // The index of another suite, replayed.
-    let other = repository.archive().join("dists/trixie");
+    let other = repository.apt.archive().join("dists/trixie");
     fs::create_dir_all(&other).unwrap();
-    fs::copy(repository.suite().join("Release"), other.join("Release")).unwrap();
+    fs::copy(repository.apt.suite().join("Release"), other.join("Release")).unwrap();
     let defect = defect(machine.find("debian:13"));
     assert_eq!(defect.to_string(), "is the index of oldstable, bookworm, expected trixie");
 }
@@ -236,7 +278,7 @@ fn several_fetches_of_a_kernel_download_it_once() {
 #[test]
 fn remains_of_killed_fetches_are_removed() {
     let Some(repository) = Repository::new() else { return };
-    let machine = Machine::new(&file_address(&repository.archive()));
+    let machine = Machine::new(&file_address(&repository.apt.archive()));
     let remains = machine.store().root().join("tmp/killed");
     fs::create_dir_all(&remains).unwrap();
     fs::write(remains.join("6.1.0-2-amd64.btf"), "half").unwrap();

@@ -1,9 +1,6 @@
 //! Signatures of indexes, made by `gpg` and verified by the program that the machine has.
 
-use super::{
-    repository::{Repository, run},
-    server::Server,
-};
+use super::{Repository, server::Server};
 use core_relo_kernels::fetch::{
     FetchError, FetchOptions, Fetcher, KernelSpec, MirrorDefect, Mirrors, NoProgress, Protection, Store,
 };
@@ -63,6 +60,12 @@ impl Key {
     }
 }
 
+/// Runs a command that succeeds.
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
 impl Drop for Key {
     fn drop(&mut self) {
         // The agent that gpg has started.
@@ -93,22 +96,22 @@ fn indexes_need_a_good_signature() {
     let unsigned = find(&server, &key.keyring()).unwrap_err();
     assert!(matches!(&unsigned, FetchError::Unverified { .. }), "{unsigned}");
 
-    key.sign(&repository.suite());
+    key.sign(&repository.apt.suite());
     let keyring = key.keyring().display().to_string();
     assert_eq!(find(&server, &key.keyring()), Ok(Protection::Signature { keyring: keyring.clone() }));
     // An older repository has only the detached signature.
-    let signed = fs::read_to_string(repository.suite().join("InRelease")).unwrap();
-    fs::remove_file(repository.suite().join("InRelease")).unwrap();
+    let signed = fs::read_to_string(repository.apt.suite().join("InRelease")).unwrap();
+    fs::remove_file(repository.apt.suite().join("InRelease")).unwrap();
     assert_eq!(find(&server, &key.keyring()), Ok(Protection::Signature { keyring }));
 
-    fs::write(repository.suite().join("InRelease"), signed.replace("amd64", "arm64")).unwrap();
+    fs::write(repository.apt.suite().join("InRelease"), signed.replace("amd64", "arm64")).unwrap();
     let changed = find(&server, &key.keyring()).unwrap_err();
     assert!(
         matches!(&changed, FetchError::Mirror { defect: MirrorDefect::Signature { .. }, .. }),
         "{changed}"
     );
     let Some(other) = Key::new() else { return };
-    fs::write(repository.suite().join("InRelease"), signed).unwrap();
+    fs::write(repository.apt.suite().join("InRelease"), signed).unwrap();
     let foreign = find(&server, &other.keyring()).unwrap_err();
     assert!(
         matches!(&foreign, FetchError::Mirror { defect: MirrorDefect::Signature { .. }, .. }),
