@@ -67,7 +67,7 @@ fn errors_name_line_and_column() {
             "3:3: unknown key `porgram`, expected `object`, `program`, `kernel`, `kind` or `reason`; did you mean `program`?",
         ),
         ("[[allow]]\nprogram = 1\n", "2:11: `program` is an integer, expected a string"),
-        ("\"ä\" = 1", "1:1: unknown key `ä`, expected `allow`, `check` or `settings`"),
+        ("\"ä\" = 1", "1:1: unknown key `ä`, expected `allow`, `check`, `kernels`, `mirrors` or `settings`"),
         ("[[settings]]\nmax-entries = { m = 0 }\n", "2:21: `m` is 0, expected a number from 1 to 4294967295"),
         (
             "[[settings]]\ninner-map = { m = 'hash' }\n",
