@@ -73,6 +73,9 @@ pub enum PackageRole {
     Base,
     /// Modules.
     Modules,
+    /// Further modules, which not every installation has.
+    #[serde(rename = "extra-modules")]
+    ExtraModules,
     /// Debug information.
     Debug,
 }

@@ -121,8 +121,27 @@ const DEBIAN: Distribution = Distribution {
     ],
 };
 
+const FOCAL: [Suite; 3] = [main_suite("focal"), main_suite("focal-updates"), main_suite("focal-security")];
+const JAMMY: [Suite; 3] = [main_suite("jammy"), main_suite("jammy-updates"), main_suite("jammy-security")];
+const NOBLE: [Suite; 3] = [main_suite("noble"), main_suite("noble-updates"), main_suite("noble-security")];
+
+/// Ubuntu's releases with long-term support. Its archive has the packages for x86-64; those for other
+/// architectures are on a mirror of ports.
+const UBUNTU: Distribution = Distribution {
+    name: "ubuntu",
+    format: IndexFormat::Apt,
+    default_mirror: Some("http://archive.ubuntu.com/ubuntu"),
+    keyring: "/usr/share/keyrings/ubuntu-archive-keyring.gpg",
+    components: &["main"],
+    releases: &[
+        DistributionRelease { number: "20.04", code_name: "focal", suites: &FOCAL },
+        DistributionRelease { number: "22.04", code_name: "jammy", suites: &JAMMY },
+        DistributionRelease { number: "24.04", code_name: "noble", suites: &NOBLE },
+    ],
+};
+
 /// The distributions.
-pub(super) const DISTRIBUTIONS: [&Distribution; 1] = [&DEBIAN];
+pub(super) const DISTRIBUTIONS: [&Distribution; 2] = [&DEBIAN, &UBUNTU];
 
 /// The name of the flavour of a kernel that has no flavour in its release.
 pub(super) const GENERIC: &str = "generic";
@@ -182,6 +201,13 @@ impl Distribution {
     /// Returns the distribution with this name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         DISTRIBUTIONS.into_iter().find(|distribution| distribution.name == name)
+    }
+
+    /// Returns the archives of its repositories.
+    pub(super) fn archives(&self) -> impl Iterator<Item = Archive> {
+        [Archive::Main, Archive::Security].into_iter().filter(|archive| {
+            self.releases.iter().flat_map(|release| release.suites).any(|suite| suite.archive == *archive)
+        })
     }
 
     /// Returns the release with this number or code name.

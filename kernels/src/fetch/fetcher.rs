@@ -156,9 +156,8 @@ impl<'f> Fetcher<'f> {
     ) -> Result<super::Address, FetchError> {
         let unknown = || FetchError::NoMirror { distribution: package.archive.clone() };
         let distribution = Distribution::from_name(&kernel.distribution).ok_or_else(unknown)?;
-        let archives = [Archive::Main, Archive::Security];
         let is_archive = |archive: &Archive| archive.mirror_key(distribution.name) == package.archive;
-        let archive = archives.into_iter().find(is_archive).ok_or_else(unknown)?;
+        let archive = distribution.archives().find(is_archive).ok_or_else(unknown)?;
         Ok(self.mirrors.find(distribution, archive)?.address.join(&package.path))
     }
 }

@@ -35,13 +35,12 @@ impl Default for Mirrors {
 }
 
 impl Mirrors {
-    /// Returns the names that mirrors can be given for: `debian`, `debian-security`.
+    /// Returns the names that mirrors can be given for: `debian`, `debian-security`, `ubuntu`.
     pub fn names() -> Vec<String> {
-        let archives = [Archive::Main, Archive::Security];
-        DISTRIBUTIONS
-            .iter()
-            .flat_map(|distribution| archives.map(|archive| archive.mirror_key(distribution.name)))
-            .collect()
+        let names = DISTRIBUTIONS.iter().flat_map(|distribution| {
+            distribution.archives().map(|archive| archive.mirror_key(distribution.name))
+        });
+        names.collect()
     }
 
     /// Sets the address for a name of [`names`](Self::names). A mirror of `debian` alone has the security

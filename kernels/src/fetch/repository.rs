@@ -51,7 +51,12 @@ impl Fetcher<'_> {
                 IndexFormat::Apt => self.read_suite(spec, suite, architecture),
             };
             match found {
-                Ok(found) => add_new(&mut kernels, found),
+                Ok(found) => {
+                    if found.iter().any(|kernel| kernel.protection == Protection::None) {
+                        self.progress.note(&unprotected_note(spec, suite));
+                    }
+                    add_new(&mut kernels, found);
+                }
                 Err(error) if index > 0 && is_optional(&error) => {
                     self.progress.note(&format!("{} is left out: {error}", suite.name));
                 }
@@ -205,6 +210,12 @@ impl Fetcher<'_> {
         let expected = Expected { bytes: list.bytes, sha256: &list.sha256 };
         Download::open(&self.transport, self.progress, address, expected)?.read_all()
     }
+}
+
+/// Returns the note about an index that nothing protects.
+fn unprotected_note(spec: &KernelSpec, suite: &Suite) -> String {
+    let (name, keyring) = (suite.name, spec.distribution().keyring);
+    format!("{name}: neither a signature nor TLS protects the index; help: install {keyring} and gpgv")
 }
 
 /// Adds kernels that are not in another repository with the same version already: an update is often in

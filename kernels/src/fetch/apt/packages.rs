@@ -8,6 +8,8 @@
 //! | `linux-base-R` | from Linux 7.0 on, configuration and symbols |
 //! | `linux-modules-R` | from Linux 7.0 on, the modules |
 //! | `linux-image-R-dbg` | debug information |
+//! | `linux-image-R`, `linux-image-unsigned-R` | on Ubuntu, the image |
+//! | `linux-modules-R`, `linux-modules-extra-R` | on Ubuntu, the modules; the first has configuration and symbols |
 //!
 //! A package such as `linux-image-amd64` or `linux-image-6.12-amd64` has only dependencies and is no kernel.
 
@@ -20,12 +22,16 @@ use crate::fetch::{
 use std::collections::BTreeMap;
 
 /// The beginnings of the names of packages with parts of a kernel.
-const PREFIXES: [(&str, PackageRole); 4] = [
+const PREFIXES: [(&str, PackageRole); 5] = [
     ("linux-image-", PackageRole::Image),
     ("linux-binary-", PackageRole::Image),
     ("linux-base-", PackageRole::Base),
+    ("linux-modules-extra-", PackageRole::ExtraModules),
     ("linux-modules-", PackageRole::Modules),
 ];
+
+/// The word before the release in Ubuntu's names of images without a signature.
+const UNSIGNED: &str = "unsigned-";
 
 /// The end of the names of packages with the sources of signed packages.
 const TEMPLATE: &str = "-signed-template";
@@ -51,7 +57,12 @@ pub(crate) fn retain_kernel_packages(list: &str) -> String {
 
 /// Returns whether a package may contain a part of a kernel: its name has a release.
 fn is_part(name: &str) -> bool {
-    PREFIXES.iter().any(|(prefix, _)| name.strip_prefix(prefix).is_some_and(is_release))
+    split_name(name).is_some_and(|(rest, _)| is_release(rest.strip_prefix(UNSIGNED).unwrap_or(rest)))
+}
+
+/// Splits the beginning off a package's name, and returns the contents that it stands for.
+fn split_name(name: &str) -> Option<(&str, PackageRole)> {
+    PREFIXES.iter().find_map(|(prefix, role)| Some((name.strip_prefix(prefix)?, *role)))
 }
 
 fn is_release(text: &str) -> bool {
@@ -85,13 +96,13 @@ pub(crate) fn find_kernels(list: &str, origin: ListOrigin<'_>) -> Vec<AvailableK
 /// Parses a paragraph. Returns `None` for a package that is no part of a kernel, or whose fields are damaged.
 fn parse_package(paragraph: Paragraph<'_>, origin: ListOrigin<'_>) -> Option<ListedPackage> {
     let name = paragraph.field("Package")?;
-    let (rest, role) =
-        PREFIXES.iter().find_map(|(prefix, role)| Some((name.strip_prefix(prefix)?, *role)))?;
+    let (rest, role) = split_name(name)?;
     let (rest, role) = match rest.strip_suffix("-dbg") {
         Some(rest) => (rest, PackageRole::Debug),
         None => (rest, role),
     };
-    let (release, is_unsigned) = match rest.strip_suffix("-unsigned") {
+    let unsigned = rest.strip_suffix("-unsigned").or_else(|| rest.strip_prefix(UNSIGNED));
+    let (release, is_unsigned) = match unsigned {
         Some(release) => (release, true),
         None => (rest, false),
     };
@@ -145,7 +156,8 @@ fn kernel(
         (false, false) => KernelLine::Additional,
     };
     let mut packages = vec![image.package.clone()];
-    for role in [PackageRole::Base, PackageRole::Modules, PackageRole::Debug] {
+    let further = [PackageRole::Base, PackageRole::Modules, PackageRole::ExtraModules, PackageRole::Debug];
+    for role in further {
         packages.extend(parts.iter().find(|part| part.package.role == role).map(|part| part.package.clone()));
     }
     let flavour = flavour(&release, origin.architecture);
@@ -162,11 +174,10 @@ fn kernel(
     })
 }
 
-/// Returns whether a source package is that of the release's own kernel: `linux` or `linux-signed-amd64`, not
-/// `linux-6.12` or `linux-signed-6.12-amd64`.
+/// Returns whether a source package is that of the release's own kernel: `linux`, `linux-signed-amd64` or
+/// `linux-aws`, not `linux-6.12`, `linux-signed-6.12-amd64` or `linux-signed-hwe-6.8`.
 fn is_default_source(source: &str) -> bool {
-    let rest = source.strip_prefix("linux-signed").or_else(|| source.strip_prefix("linux"));
-    rest.is_none_or(|rest| !rest.strip_prefix('-').is_some_and(is_release))
+    !source.split('-').any(is_release)
 }
 
 /// Returns the flavour in a release: `cloud` of `6.1.0-43-cloud-amd64`, `generic` of `6.1.0-43-amd64`, `16k`
@@ -278,6 +289,25 @@ mod tests {
         let source = "linux-signed-6.12-amd64 (6.12.117+1~deb12u1)";
         let kernels = find(&paragraph(name, "6.12.117-1~deb12u1", source, 400_000));
         assert_eq!(kernels[0].line, KernelLine::Additional);
+    }
+
+    #[test]
+    fn ubuntus_kernels_have_modules_in_packages_of_their_own() {
+        let release = "6.8.0-40-generic";
+        let source = "linux-hwe-6.8";
+        let list = [
+            paragraph(&format!("linux-image-unsigned-{release}"), "6.8.0-40.40~22.04.3", source, 14_000),
+            paragraph(&format!("linux-modules-{release}"), "6.8.0-40.40~22.04.3", source, 120_000),
+            paragraph(&format!("linux-modules-extra-{release}"), "6.8.0-40.40~22.04.3", source, 500_000),
+            paragraph("linux-modules-nvidia-535-6.8.0-40-generic", "6.8.0-40.40~22.04.3", source, 5000),
+            paragraph("linux-image-generic-hwe-22.04", "6.8.0-40.40~22.04.3", source, 20),
+        ];
+        let kernels = find(&list.concat());
+        assert_eq!(kernels.len(), 1, "{kernels:?}");
+        let roles: Vec<_> = kernels[0].packages.iter().map(|package| package.role).collect();
+        assert_eq!(roles, [PackageRole::Image, PackageRole::Modules, PackageRole::ExtraModules]);
+        assert_eq!((kernels[0].release.as_str(), kernels[0].flavour.as_str()), (release, GENERIC));
+        assert_eq!((kernels[0].line, kernels[0].series().as_str()), (KernelLine::Additional, "6.8"));
     }
 
     /// A path that leaves the mirror would be a request for another file, or a file of this machine.

@@ -16,6 +16,7 @@
 //! | `all-flavours` | kernels of all flavours |
 //! | `6.1.0-43-cloud-amd64` | the kernel with this release (`uname -r`) |
 //! | `backports` | kernels of later releases, built for this one |
+//! | `hwe` | kernels of later series that the release maintains, such as Ubuntu's for new hardware |
 
 mod error;
 mod selection;
@@ -33,6 +34,7 @@ pub struct KernelSpec {
     flavour: Flavour,
     versions: Versions,
     is_backports: bool,
+    is_hwe: bool,
     architecture: Option<Architecture>,
 }
 
@@ -93,6 +95,7 @@ impl KernelSpec {
             "all" => self.versions = Versions::All,
             "all-flavours" => self.flavour = Flavour::All,
             "backports" => self.is_backports = true,
+            "hwe" => self.is_hwe = true,
             _ => return self.add_kernel_or_flavour(spec, word),
         }
         Ok(())
@@ -147,6 +150,7 @@ impl FromStr for KernelSpec {
             flavour: Flavour::Default,
             versions: Versions::Newest,
             is_backports: false,
+            is_hwe: false,
             architecture,
         };
         words.try_for_each(|word| parsed.add_word(spec, word))?;
@@ -159,6 +163,9 @@ impl fmt::Display for KernelSpec {
         write!(f, "{}:{}", self.distribution.name, self.release.number)?;
         if self.is_backports {
             f.write_str("/backports")?;
+        }
+        if self.is_hwe {
+            f.write_str("/hwe")?;
         }
         if let Some(kernel) = &self.kernel {
             write!(f, "/{kernel}")?;
@@ -197,6 +204,7 @@ mod tests {
             ("debian:13/all/cloud@amd64", "debian:13/cloud/all@x86_64"),
             ("debian:12/backports/newest-of-each-series", "debian:12/backports/newest-of-each-series"),
             ("debian:11/all-flavours", "debian:11/all-flavours"),
+            ("ubuntu:jammy/hwe", "ubuntu:22.04/hwe"),
         ] {
             let spec: KernelSpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), expected);
@@ -207,7 +215,7 @@ mod tests {
     #[test]
     fn errors_name_what_is_near_and_what_is_known() {
         for (text, expected) in [
-            ("debain:12", "unknown distribution `debain`, expected `debian`"),
+            ("debain:12", "unknown distribution `debain`, expected `debian`, `ubuntu`"),
             (
                 "debian:bokworm",
                 "unknown release `bokworm` of debian; near: bookworm; known: 11 (bullseye), \

@@ -38,6 +38,7 @@ impl KernelSpec {
             && kernel.distribution_release == self.release.number
             && self.architecture.is_none_or(|architecture| kernel.architecture == architecture.machine())
             && self.is_backports == (kernel.line == KernelLine::Backports)
+            && (!self.is_hwe || kernel.line == KernelLine::Additional)
     }
 
     /// Checks that the flavour exists.
@@ -112,14 +113,70 @@ impl KernelSpec {
 }
 
 /// Returns whether a word is the release of a kernel, with or without the architecture at its end:
-/// `6.1.0-43-cloud-amd64` or `6.1.0-43-cloud`.
+/// `6.1.0-43-cloud-amd64` or `6.1.0-43-cloud`, on Ubuntu also without `generic`.
 fn has_release(kernel: &AvailableKernel, word: &str) -> bool {
-    let without_architecture = kernel.release.rsplit_once('-').map(|(rest, _)| rest);
-    kernel.release == word || without_architecture == Some(word)
+    let ending = kernel.release.strip_prefix(word).and_then(|rest| rest.strip_prefix('-'));
+    let is_optional = |ending: &str| !ending.contains('-') && (ending == GENERIC || ending != kernel.flavour);
+    kernel.release == word || ending.is_some_and(is_optional)
 }
 
 /// Returns whether a word is a version and a flavour: `6.1-cloud`.
 fn has_flavoured_version(kernel: &AvailableKernel, word: &str) -> bool {
     let flavoured = word.strip_suffix(kernel.flavour.as_str()).and_then(|rest| rest.strip_suffix('-'));
     flavoured.is_some_and(|version| starts_with_version(&kernel.linux_version(), version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::available::Protection;
+
+    fn kernel(release: &str, version: &str, flavour: &str) -> AvailableKernel {
+        AvailableKernel {
+            distribution: "ubuntu".to_owned(),
+            distribution_release: "22.04".to_owned(),
+            release: release.to_owned(),
+            version: version.to_owned(),
+            architecture: "x86_64".to_owned(),
+            flavour: flavour.to_owned(),
+            line: if version.starts_with("5.15") { KernelLine::Default } else { KernelLine::Additional },
+            packages: Vec::new(),
+            protection: Protection::None,
+        }
+    }
+
+    #[test]
+    fn words_select_versions_flavours_and_releases() {
+        let kernels = [
+            kernel("5.15.0-91-generic", "5.15.0-91.101", "generic"),
+            kernel("5.15.0-91-lowlatency", "5.15.0-91.101", "lowlatency"),
+            kernel("5.15.0-101-generic", "5.15.0-101.111", "generic"),
+            kernel("6.5.0-44-generic", "6.5.0-44.44~22.04.1", "generic"),
+            kernel("6.8.0-40-generic", "6.8.0-40.40~22.04.3", "generic"),
+        ];
+        for (words, expected) in [
+            ("", vec!["5.15.0-101-generic"]),
+            ("/hwe", vec!["6.8.0-40-generic"]),
+            ("/6.5", vec!["6.5.0-44-generic"]),
+            ("/lowlatency", vec!["5.15.0-91-lowlatency"]),
+            ("/5.15.0-91", vec!["5.15.0-91-generic"]),
+            ("/5.15.0-91-lowlatency", vec!["5.15.0-91-lowlatency"]),
+            ("/newest-of-each-series", vec!["5.15.0-101-generic", "6.5.0-44-generic", "6.8.0-40-generic"]),
+            ("/since-6.5", vec!["6.5.0-44-generic", "6.8.0-40-generic"]),
+            (
+                "/5.15/all/all-flavours",
+                vec!["5.15.0-91-generic", "5.15.0-91-lowlatency", "5.15.0-101-generic"],
+            ),
+        ] {
+            let spec: KernelSpec = format!("ubuntu:22.04{words}@x86_64").parse().unwrap();
+            let selected = spec.select(&kernels).unwrap();
+            let releases: Vec<_> = selected.iter().map(|kernel| kernel.release.as_str()).collect();
+            assert_eq!(releases, expected, "{spec}");
+        }
+        let other: KernelSpec = "ubuntu:24.04".parse().unwrap();
+        assert_eq!(
+            other.select(&kernels).unwrap_err().to_string(),
+            "`ubuntu:24.04` selects none of 0 kernels"
+        );
+    }
 }
