@@ -3,7 +3,7 @@
 use super::model::{Difference, MismatchKind};
 use crate::requirements::{composite_name, pointee};
 use core_relo::{
-    ByteSize, Name, Plan, TypeId,
+    Name, Plan, TypeId,
     btf::{Btf, Enumerator, IntInfo, Kind, Type},
     explain::declare,
     ext::RelocKind,
@@ -25,15 +25,13 @@ impl<'b> Field<'b> {
     /// Returns the field in which an access with this last step ends. Returns `None` for a bitfield, and for
     /// a type without a size.
     fn new(btf: &'b Btf<'b>, last: Accessor) -> Option<Self> {
-        let (mut id, mut name) = (last.ty, Name::new(b""));
-        if last.named {
+        let (id, bytes, name) = if last.named {
             let member = btf.ty(last.ty)?.member(last.index)?;
-            if btf.member_extent(&member).ok()?.is_bitfield {
-                return None;
-            }
-            (id, name) = (member.ty, member.name);
-        }
-        let ByteSize(bytes) = btf.size_of(id).ok()?;
+            let extent = btf.member_extent(&member).ok().filter(|extent| !extent.is_bitfield)?;
+            (member.ty, u32::try_from(extent.bits / 8).ok()?, member.name)
+        } else {
+            (last.ty, btf.size_of(last.ty).ok()?.0, Name::new(b""))
+        };
         Some(Self { btf, id, ty: btf.strip(id).ok()?, bytes, name })
     }
 
