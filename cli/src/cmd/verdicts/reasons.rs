@@ -36,22 +36,17 @@ pub(crate) fn reason_lines(
     reasons.sort_by_key(|(program, reason, entry)| {
         (entry.is_some(), program.is_some_and(|program| !program.autoload), Reverse(reason.verdict))
     });
-    let position = |reason: &Reason| reason.source.as_ref().map(|source| format!("{} ", source.position()));
     let (mut distinct, mut lines) = (HashMap::new(), Vec::new());
     for (program, reason, _) in &reasons {
-        let same: &mut Vec<_> = distinct.entry((position(reason), &reason.text)).or_default();
+        let same: &mut Vec<_> = distinct.entry(key(reason)).or_default();
         same.extend(program.map(|program| (&*program.name, &reason.fix)));
     }
-    let mut written = HashSet::new();
+    let count = distinct.len();
     for (program, reason, entry) in reasons {
         if lines.len() >= limit {
             break;
         }
-        let position = position(reason);
-        if !written.insert((position.clone(), &reason.text)) {
-            continue;
-        }
-        let same = distinct.get(&(position.clone(), &reason.text)).map_or(&[][..], Vec::as_slice);
+        let Some(same) = distinct.remove(&key(reason)) else { continue };
         let subject = match program {
             None => String::new(),
             Some(program) if program.autoload => format!("{}: ", program.name),
@@ -62,14 +57,15 @@ pub(crate) fn reason_lines(
             false => format!("{}: ", describe::verdict(reason.verdict)),
         };
         let text = format!("{subject}{word}{}", reason.text);
+        let position = reason.source.as_ref().map(|source| format!("{} ", source.position()));
         let line = Line::new().styled(DIM, position.as_deref().unwrap_or(""));
         lines.push(match (entry, &reason.fix) {
             (Some(entry), _) => line.styled(DIM, format!("{text}; {}", entry.words())),
-            (None, Some(fix)) => line.text(format!("{text}; fix: {fix}{}", for_each_of(same, &reason.fix))),
+            (None, Some(fix)) => line.text(format!("{text}; fix: {fix}{}", for_each_of(&same, &reason.fix))),
             (None, None) => line.text(text),
         });
     }
-    if let Some(more) = distinct.len().checked_sub(limit).filter(|more| *more > 0) {
+    if let Some(more) = count.checked_sub(limit).filter(|more| *more > 0) {
         let more = format_args!("… and {more} more, see core-relo explain");
         lines.push(Line::new().styled(DIM, more));
     }
@@ -82,6 +78,13 @@ pub(crate) fn reason_lines(
         lines.push(Line::new().styled(DIM, more));
     }
     lines
+}
+
+/// Returns the shown parts of a reason: the position without the column, and the text. Reasons with the same
+/// parts are one line.
+fn key(reason: &Reason) -> (Option<(bool, &str, u32)>, &str) {
+    let source = reason.source.as_ref();
+    (source.map(|source| (source.is_near, &*source.file, source.line)), &reason.text)
 }
 
 /// Returns the words for programs with the same reason, each with a fix of its own such as an option with its
