@@ -132,19 +132,17 @@ impl ObjectContext<'_, '_> {
         reasons.extend(returned.map(|(insn, reason)| self.with_source_line(reason, linked, insn)));
         for suspect in suspects {
             let reach = suspect.reach(&reachability);
-            let reached = self.reason_if_reached(suspect.insn, &suspect.reason, linked, reach);
-            match (reached, suspect.dead_code_question) {
-                (Some(reason), _) => reasons.push(reason),
-                (None, Some(question)) => {
-                    let text = format!("{}, in dead code: {question}", suspect.reason.text);
-                    let reason = Reason { verdict: Verdict::Unknown, text, evidence: None, ..suspect.reason };
-                    reasons.push(self.with_source_line(reason, linked, suspect.insn));
+            let Suspect { insn, dead_code_question, context_offset, reason } = suspect;
+            match (reach, dead_code_question) {
+                (Reach::Dead, Some(question)) => {
+                    let text = format!("{}, in dead code: {question}", reason.text);
+                    let reason = Reason { verdict: Verdict::Unknown, text, evidence: None, ..reason };
+                    reasons.push(self.with_source_line(reason, linked, insn));
                 }
                 // On the paths to the access, the register is not the context.
-                (None, None) if suspect.context_offset.is_some() => {}
-                (None, None) => {
-                    skipped.guarded.push(self.with_source_line(suspect.reason, linked, suspect.insn));
-                }
+                (Reach::Dead, None) if context_offset.is_some() => {}
+                (Reach::Dead, None) => skipped.guarded.push(self.with_source_line(reason, linked, insn)),
+                _ => reasons.push(self.reached_reason(insn, reason, linked, reach)),
             }
         }
         // The verifier stops at a poisoned instruction. What is dead only because of that is not guarded.
@@ -152,12 +150,11 @@ impl ObjectContext<'_, '_> {
         if stops && !skipped.guarded.is_empty() {
             let beyond = self.analyze(program, linked, false);
             for dead in mem::take(&mut skipped.guarded) {
-                match dead
-                    .insn
-                    .and_then(|insn| self.reason_if_reached(insn, &dead, linked, beyond.reach(insn)))
-                {
-                    Some(reason) => skipped.later.push(reason),
-                    None => skipped.guarded.push(dead),
+                match dead.insn.map(|insn| (insn, beyond.reach(insn))) {
+                    None | Some((_, Reach::Dead)) => skipped.guarded.push(dead),
+                    Some((insn, reach)) => {
+                        skipped.later.push(self.reached_reason(insn, dead, linked, reach));
+                    }
                 }
             }
         }
@@ -208,18 +205,10 @@ impl ObjectContext<'_, '_> {
         uses.filter_map(suspect).collect()
     }
 
-    /// Returns the reason of an instruction if the verifier reaches it, or may reach it.
-    fn reason_if_reached(
-        &self,
-        insn: u32,
-        reason: &Reason,
-        linked: &LinkedProgram,
-        reach: Reach,
-    ) -> Option<Reason> {
-        let undecided = match reach {
-            Reach::Dead => return None,
-            Reach::Reachable => return Some(self.with_source_line(reason.clone(), linked, insn)),
-            Reach::Undecided(undecided) => undecided,
+    /// Returns the reason of an instruction that the verifier reaches, or may reach.
+    fn reached_reason(&self, insn: u32, reason: Reason, linked: &LinkedProgram, reach: Reach) -> Reason {
+        let Reach::Undecided(undecided) = reach else {
+            return self.with_source_line(reason, linked, insn);
         };
         let (kind, why) = match undecided {
             Undecided::Budget => {
@@ -230,7 +219,7 @@ impl ObjectContext<'_, '_> {
         };
         let text = format!("{}, and the instruction may be reached: {why}", reason.text);
         let verdict = Verdict::Unknown;
-        Some(self.with_source_line(Reason { kind, verdict, text, ..reason.clone() }, linked, insn))
+        self.with_source_line(Reason { kind, verdict, text, ..reason }, linked, insn)
     }
 
     /// Returns the question behind a value that nothing tells.
