@@ -110,10 +110,7 @@ impl<'p> RelocatedNumbers<'p> {
             (Class::Jmp, _) if insn.code == opcode::CALL => self.compute_arguments(state, insn),
             // A branch also narrows the copies of the compared numbers.
             _ if insn.is_comparison() => self.compute(state, live),
-            _ => {
-                self.set_used(state.pc);
-                self.compute(state, registers(insn).0);
-            }
+            _ => self.compute(state, registers(insn).0),
         }
         None
     }

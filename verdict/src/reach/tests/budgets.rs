@@ -2,7 +2,7 @@
 
 use super::asm::{Assembly, reach};
 use super::{DEAD, REACHABLE};
-use crate::reach::{Function, Program, Reach, Undecided, analyze};
+use crate::reach::{Function, Program, Reach, Reachability, Undecided, analyze, analyze_relocated};
 use core::fmt::Write as _;
 use core_relo::Endian;
 use core_relo::insn::Insn;
@@ -11,8 +11,13 @@ fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
     Insn { code, dst, src, off, imm }
 }
 
-fn run(insns: &[Insn]) -> crate::reach::Reachability {
-    analyze(&Program {
+fn run(insns: &[Insn]) -> Reachability {
+    run_relocated(insns, &[])
+}
+
+/// Analyses a program with relocated numbers.
+fn run_relocated(insns: &[Insn], relocated: &[u32]) -> Reachability {
+    let program = Program {
         insns,
         functions: &[Function { start: 0, is_global: true }],
         loads: &[],
@@ -21,7 +26,8 @@ fn run(insns: &[Insn]) -> crate::reach::Reachability {
         exception_callback: None,
         bounds_context: false,
         passes_context: true,
-    })
+    };
+    analyze_relocated(&program, relocated).0
 }
 
 #[test]
@@ -43,6 +49,17 @@ fn a_guard_behind_many_diamonds_is_dead() {
     }
     source += "if r7 == 0 goto out\nhere:\npoison\nout:\nexit";
     assert_eq!(reach(&source), DEAD);
+}
+
+/// Each sum has both sums before it as operands, so that the last one is 2^50 additions of the first numbers.
+#[test]
+fn sums_of_relocated_numbers_take_linear_time() {
+    let mut insns = vec![insn(0xb7, 1, 0, 0, 1), insn(0xb7, 2, 0, 0, 1)];
+    for _ in 0..50 {
+        insns.extend([insn(0x0f, 1, 2, 0, 0), insn(0x0f, 2, 1, 0, 0)]);
+    }
+    insns.extend([insn(0x15, 2, 0, 1, 0), insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)]);
+    assert_eq!(run_relocated(&insns, &[0, 1]), run(&insns));
 }
 
 #[test]
