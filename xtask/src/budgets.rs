@@ -45,7 +45,7 @@ const BUDGETS: [Budget; 7] = [
     Budget { name: "core-relo --version", limit: 1_150, work: Work::Command(&["--version"]) },
     Budget { name: "core-relo check, running kernel", limit: 10_600, work: Work::CheckRunning },
     Budget { name: "core-relo check, file", limit: 13_900, work: Work::CheckFile },
-    Budget { name: "core-relo check, kernel of a fleet", limit: 81_000, work: Work::FleetKernel },
+    Budget { name: "core-relo check, kernel of a fleet", limit: 79_400, work: Work::FleetKernel },
 ];
 
 pub fn run(args: &[String]) -> Outcome {
