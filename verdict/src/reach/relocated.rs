@@ -97,8 +97,7 @@ impl<'p> RelocatedNumbers<'p> {
         }
         match (insn.class(), insn.operation()) {
             (Class::Alu64, alu::MOV) if insn.off == 0 => {
-                let is_deferred = !insn.source_is_register() && self.is_relocated(state.pc);
-                return if is_deferred { self.add(Deferred::Immediate { insn: state.pc }) } else { None };
+                return if insn.source_is_register() { None } else { self.defer_immediate(state.pc) };
             }
             (Class::Alu64, alu::ADD) if insn.off == 0 => return self.defer_sum(state, insn),
             (Class::Ldx, _) => self.use_offset(state, insn.src),
@@ -120,6 +119,18 @@ impl<'p> RelocatedNumbers<'p> {
         self.compute(state, ALL_REGISTERS);
     }
 
+    /// Returns the deferred immediate of an instruction. Without a place for it, the analysis uses the number.
+    fn defer_immediate(&mut self, insn: u32) -> Option<Value> {
+        if !self.is_relocated(insn) {
+            return None;
+        }
+        let deferred = self.add(Deferred::Immediate { insn });
+        if deferred.is_none() {
+            self.set_used(insn);
+        }
+        deferred
+    }
+
     /// Returns the deferred result of an addition of numbers, one of which is relocated.
     fn defer_sum(&mut self, state: &mut State, insn: Insn) -> Option<Value> {
         let is_immediate = !insn.source_is_register();
@@ -132,7 +143,7 @@ impl<'p> RelocatedNumbers<'p> {
         self.compute_if(state, operands, |deferred| matches!(deferred, Deferred::Sum { .. }));
         let left = state.register(insn.dst);
         let right = if is_immediate {
-            self.add(Deferred::Immediate { insn: state.pc }).unwrap_or(Value::Any)
+            self.defer_immediate(state.pc).unwrap_or(Value::Any)
         } else {
             state.register(insn.src)
         };

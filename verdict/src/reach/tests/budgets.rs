@@ -2,6 +2,7 @@
 
 use super::asm::{Assembly, reach};
 use super::{DEAD, REACHABLE};
+use crate::limits::DEFERRED_NUMBERS;
 use crate::reach::{Function, Program, Reach, Reachability, Undecided, analyze, analyze_relocated};
 use core::fmt::Write as _;
 use core_relo::Endian;
@@ -11,13 +12,8 @@ fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
     Insn { code, dst, src, off, imm }
 }
 
-fn run(insns: &[Insn]) -> Reachability {
-    run_relocated(insns, &[])
-}
-
-/// Analyses a program with relocated numbers.
-fn run_relocated(insns: &[Insn], relocated: &[u32]) -> Reachability {
-    let program = Program {
+fn program(insns: &[Insn]) -> Program<'_> {
+    Program {
         insns,
         functions: &[Function { start: 0, is_global: true }],
         loads: &[],
@@ -26,8 +22,29 @@ fn run_relocated(insns: &[Insn], relocated: &[u32]) -> Reachability {
         exception_callback: None,
         bounds_context: false,
         passes_context: true,
-    };
-    analyze_relocated(&program, relocated).0
+    }
+}
+
+fn run(insns: &[Insn]) -> Reachability {
+    run_relocated(insns, &[])
+}
+
+/// Analyses a program with relocated numbers.
+fn run_relocated(insns: &[Insn], relocated: &[u32]) -> Reachability {
+    analyze_relocated(&program(insns), relocated).0
+}
+
+/// Kernels may differ in the number that decides a branch, also behind more numbers than are deferred.
+#[test]
+fn a_number_past_the_limit_of_deferred_numbers_is_used() {
+    let count = u32::try_from(DEFERRED_NUMBERS).unwrap() + 1;
+    let mut insns = vec![insn(0xb7, 1, 0, 0, 8); DEFERRED_NUMBERS + 1];
+    // r0 = 0; if r1 == 8 goto exit; poisoned; exit
+    insns.extend([insn(0xb7, 0, 0, 0, 0), insn(0x15, 1, 0, 1, 8), Insn::POISON, insn(0x95, 0, 0, 0, 0)]);
+    let relocated: Vec<u32> = (0..count).collect();
+    let (result, used) = analyze_relocated(&program(&insns), &relocated);
+    assert_eq!(result.reach(count + 2), DEAD);
+    assert_eq!(used, [count - 1]);
 }
 
 #[test]
