@@ -51,7 +51,8 @@ fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(not(feature = "kconfig-gz"))]
 fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
     open(path)?;
-    let problem = "it is compressed with gzip, which needs a build with the crate feature `kconfig-gz`";
+    let problem = "it is compressed with gzip (the agent was built without the feature `kconfig-gz` \
+                   of the crate core-relo-loader)";
     Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }
 

@@ -154,7 +154,7 @@ fn unknown_name(
     if binary.has_symbol_table(SymbolTable::Full) || !searched.found.is_empty() {
         format!("{problem}: a function without a symbol is probed {advice}")
     } else {
-        format!("{problem}, and is stripped: probe it {advice}")
+        format!("{problem}, and is stripped{}: probe it {advice}", SymbolSource::MISSING)
     }
 }
 

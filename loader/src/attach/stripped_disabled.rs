@@ -20,6 +20,10 @@ impl fmt::Display for SymbolSource {
 impl SymbolSource {
     pub(super) const ALL: &[Self] = &[];
 
+    /// The note about sources that this build cannot read.
+    pub(super) const MISSING: &str =
+        " (the agent was built without the feature `stripped-binaries` of the crate core-relo-loader)";
+
     pub(super) fn symbols(
         self,
         _binary: &Binary,

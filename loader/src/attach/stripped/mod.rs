@@ -38,6 +38,9 @@ impl SymbolSource {
     /// All sources, the fullest first.
     pub(super) const ALL: &[Self] = &[Self::DebugFile, Self::MiniDebugInfo, Self::GoFunctions];
 
+    /// The note about sources that this build cannot read: none.
+    pub(super) const MISSING: &str = "";
+
     /// Calls `each` for the symbols that the filter lets through, with their offsets in the binary. A binary
     /// without this source has no symbols.
     pub(super) fn symbols(
