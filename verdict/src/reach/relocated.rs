@@ -119,7 +119,7 @@ impl<'p> RelocatedNumbers<'p> {
         self.compute(state, ALL_REGISTERS);
     }
 
-    /// Returns the deferred immediate of an instruction. Without a place for it, the analysis uses the number.
+    /// Returns the deferred immediate of an instruction. Past the limit, the analysis uses the number.
     fn defer_immediate(&mut self, insn: u32) -> Option<Value> {
         if !self.is_relocated(insn) {
             return None;
