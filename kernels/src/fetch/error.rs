@@ -2,7 +2,7 @@
 
 use super::{address::Address, address::AddressError, spec::SpecError};
 use crate::error::{InputError, IoFailure, escape_path};
-use std::path::PathBuf;
+use std::{io::ErrorKind, path::PathBuf};
 use thiserror::Error;
 
 /// The error of a fetch.
@@ -34,7 +34,7 @@ pub enum FetchError {
     },
     /// The machine lacks the programs that verify signatures, or the keyring, and a signature is required.
     #[error(
-        "{address}: the signature cannot be verified: {reason}\nhelp: give another mirror with --mirror, or accept it with --allow-unsigned"
+        "{address}: the signature cannot be verified: {reason}\nhelp: give another mirror with --mirror, or accept it with --allow-unsigned of `core-relo kernels`"
     )]
     Unverified {
         /// The address of the index.
@@ -43,7 +43,7 @@ pub enum FetchError {
         reason: String,
     },
     /// A file in the store cannot be read or written.
-    #[error("{}: {failure}", escape_path(path))]
+    #[error("{}: {failure}{}", escape_path(path), storage_help(failure))]
     Store {
         /// The file.
         path: PathBuf,
@@ -64,7 +64,7 @@ pub enum FetchError {
     #[error("no directory for kernels: neither XDG_CACHE_HOME nor HOME is an absolute path")]
     NoStore,
     /// A kernel is not in the store, and may not be fetched.
-    #[error("{name}: is not in {}\nhelp: fetch it without --offline", escape_path(store))]
+    #[error("{name}: is not in {}\nhelp: fetch it with `core-relo kernels fetch`", escape_path(store))]
     Offline {
         /// The kernel, or a specification that selects none in the store.
         name: String,
@@ -165,6 +165,16 @@ pub enum MirrorDefect {
         /// The expected bytes.
         expected: u64,
     },
+    /// The server sends next to nothing.
+    #[error(
+        "only {bytes} bytes in {seconds} seconds\nhelp: try again later, or another mirror with --mirror"
+    )]
+    Slow {
+        /// The bytes that have arrived.
+        bytes: u64,
+        /// The time of waiting for them.
+        seconds: u64,
+    },
     /// The file has more bytes than the index says.
     #[error("has more than {expected} bytes, the size in the index")]
     Long {
@@ -197,7 +207,8 @@ pub enum MirrorDefect {
     },
     /// The index may no longer be used.
     #[error(
-        "expired {seconds} seconds ago\nhelp: the mirror is out of date; give another one with --mirror, or accept it with --allow-expired"
+        "expired {} ago\nhelp: the mirror is out of date, or this machine's clock is wrong; give another one with --mirror, or accept it with --allow-expired of `core-relo kernels`",
+        duration(*seconds)
     )]
     Expired {
         /// The seconds since the end of its validity.
@@ -227,6 +238,25 @@ pub enum MirrorDefect {
 
 core_relo::debug_as_message!(MirrorDefect);
 
+fn storage_help(failure: &IoFailure) -> &'static str {
+    match failure.kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "\nhelp: free some space; XDG_CACHE_HOME moves the store"
+        }
+        _ => "",
+    }
+}
+
+/// Returns a time in words: `22 days`.
+fn duration(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        172_800.. => (seconds.div_euclid(86_400), "days"),
+        7200.. => (seconds.div_euclid(3600), "hours"),
+        _ => (seconds, "seconds"),
+    };
+    format!("{count} {unit}")
+}
+
 const fn status_help(code: u16) -> &'static str {
     match code {
         404 | 410 => {
@@ -234,5 +264,25 @@ const fn status_help(code: u16) -> &'static str {
         }
         407 => "\nhelp: the proxy asks for a user and a password: http_proxy=http://USER:PASSWORD@HOST:PORT",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_times_that_a_person_reads() {
+        assert_eq!(duration(59), "59 seconds");
+        assert_eq!(duration(7200), "2 hours");
+        assert_eq!(duration(1_959_559), "22 days");
+    }
+
+    #[test]
+    fn a_full_disk_has_a_remedy() {
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        let (message, help) = FetchError::store("/cache/x", &full).parts();
+        assert!(message.starts_with("/cache/x: "), "{message}");
+        assert_eq!(help.as_deref(), Some("free some space; XDG_CACHE_HOME moves the store"));
     }
 }

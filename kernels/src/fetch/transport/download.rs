@@ -1,6 +1,6 @@
 //! The download of a file whose size and hash the index has.
 
-use super::{OpenedFile, Progress, Transport};
+use super::{OpenedFile, Pace, Progress, Transport};
 use crate::fetch::{
     address::Address,
     error::{FetchError, MirrorDefect},
@@ -10,7 +10,7 @@ use std::{
     fmt::Write as _,
     io::{self, Read},
     mem, thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The number of retries without a new byte in between.
@@ -69,6 +69,7 @@ pub(crate) struct Download<'d> {
     hash: Sha256,
     bytes: u64,
     retries: Retries,
+    pace: Pace,
     /// The error of the mirror that the reader hears of as an error of the system.
     error: Option<FetchError>,
 }
@@ -90,6 +91,7 @@ impl<'d> Download<'d> {
             hash: Sha256::new(),
             bytes: 0,
             retries: Retries::default(),
+            pace: Pace::default(),
             error: None,
         };
         download.connect()?;
@@ -194,6 +196,7 @@ impl<'d> Download<'d> {
         let missing = self.expected.bytes.saturating_sub(self.bytes);
         let wanted = buf.len().min(usize::try_from(missing).unwrap_or(usize::MAX));
         let Some(buf) = buf.get_mut(..wanted).filter(|buf| !buf.is_empty()) else { return Ok(0) };
+        let start = Instant::now();
         loop {
             let error = match self.read_connection(buf) {
                 Ok(0) => self.short(self.bytes),
@@ -203,7 +206,8 @@ impl<'d> Download<'d> {
                     self.bytes = self.bytes.saturating_add(count_bytes);
                     self.retries = Retries::default();
                     self.progress.advance(count_bytes);
-                    return Ok(count);
+                    let advanced = self.pace.advance(start.elapsed(), count_bytes);
+                    return advanced.map(|()| count).map_err(|slow| FetchError::mirror(self.address, slow));
                 }
                 Err(error) => error,
             };

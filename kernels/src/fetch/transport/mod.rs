@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `http` | requests, with TLS where the processor has what it needs |
 //! | `download` | a file of known size and hash as a stream: retries, resumes, checks |
+//! | `pace` | mirrors that send next to nothing |
 //! | `progress` | what a caller hears of downloads |
 
 mod download;
 mod http;
+mod pace;
 mod progress;
 
 use super::{
@@ -16,13 +18,18 @@ use super::{
 };
 pub(crate) use download::{Download, Expected, hex};
 use http::HttpClient;
+use pace::Pace;
 pub use progress::{NoProgress, Progress};
 use std::{
     fs::File,
     io::{self, Read, Seek as _, SeekFrom},
     path::Path,
     sync::OnceLock,
+    time::Instant,
 };
+
+/// The number of bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
 
 /// The transport of one fetch. All its connections share one pool.
 #[derive(Debug, Default)]
@@ -62,11 +69,18 @@ impl Transport {
     }
 
     fn read_once(&self, address: &Address, limit: u64) -> Result<Vec<u8>, FetchError> {
-        let mut bytes = Vec::new();
         let mut content = self.open(address, 0)?.content.take(limit.saturating_add(1));
-        content.read_to_end(&mut bytes).map_err(|error| {
-            FetchError::mirror(address, MirrorDefect::Connection { message: error.to_string() })
-        })?;
+        let (mut bytes, mut pace, mut part) = (Vec::new(), Pace::default(), vec![0; READ_BYTES]);
+        loop {
+            let start = Instant::now();
+            let count = content.read(&mut part).map_err(|error| {
+                FetchError::mirror(address, MirrorDefect::Connection { message: error.to_string() })
+            })?;
+            let Some(read) = part.get(..count).filter(|read| !read.is_empty()) else { break };
+            bytes.extend_from_slice(read);
+            let advanced = pace.advance(start.elapsed(), u64::try_from(count).unwrap_or(u64::MAX));
+            advanced.map_err(|defect| FetchError::mirror(address, defect))?;
+        }
         match u64::try_from(bytes.len()) {
             Ok(len) if len <= limit => Ok(bytes),
             _ => Err(FetchError::mirror(address, MirrorDefect::TooLarge { limit })),
