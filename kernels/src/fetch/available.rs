@@ -1,10 +1,13 @@
 //! Kernels that can be fetched, as an index lists them.
 
 use super::{
+    apt::release::is_sha256,
     distribution::GENERIC,
     kernel_version::{compare_versions, series, upstream_version},
+    transport::hex,
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use std::{cmp::Ordering, fmt};
 
 /// A kernel in a repository.
@@ -109,6 +112,18 @@ impl fmt::Display for Protection {
     }
 }
 
+/// Returns whether a name is a plain file name.
+pub(super) fn is_file_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.~".contains(&byte);
+    !matches!(name, "" | "." | "..") && name.bytes().all(is_plain)
+}
+
+/// Returns whether a path stays below the mirror's address.
+pub(super) fn is_relative(path: &str) -> bool {
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+    path.split('/').all(is_plain) && path.chars().all(|c| c.is_ascii_graphic() && !"?#\\%".contains(c))
+}
+
 impl AvailableKernel {
     /// Returns the name: `debian:12/6.1.0-43-cloud-amd64`.
     pub fn name(&self) -> String {
@@ -123,6 +138,27 @@ impl AvailableKernel {
     /// Returns the series of Linux: `6.1`.
     pub fn series(&self) -> String {
         series(&self.linux_version())
+    }
+
+    /// Returns the key of the kernel in the store: a hash of its name and the hashes of its packages. Kernels
+    /// with the same key are the same.
+    pub fn key(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.name().as_bytes());
+        for package in self.fetched_packages() {
+            hash.update(b"\n");
+            hash.update(package.sha256.as_bytes());
+        }
+        hex(&hash.finalize())
+    }
+
+    /// Returns whether the fields that become parts of paths and addresses are plain. Those of a lock file may
+    /// be hostile.
+    pub(super) fn is_well_formed(&self) -> bool {
+        is_file_name(&self.release)
+            && self.packages.iter().all(|package| {
+                is_file_name(&package.name) && is_sha256(&package.sha256) && is_relative(&package.path)
+            })
     }
 
     /// Returns the packages that a fetch downloads: all but the debug information.

@@ -1,6 +1,6 @@
 //! The files of a kernel in its packages: which ones are stored, and under which names.
 
-use super::{error::FetchError, store::StagedKernel};
+use super::{available::is_file_name, error::FetchError, store::StagedKernel};
 use crate::{
     Limits, btf_file,
     error::InputError,
@@ -48,11 +48,6 @@ fn classify(path: &Path, release: &str) -> Option<KernelFile> {
                 .filter(|_| is_file_name(name))
         }
     }
-}
-
-/// Returns whether a name is a plain file name.
-fn is_file_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte))
 }
 
 /// Stores the files of a kernel that are in a package. The stream is read up to the end of the package's

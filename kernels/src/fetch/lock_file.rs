@@ -66,6 +66,9 @@ impl LockFile {
         for (line, number) in lines.filter(|(line, _)| !line.is_empty()) {
             let Entry { spec, kernel } =
                 serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
+            if !kernel.is_well_formed() {
+                return Err(format!("line {number}: a name, path or hash is damaged"));
+            }
             lock.specs.entry(spec).or_default().push(kernel);
         }
         Ok(lock)
@@ -138,7 +141,7 @@ pub fn lock_path(config: Option<&Path>) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::available::{KernelLine, Protection};
+    use crate::fetch::available::{KernelLine, KernelPackage, PackageRole, Protection};
 
     fn kernel(release: &str) -> AvailableKernel {
         AvailableKernel {
@@ -172,6 +175,33 @@ mod tests {
         assert_eq!(read, lock);
         assert_eq!(read.find(&spec).map(<[_]>::len), Some(2));
         assert_eq!(read.find(&"debian:12/cloud@amd64".parse().unwrap()), None);
+    }
+
+    /// The lock file of somebody else's project must not lead out of the mirror, or of the store.
+    #[test]
+    fn hostile_lock_files_are_errors() {
+        let parse = |release: &str, path: &str, sha256: String| {
+            let package = KernelPackage {
+                name: "linux-image".to_owned(),
+                role: PackageRole::Image,
+                bytes: 1,
+                sha256,
+                archive: "debian".to_owned(),
+                path: path.to_owned(),
+            };
+            let mut lock = LockFile::default();
+            let kernel = AvailableKernel { packages: vec![package], ..kernel(release) };
+            lock.set(&"debian:12@amd64".parse().unwrap(), vec![kernel]);
+            LockFile::parse(&lock.to_text().unwrap()).map(|_| ())
+        };
+        let error = Err("line 2: a name, path or hash is damaged".to_owned());
+        let hash = || "a".repeat(64);
+        assert_eq!(parse("6.1.0-1-amd64", "pool/x.deb", hash()), Ok(()));
+        assert_eq!(parse("6.1/../../../x", "pool/x.deb", hash()), error);
+        assert_eq!(parse("/etc", "pool/x.deb", hash()), error);
+        assert_eq!(parse("..", "pool/x.deb", hash()), error);
+        assert_eq!(parse("6.1.0-1-amd64", "../../etc/x", hash()), error);
+        assert_eq!(parse("6.1.0-1-amd64", "pool/x.deb", "a".to_owned()), error);
     }
 
     #[test]

@@ -15,7 +15,9 @@
 
 use super::release::is_sha256;
 use crate::fetch::{
-    available::{AvailableKernel, KernelLine, KernelPackage, PackageRole, Protection},
+    available::{
+        AvailableKernel, KernelLine, KernelPackage, PackageRole, Protection, is_file_name, is_relative,
+    },
     deb822::{Paragraph, paragraphs},
     distribution::{Architecture, Distribution, DistributionRelease, GENERIC, Suite},
 };
@@ -66,7 +68,7 @@ fn split_name(name: &str) -> Option<(&str, PackageRole)> {
 }
 
 fn is_release(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_digit())
+    text.starts_with(|first: char| first.is_ascii_digit()) && is_file_name(text)
 }
 
 /// A package in a list.
@@ -107,6 +109,8 @@ fn parse_package(paragraph: Paragraph<'_>, origin: ListOrigin<'_>) -> Option<Lis
         None => (rest, false),
     };
     let (sha256, path) = (paragraph.field("SHA256")?, paragraph.field("Filename")?);
+    // apt-ftparchive lists the files of its own directory so.
+    let path = path.strip_prefix("./").unwrap_or(path);
     let is_template = release.ends_with(TEMPLATE);
     if is_template || !is_release(release) || !is_sha256(sha256) || !is_relative(path) {
         return None;
@@ -129,12 +133,6 @@ fn parse_package(paragraph: Paragraph<'_>, origin: ListOrigin<'_>) -> Option<Lis
         installed_kib: installed_kib.unwrap_or(u64::MAX),
         source: paragraph.field("Source").unwrap_or(name).split(' ').next().unwrap_or(name).to_owned(),
     })
-}
-
-/// Returns whether a path stays below the mirror's address.
-fn is_relative(path: &str) -> bool {
-    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    path.split('/').all(is_plain) && path.chars().all(|c| c.is_ascii_graphic() && !"?#\\%".contains(c))
 }
 
 /// Creates the kernel of some packages with the same release and version. Returns `None` if no package has
@@ -319,6 +317,8 @@ mod tests {
             assert!(find(&hostile).is_empty(), "{path}");
         }
         assert!(find(&entry.replace(&"a".repeat(64), "abc")).is_empty());
+        assert!(find(&entry.replace("linux-image-6.1.0-50", "linux-image-6.1/../..")).is_empty());
+        assert_eq!(find(&entry.replace("Filename: pool", "Filename: ./pool")), find(&entry));
         assert_eq!(find(&entry).len(), 1);
     }
 
