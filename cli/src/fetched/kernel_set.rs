@@ -12,7 +12,7 @@ use core_relo_kernels::{
         StoredKernel,
     },
 };
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 /// The ending of a configuration file in place of a specification.
 const CONFIG_ENDING: &str = ".toml";
@@ -57,6 +57,7 @@ impl<'s> KernelSet<'s> {
         let lock_path = self.project.lock_path();
         let lock = LockFile::read(&lock_path)?;
         let mut kernels: Vec<AvailableKernel> = Vec::new();
+        let mut known = BTreeSet::new();
         for spec in specs {
             let found = match (lock.find(spec), self.mode) {
                 (Some(locked), _) => locked.to_vec(),
@@ -66,11 +67,7 @@ impl<'s> KernelSet<'s> {
                     return Err(FetchError::Locked { path: lock_path, spec: spec.to_string() }.into());
                 }
             };
-            for kernel in found {
-                if !kernels.iter().any(|other| other.packages == kernel.packages) {
-                    kernels.push(kernel);
-                }
-            }
+            kernels.extend(found.into_iter().filter(|kernel| known.insert(kernel.key())));
         }
         let mut missing = Vec::new();
         for kernel in &kernels {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::path::Path;
 
 /// A kernel on a mirror.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ListedKernel {
     pub(crate) name: String,
     #[serde(rename = "fetched")]

@@ -116,7 +116,7 @@ impl<'f> Fetcher<'f> {
             return Ok(stored);
         }
         let _user = self.store.enter()?;
-        let _lock = self.store.lock_kernel(kernel)?;
+        let _lock = self.store.lock_kernel(kernel, self.progress)?;
         if let Some(stored) = self.store.find(kernel)? {
             return Ok(stored);
         }

@@ -11,23 +11,21 @@ use crate::{
     text::table::{left_cell, right_cell},
 };
 use core_relo_kernels::fetch::{Fetcher, Store};
+use std::collections::BTreeSet;
 
 pub(super) fn run(console: &mut Console<'_>, args: &KernelsListArgs) -> CommandResult {
     let project = KernelProject::new(&args.config, &args.mirrors.mirror)?;
     let specs = project.specs(&args.specs)?;
     let store = Store::of_user()?;
-    let mut rows = Vec::new();
+    let (mut rows, mut known) = (Vec::new(), BTreeSet::new());
     {
         let progress = DownloadProgress::new();
         let fetcher = Fetcher::new(&project.mirrors, &store, args.mirrors.options(), &progress);
         for spec in &specs {
             match fetcher.find(spec) {
                 Ok(kernels) => {
-                    for kernel in kernels {
-                        let row = ListedKernel::new(&kernel, store.find(&kernel)?.is_some());
-                        if !rows.contains(&row) {
-                            rows.push(row);
-                        }
+                    for kernel in kernels.into_iter().filter(|kernel| known.insert(kernel.key())) {
+                        rows.push(ListedKernel::new(&kernel, store.find(&kernel)?.is_some()));
                     }
                 }
                 Err(error) => console.report_error(&error.into())?,

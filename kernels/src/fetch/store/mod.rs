@@ -12,27 +12,27 @@
 //! locks/, tmp/                   for fetches that run
 //! ```
 //!
-//! `KEY` is a hash of the hashes of the packages. A kernel is written to `tmp` and renamed when it is
-//! complete, so that a kernel in the store is complete, whatever ends the process. Directories in `tmp` that
-//! nobody writes to any more are removed by the next fetch.
+//! `KEY` is a hash of the kernel's name and the hashes of its packages: two releases may have the same
+//! packages. A kernel is written to `tmp` and renamed when it is complete, so that a kernel in the store is
+//! complete, whatever ends the process. Directories in `tmp` that nobody writes to any more are removed by the
+//! next fetch.
 
 mod content;
 mod manifest;
 
 use super::{
-    available::{AvailableKernel, PackageRole},
+    available::AvailableKernel,
     error::FetchError,
     spec::{KernelSpec, SpecError},
-    transport::hex,
+    transport::{NoProgress, Progress},
 };
 use crate::FetchedKernel;
 use content::remove_tree;
 pub(crate) use content::{StagedKernel, write_file};
 pub use manifest::{Manifest, StoredFile};
-use sha2::{Digest as _, Sha256};
 use std::{
     env,
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
 };
@@ -121,7 +121,7 @@ impl Store {
     /// Removes a kernel. Waits until no fetch writes it.
     pub fn remove(&self, kernel: &StoredKernel) -> Result<(), FetchError> {
         let _user = self.enter()?;
-        let _lock = self.lock_kernel(&kernel.manifest.kernel)?;
+        let _lock = self.lock_kernel(&kernel.manifest.kernel, &NoProgress)?;
         // The kernel disappears as a whole.
         let doomed = self.temporary_dir()?;
         let target = doomed.path().join("removed");
@@ -130,14 +130,27 @@ impl Store {
     }
 
     fn kernel_dir(&self, kernel: &AvailableKernel) -> PathBuf {
-        self.root.join("kernels").join(kernel_key(kernel))
+        self.root.join("kernels").join(kernel.key())
     }
 
-    /// Locks a kernel against other processes that fetch or remove it. Waits for them.
-    pub(crate) fn lock_kernel(&self, kernel: &AvailableKernel) -> Result<StoreLock, FetchError> {
-        let path = self.subdir("locks")?.join(kernel_key(kernel));
-        let locked = File::create(&path).and_then(|file| file.lock().map(|()| file));
-        locked.map(|file| StoreLock { _file: file }).map_err(|error| FetchError::store(path, &error))
+    /// Locks a kernel against other processes that fetch or remove it. Waits for them, with a note.
+    pub(crate) fn lock_kernel(
+        &self,
+        kernel: &AvailableKernel,
+        progress: &dyn Progress,
+    ) -> Result<StoreLock, FetchError> {
+        let path = self.subdir("locks")?.join(kernel.key());
+        let failed = |error: &io::Error| FetchError::store(&path, error);
+        let file = File::create(&path).map_err(|error| failed(&error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress.note(&format!("{}: waits for another fetch of this kernel", kernel.name()));
+                file.lock().map_err(|error| failed(&error))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+        }
+        Ok(StoreLock { _file: file })
     }
 
     /// Locks the store as one of its users. While there is no other user, directories of processes that have
@@ -167,6 +180,8 @@ impl Store {
         let manifest = staged.write_manifest(MANIFEST)?;
         let dir = self.kernel_dir(&manifest.kernel);
         self.subdir("kernels")?;
+        // The rest of a kernel whose description somebody has removed.
+        remove_tree(&dir)?;
         let source = staged.into_dir();
         match fs::rename(&source, &dir) {
             Ok(()) => Ok(StoredKernel { dir, manifest }),
@@ -248,12 +263,5 @@ fn read_kernel(dir: PathBuf) -> Result<Option<StoredKernel>, FetchError> {
     }
 }
 
-/// Returns the key of a kernel: a hash of the hashes of its packages.
-fn kernel_key(kernel: &AvailableKernel) -> String {
-    let mut hash = Sha256::new();
-    for package in kernel.packages.iter().filter(|package| package.role != PackageRole::Debug) {
-        hash.update(package.sha256.as_bytes());
-        hash.update(b"\n");
-    }
-    hex(&hash.finalize())
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use super::*;
+use crate::fetch::available::{KernelLine, KernelPackage, PackageRole, Protection};
+
+fn kernel(distribution_release: &str) -> AvailableKernel {
+    AvailableKernel {
+        distribution: "debian".to_owned(),
+        distribution_release: distribution_release.to_owned(),
+        release: "7.2.13+deb14-amd64".to_owned(),
+        version: "7.2.13-1".to_owned(),
+        architecture: "x86_64".to_owned(),
+        flavour: "generic".to_owned(),
+        line: KernelLine::Default,
+        packages: vec![KernelPackage {
+            name: "linux-binary-7.2.13+deb14-amd64".to_owned(),
+            role: PackageRole::Image,
+            bytes: 1000,
+            sha256: "a".repeat(64),
+            archive: "debian".to_owned(),
+            path: "pool/x.deb".to_owned(),
+        }],
+        protection: Protection::File,
+    }
+}
+
+fn publish(store: &Store, kernel: &AvailableKernel) -> StoredKernel {
+    let mut staged = store.stage(kernel).unwrap();
+    staged.write("7.2.13+deb14-amd64.btf".to_owned(), b"btf").unwrap();
+    store.publish(staged).unwrap()
+}
+
+/// A package moves from sid to the next release as it is. The kernel of one is not that of the other.
+#[test]
+fn releases_with_the_same_packages_have_kernels_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    publish(&store, &kernel("sid"));
+    assert_eq!(store.find(&kernel("14")), Ok(None));
+    let stored = publish(&store, &kernel("14"));
+    assert_eq!(store.find(&kernel("14")), Ok(Some(stored.clone())));
+    assert_eq!(store.select(&"debian:14".parse().unwrap()), Ok(vec![stored]));
+}
+
+/// A directory without a description is no kernel, and does not prevent a fetch.
+#[test]
+fn the_rest_of_a_kernel_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let stored = publish(&store, &kernel("14"));
+    fs::remove_file(stored.dir.join(MANIFEST)).unwrap();
+    assert_eq!(store.find(&kernel("14")), Ok(None));
+    assert_eq!(publish(&store, &kernel("14")), stored);
+}
