@@ -55,7 +55,7 @@ pub(crate) const MAX_INDEX_BYTES: u64 = 16 << 20;
 
 /// The largest list of packages, compressed and unpacked, in bytes. Debian's have less than 64 MiB.
 #[cfg(feature = "fetch")]
-pub(crate) const MAX_PACKAGES_BYTES: u64 = 512 << 20;
+pub(crate) const MAX_PACKAGES_BYTES: u64 = 256 << 20;
 
 /// The largest number of entries in an rpm header. rpm has the same limit.
 pub(crate) const MAX_RPM_ENTRIES: u64 = 0xffff;

@@ -20,7 +20,7 @@ use crate::{
     compression::{budget::Budget, format::Compression, streams::Streams},
     limits::{Limits, MAX_INDEX_BYTES, MAX_PACKAGES_BYTES},
 };
-use std::time::SystemTime;
+use std::{collections::BTreeSet, time::SystemTime};
 
 /// An index that has been read and verified.
 struct VerifiedIndex {
@@ -221,15 +221,11 @@ fn unprotected_note(spec: &KernelSpec, suite: &Suite) -> String {
 /// Adds kernels that are not in another repository with the same version already: an update is often in
 /// several.
 fn add_new(kernels: &mut Vec<AvailableKernel>, found: Vec<AvailableKernel>) {
-    for kernel in found {
-        let is_same = |other: &AvailableKernel| {
-            (&other.release, &other.version, &other.architecture)
-                == (&kernel.release, &kernel.version, &kernel.architecture)
-        };
-        if !kernels.iter().any(is_same) {
-            kernels.push(kernel);
-        }
-    }
+    let identity = |kernel: &AvailableKernel| {
+        (kernel.release.clone(), kernel.version.clone(), kernel.architecture.clone())
+    };
+    let mut known: BTreeSet<_> = kernels.iter().map(identity).collect();
+    kernels.extend(found.into_iter().filter(|kernel| known.insert(identity(kernel))));
 }
 
 /// Returns whether a repository may be left out: the mirror does not have it, or not this architecture.
@@ -244,13 +240,13 @@ fn is_optional(error: &FetchError) -> bool {
 
 /// Unpacks a list of packages.
 fn unpack_list(content: &[u8]) -> std::io::Result<String> {
-    let bytes = match Compression::detect(content) {
-        None => content.into(),
+    match Compression::detect(content) {
+        None => Ok(String::from_utf8_lossy(content).into_owned()),
         Some(format) => {
             let stored_bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
             let budget = Budget::for_archive(Limits::new(Some(MAX_PACKAGES_BYTES)), stored_bytes);
-            Streams::concatenated(format, content, budget).read_all()?.to_vec()
+            let bytes = Streams::concatenated(format, content, budget).read_all()?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
         }
-    };
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
