@@ -1,10 +1,9 @@
 //! Kernels that can be fetched, as an index lists them.
 
 use super::{
-    apt::release::is_sha256,
     distribution::GENERIC,
     kernel_version::{compare_versions, series, upstream_version},
-    transport::hex,
+    sha256::{hex, is_sha256},
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -152,8 +151,8 @@ impl AvailableKernel {
         hex(&hash.finalize())
     }
 
-    /// Returns whether the fields that become parts of paths and addresses are plain. Those of a lock file may
-    /// be hostile.
+    /// Returns whether the fields that become parts of paths and addresses are plain. Those of a lock file
+    /// may be hostile.
     pub(super) fn is_well_formed(&self) -> bool {
         is_file_name(&self.release)
             && self.packages.iter().all(|package| {

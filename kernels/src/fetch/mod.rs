@@ -25,6 +25,7 @@
 //! | `apt`, `deb822` | the format of apt's repositories |
 //! | `repository` | the kernels in the repositories of a release |
 //! | `transport` | downloads: HTTP, retries, hashes |
+//! | `sha256` | hashes as text |
 //! | `kernel_files` | the files of a kernel in its packages |
 //! | `store` | the directory of fetched kernels |
 //! | `lock_file` | the kernels that a project has chosen: `core-relo.lock` |
@@ -42,6 +43,7 @@ mod kernel_version;
 mod lock_file;
 mod mirrors;
 mod repository;
+mod sha256;
 mod spec;
 mod store;
 mod transport;

@@ -13,13 +13,13 @@
 //!
 //! A package such as `linux-image-amd64` or `linux-image-6.12-amd64` has only dependencies and is no kernel.
 
-use super::release::is_sha256;
 use crate::fetch::{
     available::{
         AvailableKernel, KernelLine, KernelPackage, PackageRole, Protection, is_file_name, is_relative,
     },
     deb822::{Paragraph, paragraphs},
     distribution::{Architecture, Distribution, DistributionRelease, GENERIC, Suite},
+    sha256::is_sha256,
 };
 use std::collections::BTreeMap;
 

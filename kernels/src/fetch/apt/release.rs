@@ -2,7 +2,10 @@
 //!
 //! Format: Debian Wiki, `DebianRepository/Format`, "Release files".
 
-use crate::fetch::deb822::{Paragraph, paragraphs};
+use crate::fetch::{
+    deb822::{Paragraph, paragraphs},
+    sha256::is_sha256,
+};
 use std::time::{Duration, SystemTime};
 
 /// The index of a suite.
@@ -79,11 +82,6 @@ fn parse_list(line: &str) -> Option<IndexedList> {
         bytes,
         sha256: sha256.to_ascii_lowercase(),
     })
-}
-
-/// Returns whether a text is a SHA-256 in hexadecimal digits.
-pub(crate) fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 const MONTHS: [&str; 12] =

@@ -1,7 +1,7 @@
 //! The files of a kernel while they are written.
 
 use super::manifest::{Manifest, StoredFile};
-use crate::fetch::{available::AvailableKernel, error::FetchError, transport::hex};
+use crate::fetch::{available::AvailableKernel, error::FetchError, sha256::hex};
 use sha2::{Digest as _, Sha256};
 use std::{
     fs, io,

@@ -14,8 +14,8 @@
 //!
 //! `KEY` is a hash of the kernel's name and the hashes of its packages: two releases may have the same
 //! packages. A kernel is written to `tmp` and renamed when it is complete, so that a kernel in the store is
-//! complete, whatever ends the process. Directories in `tmp` that nobody writes to any more are removed by the
-//! next fetch.
+//! complete, whatever ends the process. Directories in `tmp` that nobody writes to any more are removed by
+//! the next fetch.
 
 mod content;
 mod manifest;

@@ -1,3 +1,5 @@
+//! Kernels in the store.
+
 use super::*;
 use crate::fetch::available::{KernelLine, KernelPackage, PackageRole, Protection};
 

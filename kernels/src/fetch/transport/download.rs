@@ -4,10 +4,10 @@ use super::{OpenedFile, Pace, Progress, Transport};
 use crate::fetch::{
     address::Address,
     error::{FetchError, MirrorDefect},
+    sha256::hex,
 };
 use sha2::{Digest as _, Sha256};
 use std::{
-    fmt::Write as _,
     io::{self, Read},
     mem, thread,
     time::{Duration, Instant},
@@ -229,13 +229,4 @@ impl Read for Download<'_> {
             for_reader
         })
     }
-}
-
-/// Returns bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _: Result<(), _> = write!(text, "{byte:02x}");
-        text
-    })
 }

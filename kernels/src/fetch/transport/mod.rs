@@ -16,7 +16,7 @@ use super::{
     address::{Address, Scheme},
     error::{FetchError, MirrorDefect},
 };
-pub(crate) use download::{Download, Expected, hex};
+pub(crate) use download::{Download, Expected};
 use http::HttpClient;
 use pace::Pace;
 pub use progress::{NoProgress, Progress};
