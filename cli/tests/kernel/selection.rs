@@ -103,7 +103,13 @@ fn records_of_a_pinned_map_are_printed_by_the_types_of_its_program() {
     let map = format!("{PINS}/maps/events");
     let events = |args: &[&str]| run([&["map", "events", "--pinned", &map], args].concat());
     ok(run(["prog", "run", "--pinned", &program]));
-    let read = ok(events(&["--count", "2"]));
+    // In sandboxes, some processes are hidden, even from root.
+    let succeeds = |run: Run| {
+        let is_warning = run.err.is_empty() || run.err.contains("may read its records");
+        assert!(run.exit == 0 && is_warning, "{run:?}");
+        run
+    };
+    let read = succeeds(events(&["--count", "2"]));
     let expected = [
         r#"events: struct started {.kind = STARTED, .pid = 5, .name = "sh"}"#,
         "events: struct ended {.kind = ENDED, .status = -1, .duration_ns = 7}",
@@ -113,12 +119,12 @@ fn records_of_a_pinned_map_are_printed_by_the_types_of_its_program() {
     // The command's words and its name in bpftool, with a type, as JSON.
     ok(run(["prog", "run", "--pinned", &program]));
     let words = ["map", "event_pipe", "pinned", &map, "--type", "struct started", "--count", "1"];
-    let line = &ok(run([&words[..], &["--format", "json"]].concat())).lines()[0];
+    let line = &succeeds(run([&words[..], &["--format", "json"]].concat())).lines()[0];
     schema().check("--print, map events", line);
     assert_eq!(line["value"], json!({"kind": "STARTED", "pid": 5, "name": "sh"}));
 
     // The other record of that run waits for the next reader. Then none arrives.
-    assert_eq!(ok(events(&["--count", "1"])).out.trim_end(), expected[1]);
+    assert_eq!(succeeds(events(&["--count", "1"])).out.trim_end(), expected[1]);
     let none = events(&["--timeout", "0.1", "--count", "3"]);
     assert_eq!((none.exit, &*none.out), (1, ""), "{none:?}");
     assert!(none.err.contains("3 events of --count did not arrive"), "{none:?}");

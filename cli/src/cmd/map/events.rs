@@ -13,7 +13,10 @@ use crate::{
 };
 use core_relo::btf::Btf;
 use core_relo_loader::inventory::{self, BtfCache, Holders, MapInfo, ObjectKind, ProgramInfo};
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> CommandResult {
     let mut termination = TerminationSignals::catch()?;
@@ -55,7 +58,8 @@ fn record_btf(map: &MapInfo) -> Result<Option<Arc<Btf<'static>>>, BadInput> {
     Ok(None)
 }
 
-/// Returns an error if another process may hold the map, because it may read the records.
+/// Returns an error if another process holds the map, because it may read the records, or if `/proc` shows no
+/// processes. Warns of processes whose descriptors cannot be read.
 fn check_unread(id: u32, name: &str) -> Result<(), BadInput> {
     let holders = Holders::find_processes();
     let processes = holders.processes(ObjectKind::Map, id);
@@ -65,13 +69,15 @@ fn check_unread(id: u32, name: &str) -> Result<(), BadInput> {
         let bad = BadInput::new(name, format_args!("{names} may read its records"));
         return Err(bad.help("--force reads them instead"));
     }
-    match unseen_readers(holders.unreadable()) {
-        Some(unseen) => {
-            let bad = BadInput::new(name, format_args!("another process may read its records: {unseen}"));
-            Err(bad.help("--force reads them nevertheless"))
+    if let Some(unseen) = unseen_readers(holders.unreadable()) {
+        let problem = format!("another process may read its records: {unseen}");
+        if holders.unreadable().iter().any(|path| path == Path::new("/proc")) {
+            return Err(BadInput::new(name, problem).help("--force reads them nevertheless"));
         }
-        None => Ok(()),
+        // In sandboxes, even root cannot read some descriptors.
+        log::warn!("{name}: {problem}");
     }
+    Ok(())
 }
 
 /// Returns what hides the processes that may hold the map.
