@@ -149,10 +149,10 @@ pub(super) fn has_own_netns(test: &str) -> bool {
     if std::env::var_os(VARIABLE).is_some() {
         return true;
     }
-    // /sys stays that of the first namespace.
-    let script = "ip link set lo name own_lo || exit 42; exec \"$@\"";
+    // /sys stays that of the first namespace, with a bpffs.
+    let script = "ip link set lo name own_lo && mount -t bpf bpf /sys/fs/bpf || exit 42; exec \"$@\"";
     let mut again = Command::new("unshare");
-    again.args(["--net", "sh", "-c", script, "sh"]).arg(std::env::current_exe().unwrap());
+    again.args(["--net", "--mount", "sh", "-c", script, "sh"]).arg(std::env::current_exe().unwrap());
     match again.args(["--exact", test, "--nocapture"]).env(VARIABLE, "1").status() {
         Ok(status) if status.success() => {}
         Ok(status) if matches!(status.code(), Some(1 | 42)) => skip!("no network namespace"),
