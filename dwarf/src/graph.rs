@@ -137,11 +137,13 @@ impl<'r> Record<'r> {
         self.info >> 31 == 1
     }
 
-    /// Returns the kind, or that of the definition if the record is a forward declaration.
-    pub(crate) fn composite_kind(self) -> Kind {
+    /// Returns the kind of the record's tag in C: that of the definition if the record is a forward
+    /// declaration, and ENUM for enumerations of any size.
+    pub(crate) fn tag_kind(self) -> Kind {
         match self.kind() {
             Kind::Fwd if self.kflag() => Kind::Union,
             Kind::Fwd => Kind::Struct,
+            Kind::Enum64 => Kind::Enum,
             kind => kind,
         }
     }
@@ -190,6 +192,20 @@ impl<'r> Record<'r> {
     /// Returns whether the record is a named definition of a struct or union.
     pub(crate) fn is_named_composite(self) -> bool {
         self.kind().is_composite() && !self.name.is_empty()
+    }
+
+    /// Returns whether the record is a named definition of a struct, union or enumeration.
+    pub(crate) fn is_named_definition(self) -> bool {
+        let is_tagged = self.kind().is_composite() || self.kind().is_enum();
+        is_tagged && !self.name.is_empty() && !self.is_declaration()
+    }
+
+    /// Returns whether the record is a forward declaration of a struct, union or enumeration.
+    ///
+    /// That of an enumeration is an ENUM without enumerators. C has no empty enumerations.
+    pub(crate) fn is_declaration(self) -> bool {
+        let is_empty = element_name_words(self.kind(), self.words.len()).len() == 0;
+        self.kind() == Kind::Fwd || (self.kind().is_enum() && !self.name.is_empty() && is_empty)
     }
 }
 

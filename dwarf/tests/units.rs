@@ -77,44 +77,78 @@ fn a_member_leads_to_the_definition_that_one_unit_knows() {
     }
 }
 
-/// The offsets of pointers to structs, by the structs' names.
+/// The offsets of pointers to structs and enums, by the types' names.
 type Pointers = HashMap<&'static str, u32>;
 
-/// Returns a unit with some of the structs `S` and `T`, which have a pointer to a struct `X`, and `U`, which
-/// has pointers to both.
-fn unit_of_pointers(defines_x: bool, structs: &[&'static str]) -> Unit {
-    // Types refer to later ones, whose offsets are known after the first time.
-    let (_, pointers) = write_pointers(defines_x, structs, &Pointers::new());
-    write_pointers(defines_x, structs, &pointers).0
+/// A unit with structs: `S` and `T` have a pointer to `X`, `U` has pointers to both, and `X` has a pointer to
+/// an enum `E`.
+#[derive(Clone, Copy)]
+struct UnitOfPointers {
+    structs: &'static [&'static str],
+    /// Whether the unit has the definition of `X`. Otherwise it has a declaration.
+    defines_x: bool,
+    /// The value of the enumerator of `E`; `None` for a declaration.
+    e: Option<u64>,
 }
 
-fn write_pointers(defines_x: bool, structs: &[&'static str], known: &Pointers) -> (Unit, Pointers) {
-    let (mut unit, mut pointers) = (Unit::new(), Pointers::new());
-    let name = |name| (DW_AT_name, Value::Text(name));
-    let size = |bytes| (DW_AT_byte_size, Value::Number(bytes));
-    for of in structs.iter().copied().chain(["X"]) {
-        let targets: &[&str] = match of {
-            "U" => &["S", "T"],
-            "X" => &[],
-            _ => &["X"],
-        };
-        let declaration = (DW_AT_declaration, Value::Flag);
-        let size = if of == "X" && !defines_x {
-            declaration
-        } else {
-            size(8 * u64::try_from(targets.len()).unwrap())
-        };
-        let own = unit.die(DW_TAG_structure_type, true, &[name(of), size]);
-        for (at, target) in (0u64..).zip(targets) {
-            let place = (DW_AT_data_member_location, Value::Number(8 * at));
-            let target = known.get(target).copied().unwrap_or(0);
-            unit.die(DW_TAG_member, false, &[name("m"), (DW_AT_type, Value::Ref(target)), place]);
-        }
-        unit.end();
-        pointers.insert(of, unit.die(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Ref(own))]));
+impl UnitOfPointers {
+    fn write(&self) -> Unit {
+        // Types refer to later ones, whose offsets are known after the first time.
+        let (_, pointers) = self.write_with(&Pointers::new());
+        self.write_with(&pointers).0
     }
-    unit.end();
-    (unit, pointers)
+
+    fn write_with(&self, known: &Pointers) -> (Unit, Pointers) {
+        let (mut unit, mut pointers) = (Unit::new(), Pointers::new());
+        let name = |name| (DW_AT_name, Value::Text(name));
+        let size = |bytes| (DW_AT_byte_size, Value::Number(bytes));
+        let declaration = (DW_AT_declaration, Value::Flag);
+        for of in self.structs.iter().copied().chain(["X"]) {
+            let targets: &[&str] = match of {
+                "U" => &["S", "T"],
+                "X" if !self.defines_x => &[],
+                "X" => &["E"],
+                _ => &["X"],
+            };
+            let own_size = if targets.is_empty() {
+                declaration
+            } else {
+                size(8 * u64::try_from(targets.len()).unwrap())
+            };
+            let own = unit.die(DW_TAG_structure_type, true, &[name(of), own_size]);
+            for (at, target) in (0u64..).zip(targets) {
+                let place = (DW_AT_data_member_location, Value::Number(8 * at));
+                let target = known.get(target).copied().unwrap_or(0);
+                unit.die(DW_TAG_member, false, &[name("m"), (DW_AT_type, Value::Ref(target)), place]);
+            }
+            unit.end();
+            pointers.insert(of, unit.die(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Ref(own))]));
+        }
+        let own = if let Some(value) = self.e {
+            let own = unit.die(DW_TAG_enumeration_type, true, &[name("E"), size(4)]);
+            unit.die(DW_TAG_enumerator, false, &[name("E1"), (DW_AT_const_value, Value::Number(value))]);
+            unit.end();
+            own
+        } else {
+            unit.die(DW_TAG_enumeration_type, false, &[name("E"), size(4), declaration])
+        };
+        pointers.insert("E", unit.die(DW_TAG_pointer_type, false, &[(DW_AT_type, Value::Ref(own))]));
+        unit.end();
+        (unit, pointers)
+    }
+}
+
+/// All structs, with the definitions of `X` and `E`.
+const COMPLETE: UnitOfPointers = UnitOfPointers { structs: &["U", "S", "T"], defines_x: true, e: Some(1) };
+
+/// Returns the types that units have and a base of the complete types lacks.
+fn types_besides_the_complete_ones(units: &[UnitOfPointers]) -> Vec<String> {
+    let base = Arc::new(convert(&elf(vec![COMPLETE.write()])));
+    let mut settings = EncodeSettings::default();
+    settings.base = Some(Arc::clone(&base));
+    let units = units.iter().map(UnitOfPointers::write).collect();
+    let split = Btf::parse_split(encode(&elf(units), &settings).unwrap().bytes, base).unwrap();
+    split.types().map(|ty| format!("{:?} {}", ty.kind(), ty.name())).collect()
 }
 
 /// One unit has `U` with a declaration of `X`, another one has `T` with the definition. If `S` kept the
@@ -122,14 +156,37 @@ fn write_pointers(defines_x: bool, structs: &[&'static str], known: &Pointers) -
 /// definition only. Most structs of Linux on s390x were written once for each shard of units.
 #[test]
 fn types_with_declarations_and_definitions_equal_those_with_definitions() {
-    let all = ["U", "S", "T"];
-    let base = Arc::new(convert(&elf(vec![unit_of_pointers(true, &all)])));
-    let units = vec![unit_of_pointers(false, &all), unit_of_pointers(true, &["T"])];
-    let mut settings = EncodeSettings::default();
-    settings.base = Some(Arc::clone(&base));
-    let split = Btf::parse_split(encode(&elf(units), &settings).unwrap().bytes, base).unwrap();
-    let own: Vec<_> = split.types().map(|ty| format!("{:?} {}", ty.kind(), ty.name())).collect();
+    let own = types_besides_the_complete_ones(&[
+        UnitOfPointers { defines_x: false, ..COMPLETE },
+        UnitOfPointers { structs: &["T"], ..COMPLETE },
+    ]);
     assert!(own.is_empty(), "{own:?}");
+}
+
+/// Two units have the same `X`, one of them with a declaration of `E`. If those were two types, nobody could
+/// know which one a declaration of `X` means: `U` would again reach a declaration and a definition. In Linux
+/// 6.1, `enum dev_dma_attr` of `struct fwnode_operations`, to which most structs lead, is such an enum.
+#[test]
+fn structs_with_declared_and_defined_enums_are_the_same() {
+    let units = [
+        UnitOfPointers { defines_x: false, ..COMPLETE },
+        UnitOfPointers { structs: &["T"], ..COMPLETE },
+        UnitOfPointers { structs: &["T"], e: None, ..COMPLETE },
+    ];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let own = types_besides_the_complete_ones(&order.map(|index: usize| units[index]));
+        assert!(own.is_empty(), "{order:?}: {own:?}");
+    }
+}
+
+/// Enums of one name with different enumerators are different types, and so are all types that lead to them.
+#[test]
+fn structs_with_different_enums_are_kept_apart() {
+    let btf = convert(&elf(vec![COMPLETE.write(), UnitOfPointers { e: Some(2), ..COMPLETE }.write()]));
+    for name in ["E", "X", "S", "T", "U"] {
+        let count = btf.types().filter(|ty| ty.name().as_bytes() == name.as_bytes()).count();
+        assert_eq!(count, 2, "{name}");
+    }
 }
 
 /// GCC's declaration tag of a member is an entry of its own, to which no type of another unit refers.

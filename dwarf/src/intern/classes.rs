@@ -1,4 +1,4 @@
-//! Classes: types that are equal as far as named structs and unions.
+//! Classes: types that are equal as far as named structs, unions and enumerations.
 
 use crate::{
     error::EncodeError,
@@ -11,8 +11,9 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// A class of types.
 ///
-/// The key of a class is the record of a type, with classes instead of types. A named struct or union to
-/// which the record refers is the class of its name, whatever its definition. So no key depends on a cycle.
+/// The key of a class is the record of a type, with classes instead of types. A named struct, union or
+/// enumeration to which the record refers is the class of its name, whatever its definition. So no key
+/// depends on a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClassId(pub(super) u32);
 
@@ -89,7 +90,7 @@ impl Classes {
         Ok(class)
     }
 
-    /// Returns the class of the name of a struct or union.
+    /// Returns the class of the name of a struct, union or enumeration.
     pub(super) fn intern_name(
         &mut self,
         kind: Kind,

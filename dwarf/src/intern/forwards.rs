@@ -136,7 +136,7 @@ fn resolve_in_shard<'s>(
 
 /// Returns the kind and name of a struct, a union, or a forward declaration of one.
 fn tag<'s>(names: &Names<'s>, record: Record<'_>) -> Result<Tag<'s>, InternalError> {
-    Ok((record.composite_kind(), names.get(record.name)?))
+    Ok((record.tag_kind(), names.get(record.name)?))
 }
 
 fn layout<'s>(names: &Names<'s>, record: Record<'_>) -> Result<Layout<'s>, InternalError> {

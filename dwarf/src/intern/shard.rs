@@ -37,7 +37,7 @@ pub(crate) struct ShardTypes {
     /// For each record, whether it is a struct or union that refers to forward declarations. Its class may
     /// refer to definitions in other units.
     is_unfinished: Vec<bool>,
-    /// The class of the definition of each named struct and union, by the class of the name.
+    /// The class of the definition of each named struct, union and enumeration, by the class of the name.
     definitions: HashMap<ClassId, ClassId>,
     /// The records of the shard.
     pub(crate) records: Records,
@@ -82,7 +82,7 @@ impl ShardTypes {
             record.copy_with_targets(&mut words, |target| shard_ref(target, &shard_refs))?;
             self.records.add(words.iter().copied()).ok_or(EncodeError::TooManyTypes)?;
             let class = *classes.get(index).invariant(RECORD_IS_KNOWN)?;
-            self.leads_to_forward.push(record.kind() == Kind::Fwd || self.classes.defined(class)? != class);
+            self.leads_to_forward.push(record.is_declaration() || self.classes.defined(class)? != class);
         }
         for added in first_new..self.records.len() {
             self.is_unfinished.push(self.refers_to_forward(self.records.get(added)?)?);
@@ -147,8 +147,8 @@ impl ShardTypes {
             .invariant("an amount of memory fits 64 bits")
     }
 
-    /// Returns, for each record, whether it reaches a struct or union whose definition differs from the
-    /// shard's.
+    /// Returns, for each record, whether it reaches a struct, union or enumeration whose definition differs
+    /// from the shard's.
     ///
     /// The other definitions become the shard's.
     fn find_types_apart(&mut self, unit: &Lowered, classes: &[ClassId]) -> Result<Vec<bool>, EncodeError> {
@@ -156,10 +156,10 @@ impl ShardTypes {
         let mut apart = Vec::new();
         for (record, class) in classes.iter().enumerate() {
             let head = unit.records.get(record)?;
-            if !head.is_named_composite() {
+            if !head.is_named_definition() {
                 continue;
             }
-            let name = self.classes.intern_name(head.kind(), head.name, false)?;
+            let name = self.classes.intern_name(head.tag_kind(), head.name, false)?;
             let known = self.definitions.get(&name).or_else(|| own.get(&name).map(|(_, class)| class));
             match known {
                 Some(known) if known == class => {}

@@ -6,7 +6,7 @@ use crate::{
     graph::{Record, TypeRef, TypeWords},
     lower::Lowered,
 };
-use core_relo::{InternalError, btf::Kind, internal::Invariant as _};
+use core_relo::{InternalError, internal::Invariant as _};
 
 /// The class of a record that is not computed yet.
 const UNKNOWN: u32 = u32::MAX;
@@ -112,11 +112,7 @@ impl<'a> UnitClasses<'a> {
         let Some(target) = index_of(target)? else { return Ok(ClassId::VOID) };
         let record = self.record(target)?;
         if is_cut(record) {
-            return self.classes.intern_name(
-                record.composite_kind(),
-                record.name,
-                record.kind() == Kind::Fwd,
-            );
+            return self.classes.intern_name(record.tag_kind(), record.name, record.is_declaration());
         }
         match self.found(target)? {
             // A cycle through a struct without a name. Its types are never equal to others.
@@ -136,7 +132,7 @@ impl<'a> UnitClasses<'a> {
 
 /// Returns whether the keys of other types have the name instead of the type.
 fn is_cut(record: Record<'_>) -> bool {
-    record.is_named_composite() || record.kind() == Kind::Fwd
+    record.is_named_definition() || record.is_declaration()
 }
 
 /// Returns the index of the record to which a reference refers; `None` for `void`.
