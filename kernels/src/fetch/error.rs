@@ -222,8 +222,8 @@ pub enum MirrorDefect {
         /// The suite.
         expected: String,
     },
-    /// The index has no hashes.
-    #[error("is no index of a repository: it has no SHA256 sums")]
+    /// The index has no hashes, or no readable date until which it is valid.
+    #[error("is no index of a repository: it has no SHA256 sums, or a Valid-Until that is no date")]
     NoIndex,
     /// The index has no list of packages for an architecture.
     #[error("has no packages for {architecture}")]

@@ -37,13 +37,18 @@ pub(crate) struct IndexedList {
 const FORMS: [&str; 3] = [".xz", ".gz", ""];
 
 impl Release {
-    /// Parses an index. Returns `None` if it has no SHA-256 sums.
+    /// Parses an index. Returns `None` if it has no SHA-256 sums, or a `Valid-Until` that is no date: it
+    /// would be valid forever.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let paragraph = paragraphs(text).next()?;
         let lists: Vec<_> = paragraph.lines("SHA256").filter_map(parse_list).collect();
         let names = ["Suite", "Codename"].iter().filter_map(|name| paragraph.field(name));
+        let valid_until = match paragraph.field("Valid-Until") {
+            Some(date) => Some(parse_date(date)?),
+            None => None,
+        };
         (!lists.is_empty()).then(|| Self {
-            valid_until: paragraph.field("Valid-Until").and_then(parse_date),
+            valid_until,
             has_by_hash: paragraph.field("Acquire-By-Hash") == Some("yes"),
             architectures: words(paragraph, "Architectures"),
             names: names.map(str::to_owned).collect(),
@@ -143,6 +148,7 @@ mod tests {
         let valid_until = release.valid_until.unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!(valid_until.as_secs(), 1_796_331_815);
         assert_eq!(Release::parse("Suite: x\nMD5Sum:\n a 1 b\n"), None);
+        assert_eq!(Release::parse(&TEXT.replace("2026", "the year after")), None, "valid forever");
     }
 
     #[test]
