@@ -14,10 +14,14 @@ use core_relo::{
 };
 use core_relo_object::object::{AttachType, ProgramType};
 
+/// What the verifier says of a helper that the kernel does not have, whatever the program's type (kernel:
+/// `check_helper_call`).
+pub(super) const INVALID_HELPER: &str = "invalid func ";
+
 /// What the verifier says of a helper that programs of a type may not call. The last messages are for helpers
 /// that sleep, in a program that may not (the last since 7.0).
 const REFUSED_HELPER: [&str; 6] = [
-    "invalid func ",
+    INVALID_HELPER,
     "unknown func ",
     "program of this type cannot use helper ",
     "helper call is not allowed in probe",

@@ -3,7 +3,7 @@
 use super::{
     answer::{BTF_LOAD, INNER_MAP_CREATE, MAP_CREATE, PROG_LOAD, ProbeError, ProbeResult, Probed},
     attach_type,
-    calls::{self, Caller, Variants},
+    calls::{self, Caller, INVALID_HELPER, Variants},
     feature::{ask, probe_feature},
     map_type, probe, program, program_type,
     token::Token,
@@ -174,13 +174,14 @@ impl Prober {
     }
 }
 
-/// Returns the answer for all program types from those for each of them: yes if one type has the feature, no
-/// if no type has it. A type that cannot be probed may have it.
+/// Returns the answer for all program types from those for each of them: yes if one type has the helper, no
+/// if no type has it or the kernel does not know its number. A type that cannot be probed may have it.
 fn any_offers(by_type: impl Iterator<Item = ProbeResult>) -> ProbeResult {
     let (mut refused, mut unknown) = (None, None);
     for probed in by_type {
         match probed {
             Ok(Probed { is_supported: true, .. }) => return probed,
+            Ok(Probed { ref evidence, .. }) if evidence.contains(INVALID_HELPER) => return probed,
             Ok(_) => refused = Some(probed),
             // Such programs have the features of their target.
             Err(ProbeError::NeedsTarget(_)) => {}
@@ -216,7 +217,8 @@ mod tests {
     /// An answer is no only if every program type that can have the feature was probed.
     #[test]
     fn a_type_that_cannot_be_probed_leaves_the_answer_open_unless_another_type_says_yes() {
-        let [yes, no] = [Ok(Probed::yes("loaded")), Ok(Probed::no("unknown func"))];
+        let [yes, no] = [Ok(Probed::yes("loaded")), Ok(Probed::no("unknown func bpf_skb_pull_data#39"))];
+        let invalid = Ok(Probed::no("invalid func unknown#100000"));
         let failed: ProbeResult = Err(ProbeError::Failed { request: PROG_LOAD, errno: Errno::ENOMEM });
         let other: ProbeResult = Err(ProbeError::Failed { request: PROG_LOAD, errno: Errno::EPERM });
         let ext: ProbeResult = Err(ProbeError::NeedsTarget(ProgramType::Ext));
@@ -224,6 +226,7 @@ mod tests {
             (vec![&no, &failed], &failed),
             (vec![&failed, &no, &other], &failed),
             (vec![&failed, &no, &yes, &other], &yes),
+            (vec![&failed, &invalid, &other], &invalid),
             (vec![&ext, &no], &no),
             (vec![&no, &ext], &no),
         ] {
