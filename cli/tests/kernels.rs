@@ -99,7 +99,7 @@ fn kernels_are_targets_with_and_without_network() {
     let check = format!("check {} --kernels", object());
     let offline = project.run(&format!("{check} debian:12@amd64 --offline"));
     assert_eq!(offline.exit, 2);
-    assert!(offline.err.contains("fetch it without --offline"), "{}", offline.err);
+    assert!(offline.err.contains("fetch it with `core-relo kernels fetch`"), "{}", offline.err);
     let online = project.run(&format!("{check} core-relo.toml --format json"));
     assert_eq!(online.exit, 0, "{}{}", online.out, online.err);
     let line = &online.lines()[0];
