@@ -32,6 +32,10 @@ pub(crate) const PERF_MAP: &str = "map its memory";
 const HEAD: usize = 1024 + LOW_WORD;
 const TAIL: usize = 1032 + LOW_WORD;
 
+/// The part of the ring that is read between two stores of the reader's position: one of 64. The writer reads
+/// the position for each sample, and a store for each would take the cache line away from the writer.
+const RELEASE_INTERVAL: usize = 64;
+
 /// The offset of the low machine word in a number of eight bytes. The kernel compares positions modulo the
 /// ring's size.
 const LOW_WORD: usize = match Endian::native() {
@@ -113,6 +117,7 @@ impl PerfRing {
         let Self { memory, size, head, tail: read_to, joined, .. } = self;
         // The position stays in a register: the callback may be any code.
         let mut tail = *read_to;
+        let (mut released, release_interval) = (tail, size.bytes() / RELEASE_INTERVAL);
         let available = head.wrapping_sub(tail);
         if available > size.bytes() || !(available | tail).is_multiple_of(8) {
             return Err(RingFault::Positions { consumer: tail, producer: *head });
@@ -144,11 +149,16 @@ impl PerfRing {
             // If the callback panics, the record counts as read.
             *read_to = tail;
             let flow = on_record(parse(kind, record.get(8..).ok_or(PAGES_ARE_MAPPED)?));
-            memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
             if flow.is_break() {
+                memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
                 return Ok(flow);
             }
+            if tail.wrapping_sub(released) >= release_interval {
+                memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
+                released = tail;
+            }
         }
+        memory.store_release(TAIL, tail).ok_or(PAGES_ARE_MAPPED)?;
         Ok(ControlFlow::Continue(()))
     }
 }
