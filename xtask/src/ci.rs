@@ -16,7 +16,7 @@ pub fn run(args: &[String]) -> Outcome {
         ("tidy", || tidy::run(&[])),
         ("clippy", lint),
         ("doc", document),
-        ("test", || test::run(&["--vm".to_owned(), "--require".to_owned()])),
+        ("test", || test::run(&["--vm", "--growth", "--require"].map(str::to_owned))),
         ("fuzz", fuzz_briefly),
         ("miri", || miri::run(&miri::CI_ARGUMENTS.map(str::to_owned))),
         ("matrix", || matrix::run(&matrix::CI_ROWS.map(str::to_owned))),

@@ -49,8 +49,8 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        args: "[--no-kernels] [--no-install] [--require] [--vm] [-- TEST-ARGS]",
-        about: "build the programs, fetch kernels' BTF, run every test (--vm: live tests also on the oldest and the newest kernel in QEMU; --require: a test fails if it is skipped although the machine has what it needs), list the skipped tests with reasons",
+        args: "[--no-kernels] [--no-install] [--require] [--vm] [--growth] [-- TEST-ARGS]",
+        about: "build the programs, fetch kernels' BTF, run every test (--vm: live tests also on the oldest and the newest kernel in QEMU; --growth: also count how the work of each command grows with its input; --require: a test fails if it is skipped although the machine has what it needs), list the skipped tests with reasons",
         run: test::run,
     },
     Task {
@@ -140,7 +140,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "ci",
         args: "",
-        about: "run all checks that a change must pass: fmt, tidy, clippy, doc, test --vm, fuzz --smoke, miri, matrix without 32-bit",
+        about: "run all checks that a change must pass: fmt, tidy, clippy, doc, test --vm --growth, fuzz --smoke, miri, matrix without 32-bit",
         run: ci::run,
     },
 ];

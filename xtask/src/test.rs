@@ -18,16 +18,19 @@ use crate::system::{Failure, Outcome, cargo, is_installed, kernels_dir, progs_di
 use crate::template;
 use crate::vm;
 
+/// The test in `cli/tests/growth.rs` that counts the work of each command at two sizes of each kind of input.
+/// It takes as long as all other tests.
+const GROWTH_TEST: &str = "the_work_of_every_command_is_nearly_linear";
+
 pub fn run(args: &[String]) -> Outcome {
     let (task_args, test_args) = match args.iter().position(|arg| arg == "--") {
         Some(at) => (&args[..at], &args[at + 1..]),
         None => (args, &[][..]),
     };
     let flag = |name: &str| task_args.iter().any(|arg| arg == name);
-    if let Some(other) = task_args
-        .iter()
-        .find(|arg| !["--no-kernels", "--no-install", "--require", "--vm"].contains(&arg.as_str()))
-    {
+    if let Some(other) = task_args.iter().find(|arg| {
+        !["--growth", "--no-kernels", "--no-install", "--require", "--vm"].contains(&arg.as_str())
+    }) {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
     }
     let may_install = !flag("--no-install");
@@ -52,11 +55,15 @@ pub fn run(args: &[String]) -> Outcome {
     if let Some(missing) = missing {
         skips.insert(format!("tests that compare with libbpf: libbpf cannot be built without {missing}"));
     }
-    // Without valgrind the growth test prints SKIP.
+    // Without valgrind the tests that count instructions print SKIP.
     if may_install && !is_installed("valgrind") {
         install::valgrind();
     }
     command.args(["--no-fail-fast", "--", "--show-output"]).args(test_args);
+    if !flag("--growth") {
+        command.args(["--skip", GROWTH_TEST]);
+        skips.insert("growth of each command's work, three minutes: `cargo xtask test --growth`".to_owned());
+    }
     let notes = root().join("target/skipped-tests.txt");
     let _ = std::fs::create_dir_all(root().join("target"));
     let _ = std::fs::remove_file(&notes);
