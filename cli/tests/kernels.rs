@@ -151,3 +151,23 @@ fn wrong_specifications_and_too_many_kernels_are_refused_before_a_download() {
     }
     assert!(!Path::new(&project.dir.path().join("cache/core-relo/kernels/kernels")).exists());
 }
+
+/// Protects a job from taking verdicts for real loads.
+#[test]
+fn a_boot_without_an_image_that_boots_is_an_error() {
+    let Some(project) = Project::new() else { return };
+    let none = project.run(&format!("check {} --boot", object()));
+    let expected = "--boot: no image is given; expected --boot VMLINUZ..., or kernels with --kernels SPEC";
+    assert_eq!(none.exit, 2);
+    assert!(none.err.contains(expected), "{}", none.err);
+    // The image of the small repository is BTF, so the kernel is only judged.
+    let judged = project.run(&format!("check {} --kernels debian:12@amd64 --boot", object()));
+    assert_eq!(judged.exit, 2, "{}{}", judged.out, judged.err);
+    let expected =
+        "--boot: 0 of 1 kernels boot; only judged: debian:12/6.1.0-2-amd64 (not bootable: no known format)";
+    assert!(judged.err.contains(expected), "{}", judged.err);
+    assert!(judged.rows()[0].starts_with("loads"), "{}", judged.out);
+    let vm = project.run(&format!("vm {} --kernels debian:12@amd64 --offline", object()));
+    assert_eq!(vm.exit, 2);
+    assert!(vm.err.contains("vmlinuz-6.1.0-2-amd64: not a bootable kernel image"), "{}", vm.err);
+}

@@ -33,6 +33,10 @@ pub struct SerialPorts {
 }
 
 impl Arch {
+    /// All architectures.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::X86_64, Self::Aarch64, Self::S390x, Self::Riscv64, Self::Ppc64le];
+
     /// Returns the architecture that this crate was built for, if guests can have it.
     pub const fn host() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {

@@ -102,6 +102,14 @@ pub fn is_static(data: &[u8]) -> bool {
     parse(data, Path::new("/")).is_ok_and(|(_, dynamic)| dynamic.interpreter.is_none())
 }
 
+/// Returns the architecture of an ELF file, or an error if guests cannot have the architecture.
+pub fn executable_arch(path: &Path) -> Result<Arch, VmError> {
+    let data = fs::read(path).map_err(|error| VmError::file(path, &error))?;
+    let (machine, _) = parse(&data, path).map_err(|reason| VmError::executable(path, reason))?;
+    let arch = Arch::ALL.into_iter().find(|arch| arch.elf_machine() == machine);
+    arch.ok_or_else(|| VmError::executable(path, format_args!("for ELF machine {machine}")))
+}
+
 fn read_elf(path: &Path, arch: Arch) -> Result<(Vec<u8>, Dynamic), VmError> {
     let data = fs::read(path).map_err(|error| VmError::file(path, &error))?;
     let (machine, dynamic) = parse(&data, path).map_err(|reason| VmError::executable(path, reason))?;

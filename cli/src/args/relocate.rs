@@ -31,6 +31,7 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check prog.bpf.o --btf kernels/ --variants prog.variants  # choices
   core-relo check prog.bpf.o --btf kernels/ --loader cilium    an object that cilium/ebpf loads
   core-relo check *.bpf.o --boot /boot/vmlinuz-*    every program is loaded on the kernels, in QEMU
+  core-relo check *.bpf.o --kernels debian:12 --boot
 
 Verdicts: `loads`, `refused` (the kernel refuses a program, or the loader the object), `needs input` (user space must set something, such as the size of a map:
 --max-entries MAP=N) and `unknown` (no evidence answers a question about the kernel). The verdict on an object is the worst verdict on
@@ -133,9 +134,9 @@ pub(crate) struct CheckArgs {
     pub(crate) report: Vec<OutputPath>,
     /// Kernel image to judge as --btf does, and to boot in QEMU, where every program is loaded. Prints the
     /// real outcome beside the verdict. A vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an
-    /// s390x image
-    #[arg(long, value_name = "VMLINUZ", num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base", "shard", "resume"])]
-    pub(crate) boot: Vec<PathBuf>,
+    /// s390x image [default: the images of the kernels of --kernels]
+    #[arg(long, value_name = "VMLINUZ", num_args = 0.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base", "shard", "resume"])]
+    pub(crate) boot: Option<Vec<PathBuf>>,
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
     #[command(flatten)]

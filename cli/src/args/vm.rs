@@ -1,18 +1,21 @@
 //! The arguments of `vm`.
 
+#[cfg(feature = "fetch")]
+use crate::input::fetched_args::FetchedKernelArgs;
 use crate::{
     args::{guest::GuestArgs, loader::LoaderArgs, stats::StatsArgs},
     format::Format,
     policy::ConfigArgs,
     settings::{SETTINGS, SettingsArgs},
 };
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
 use std::{ffi::OsString, path::PathBuf};
 
 pub(crate) const VM_HELP: &str = "Examples:
   core-relo vm prog.bpf.o --kernel /boot/vmlinuz-6.1.0-50-amd64     which programs load there
   core-relo vm *.bpf.o --kernel kernels/vmlinuz-* --format json    a line for each load
   core-relo vm *.bpf.o --kernel vmlinuz-* --budget budget.jsonl    more work than before?
+  core-relo vm prog.bpf.o --kernels debian:12/6.1-cloud             a kernel of a distribution
   core-relo vm prog.bpf.o --kernel vmlinuz-5.10 --command ./loader --verbose prog.bpf.o
                                                                    your own loader, and libraries
 
@@ -26,15 +29,26 @@ same directory. Its output is passed on, and its exit status is that of this com
 Exit status: 0 if everything was loaded, 1 if a kernel refused something or a budget is exceeded, 2 for bad input, or if a result is
 unknown.";
 
+/// The options that name kernels to boot.
+#[cfg(feature = "fetch")]
+const KERNEL_OPTIONS: [&str; 2] = ["kernel", "kernels"];
+#[cfg(not(feature = "fetch"))]
+const KERNEL_OPTIONS: [&str; 1] = ["kernel"];
+
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("boots").args(KERNEL_OPTIONS).multiple(true).required(true))]
+#[command(group = ArgGroup::new("single_loads").args(KERNEL_OPTIONS).multiple(true))]
 pub(crate) struct VmArgs {
     /// The objects
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath, required_unless_present = "command")]
     pub(crate) objects: Vec<PathBuf>,
     /// Kernel to boot: a vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an s390x image, or
     /// a package with one
-    #[arg(long, value_name = "VMLINUZ", required = true, num_args = 1.., groups = ["boots", "single_loads"], value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "VMLINUZ", num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) kernel: Vec<PathBuf>,
+    #[cfg(feature = "fetch")]
+    #[command(flatten)]
+    pub(crate) fetched: FetchedKernelArgs,
     /// Run this executable instead, with the rest of the line as its arguments
     #[arg(long, value_names = ["BINARY", "ARGS"], num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["config", "no_config", "loader", "stats", "budget", "write_budget"], conflicts_with_all = SETTINGS)]
     pub(crate) command: Vec<OsString>,

@@ -13,8 +13,8 @@ pub(crate) mod progress;
 #[cfg(feature = "fetch")]
 pub(crate) mod project;
 
-use crate::{error::BadInput, input::kernel_args::KernelArgs, policy::ConfigArgs};
-use core_relo_kernels::KernelPaths;
+use crate::{args::vm::VmArgs, error::BadInput, input::kernel_args::KernelArgs, policy::ConfigArgs};
+use core_relo_kernels::{KernelPaths, KernelSelection, Limits};
 
 /// Returns the kernels that the options of a command name. Fetches kernels that are not in the store.
 #[cfg(feature = "fetch")]
@@ -31,4 +31,16 @@ pub(crate) fn kernel_paths(args: &KernelArgs, config: &ConfigArgs) -> Result<Ker
 #[expect(clippy::unnecessary_wraps, reason = "kernels can be fetched with the feature `fetch`")]
 pub(crate) fn kernel_paths(args: &KernelArgs, _config: &ConfigArgs) -> Result<KernelPaths, BadInput> {
     Ok(args.paths())
+}
+
+/// Returns the kernels that `vm` boots. Fetches kernels that are not in the store.
+pub(crate) fn boot_selection(args: &VmArgs) -> Result<KernelSelection, BadInput> {
+    #[cfg(feature = "fetch")]
+    let fetched = match args.fetched.kernels.is_empty() {
+        true => Vec::new(),
+        false => kernel_set::fetch_targets(&args.fetched, &args.config)?,
+    };
+    #[cfg(not(feature = "fetch"))]
+    let fetched = Vec::new();
+    Ok(KernelSelection::for_boot(&args.kernel, fetched, Limits::default()))
 }

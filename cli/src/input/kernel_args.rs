@@ -35,11 +35,15 @@ pub(crate) struct KernelArgs {
 impl KernelArgs {
     /// Returns whether kernels are named.
     pub(crate) const fn names_kernels(&self) -> bool {
+        self.names_fetched() || !self.btf.is_empty()
+    }
+
+    /// Returns whether fetched kernels are named.
+    pub(crate) const fn names_fetched(&self) -> bool {
         #[cfg(feature = "fetch")]
-        if !self.fetched.kernels.is_empty() {
-            return true;
-        }
-        !self.btf.is_empty()
+        return !self.fetched.kernels.is_empty();
+        #[cfg(not(feature = "fetch"))]
+        return false;
     }
 
     /// Returns the paths of the kernels and modules, without fetched kernels.

@@ -116,10 +116,12 @@ impl KernelSelection {
         Self { sources, ..Self::default() }
     }
 
-    /// Selects images to boot. An image is a single file, never a directory or an archive.
-    pub fn for_boot_images(paths: &[PathBuf], limits: Limits) -> Self {
-        let source = |path: &PathBuf| KernelSource::File { path: path.clone(), base: None, is_listed: false };
-        Self { sources: paths.iter().map(source).collect(), limits, ..Self::default() }
+    /// Selects images to boot, and fetched kernels. An image is a single file, never a directory or an
+    /// archive.
+    pub fn for_boot(images: &[PathBuf], fetched: Vec<FetchedKernel>, limits: Limits) -> Self {
+        let image = |path: &PathBuf| KernelSource::File { path: path.clone(), base: None, is_listed: false };
+        let fetched = fetched.into_iter().map(KernelSource::Fetched);
+        Self { sources: images.iter().map(image).chain(fetched).collect(), limits, ..Self::default() }
     }
 
     /// Returns the files of the kernels and of the modules.

@@ -2,7 +2,7 @@
 
 use crate::{file_kind::is_archive_name, kernel::id::KernelId};
 use core_relo_loader::target;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A kernel, or an archive of kernels, that has not been read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct FetchedKernel {
     /// The directory with the BTF of modules, `MODULE.btf`, which is read when a relocation needs it. The
     /// directory need not exist.
     pub modules: PathBuf,
+    /// The image, which need not exist.
+    pub image: PathBuf,
 }
 
 impl KernelSource {
@@ -62,6 +64,15 @@ impl KernelSource {
     /// Returns whether the user did not name each kernel: the kernels are from a directory or an archive.
     pub const fn is_listed(&self) -> bool {
         matches!(self, Self::File { is_listed: true, .. } | Self::Archive(_))
+    }
+
+    /// Returns the file that boots: the image of a fetched kernel, or the file itself.
+    pub fn boot_image(&self) -> Option<&Path> {
+        match self {
+            Self::File { path, .. } => Some(path),
+            Self::Fetched(kernel) => Some(&kernel.image),
+            Self::Running | Self::Archive(_) | Self::Embedded { .. } => None,
+        }
     }
 
     /// Returns the identity of the kernel, or of an archive as a whole.

@@ -10,43 +10,40 @@ use crate::{
         verdicts::objects::{JudgedObject, ObjectFiles, REPORT_BAD, with_judged_objects},
     },
     console::Console,
-    error::{BadInput, CommandResult},
+    error::{BadInput, CommandResult, escape_path},
     format::Format,
     guest::boot_image::BootImage,
+    guest::boot_slots::BootSlots,
     guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
     settings::UserSettings,
 };
-use core_relo_kernels::{
-    InputError, KernelId, KernelImage, KernelSelection, KernelSource, Limits, threads::Threads,
-};
+use core_relo_kernels::{InputError, KernelImage, KernelSelection, KernelSource, threads::Threads};
 use core_relo_report::policy::AllowList;
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
-use std::{
-    io,
-    num::NonZeroUsize,
-    ops::ControlFlow,
-    path::{Path, PathBuf},
-};
+use core_relo_vm::VmError;
+use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 
 /// Settings of the guests that load the objects.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct BootSettings<'a> {
     pub(crate) guest: &'a GuestArgs,
     /// The loader whose rules decide on the verdicts. The guest loads with core-relo.
     pub(crate) loader: Loader,
     /// Whether programs load with the verifier's statistics.
     pub(crate) stats: bool,
+    /// The guests that may run at the same time.
+    pub(crate) slots: BootSlots,
 }
 
 impl Checker<'_> {
     /// Judges the objects on a kernel, boots the kernel, and loads the objects.
     pub(super) fn boot(
         &self,
-        path: &Path,
+        source: &KernelSource,
         image: Result<KernelImage<'_>, InputError>,
         settings: &BootSettings<'_>,
     ) -> BootedKernel {
-        let boot_image = BootImage::open(path);
+        let boot_image = open_image(source);
         let kernel = image.and_then(|image| image.parse_with_facts(self.judge.wanted_facts()));
         let report = kernel.map(|kernel| self.check_kernel(&kernel, false)).map_err(BadInput::from);
         let checked = self.judge.objects().iter().enumerate();
@@ -58,6 +55,7 @@ impl Checker<'_> {
             .collect();
         let program_count = objects.iter().map(ObjectPrograms::load_count).sum();
         let loads = boot_image.and_then(|image| {
+            let _slot = settings.slots.take();
             let guest = new_guest(settings.guest, image.kernel.arch(), program_count)?;
             load_in_guest(guest, &image.kernel, &objects)
         });
@@ -65,7 +63,28 @@ impl Checker<'_> {
             Ok(loads) => (loads, None),
             Err(error) => (GuestLoad::not_booted(&objects, &error.to_string()), Some(error)),
         };
-        BootedKernel { path: path.to_path_buf(), report, loads, boot_error }
+        BootedKernel { name: name_of(source), report, loads, boot_error }
+    }
+}
+
+/// Opens the image of a kernel.
+pub(crate) fn open_image(source: &KernelSource) -> Result<BootImage, VmError> {
+    match source.boot_image() {
+        Some(path) => BootImage::open(path),
+        None => Err(VmError::NotBootable {
+            path: PathBuf::from(name_of(source)),
+            reason: "not a file".to_owned(),
+        }),
+    }
+}
+
+/// Returns the name of a kernel in messages and reports.
+pub(crate) fn name_of(source: &KernelSource) -> String {
+    match source {
+        KernelSource::Fetched(kernel) => kernel.name.clone(),
+        KernelSource::File { path, .. } | KernelSource::Archive(path) => escape_path(path),
+        KernelSource::Embedded { name, .. } => (*name).to_owned(),
+        KernelSource::Running => "running kernel".to_owned(),
     }
 }
 
@@ -95,7 +114,7 @@ pub(crate) type KernelVisitor<'v> =
 pub(crate) fn boot_kernels(
     console: &mut Console<'_>,
     objects: &[PathBuf],
-    kernels: &[PathBuf],
+    selection: &KernelSelection,
     jobs: usize,
     settings: &BootSettings<'_>,
     user: &UserSettings,
@@ -118,12 +137,9 @@ pub(crate) fn boot_kernels(
         };
         let allow_list = AllowList::default();
         let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
-        let selection = KernelSelection::for_boot_images(kernels, Limits::default());
         let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
-            let note = selection.visit_images(source, &|_| true, &mut |id, image| match id {
-                KernelId::File(path) => send(checker.boot(Path::new(path), image, settings)),
-                _ => ControlFlow::Continue(()),
-            });
+            let note = selection
+                .visit_images(source, &|_| true, &mut |_, image| send(checker.boot(source, image, settings)));
             note.into_iter().for_each(|note| log::warn!("{note}"));
         };
         Ok(ordered::for_each_in_order(&kernel_threads, &selection.sources, work, |booted| match booted {

@@ -21,13 +21,12 @@ use core_relo_report::{
 };
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
 use core_relo_vm::VmError;
-use std::path::PathBuf;
 
 /// The verdicts on all objects, and their real loads, on a kernel.
 #[derive(Debug)]
 pub(crate) struct BootedKernel {
-    /// The image's path as the user gave it.
-    pub(crate) path: PathBuf,
+    /// The image's path as the user gave it, or the name of a fetched kernel.
+    pub(crate) name: String,
     /// The verdicts, or the reason why the kernel's types cannot be read.
     pub(super) report: Result<KernelReport, BadInput>,
     /// The real loads. Every program is unknown if the kernel does not boot.

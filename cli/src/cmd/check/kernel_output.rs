@@ -12,7 +12,7 @@ use crate::{
     },
     console::ExitStatus,
     describe,
-    error::{BadInput, escape_path},
+    error::BadInput,
     json::{
         check::{CheckLine, TargetKeys},
         verdict::ProgramJson,
@@ -182,10 +182,10 @@ impl KernelOutput {
             output.messages.extend(guest_setup::console_lines(error));
             return Ok(output);
         }
-        let name = escape_path(&booted.path);
+        let name = &*booted.name;
         let mut output = match &booted.report {
-            Ok(report) => Self::new((&name, id), report, objects, (allow_list, Some(booted)), options)?,
-            Err(bad) => Self::unjudged((&name, id), bad, booted, objects, options)?,
+            Ok(report) => Self::new((name, id), report, objects, (allow_list, Some(booted)), options)?,
+            Err(bad) => Self::unjudged((name, id), bad, booted, objects, options)?,
         };
         output.is_booted = true;
         output.agreement = booted.agreements(objects).collect();

@@ -2,6 +2,7 @@
 //! kernel.
 
 pub(crate) mod boot;
+mod boot_plan;
 pub(crate) mod booted;
 mod checker;
 mod kernel_output;
@@ -34,6 +35,7 @@ use crate::{
     settings::UserSettings,
 };
 use boot::BootSettings;
+use boot_plan::BootPlan;
 use booted::BootedKernel;
 use checker::Checker;
 use core_relo_kernels::{
@@ -102,7 +104,7 @@ fn check_selection(
     }
     // The directories are listed after the results file was created, which may be in one of them.
     let results_file = resumed.as_ref().map(|(results, _)| results.inode());
-    let has_kernels = args.boot.is_empty() || args.kernels.names_kernels();
+    let has_kernels = args.boot.is_none() || args.kernels.names_kernels();
     let selection = match has_kernels && !objects.fleet.objects().is_empty() {
         true => {
             // The results file may be in a directory of kernels.
@@ -197,11 +199,18 @@ fn check_kernels(
         is_listed: false,
     };
     let to_judge = selection.sources.iter().filter(|source| !previous.has_source(source));
-    let mut units: Vec<_> = to_judge.map(|source| Unit { source, selection, boot: None }).collect();
-    if let Some((selection, boot)) = &settings.boot
+    let choice = BootPlan::choose(settings.boot.as_ref(), to_judge);
+    match choice.not_booted() {
+        Some((text, true)) => console.note(&text)?,
+        Some((text, false)) => console.report_error_on_stderr(&BadInput::new("--boot", text))?,
+        None => {}
+    }
+    let units = choice.kernels.into_iter().map(|(source, boot)| Unit { source, selection, boot });
+    let mut units: Vec<_> = units.collect();
+    if let Some(plan) = &settings.boot
         && !objects.fleet.objects().is_empty()
     {
-        let boot = Some(boot);
+        let (selection, boot) = (&plan.images, Some(&plan.settings));
         units.extend(selection.sources.iter().map(|source| Unit { source, selection, boot }));
     }
     if console.exit == ExitStatus::Error {
@@ -234,11 +243,11 @@ fn check_kernels(
     let work = |unit: &Unit<'_>, send: &mut dyn FnMut(io::Result<UnitOutput>) -> ControlFlow<()>| {
         let is_wanted = |id: &_| !previous.has_kernel(id);
         let note = unit.selection.visit_images(unit.source, &is_wanted, &mut |id, image| {
-            send(match (unit.boot, unit.source) {
-                (Some(boot), KernelSource::File { path, .. }) => {
-                    Ok(UnitOutput::Booted(id.clone(), Box::new(checker.boot(path, image, boot))))
+            send(match unit.boot {
+                Some(boot) => {
+                    Ok(UnitOutput::Booted(id.clone(), Box::new(checker.boot(unit.source, image, boot))))
                 }
-                _ => checker.check(id, image, unit.source.is_listed()).map(|kernel| {
+                None => checker.check(id, image, unit.source.is_listed()).map(|kernel| {
                     UnitOutput::Judged(CheckOutput::Kernel(Some(id.clone()), Box::new(kernel)))
                 }),
             })

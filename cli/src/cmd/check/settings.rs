@@ -1,12 +1,11 @@
 //! The settings of a check, from the arguments and the configuration file.
 
-use super::{boot::BootSettings, reports::Reports};
+use super::{boot::BootSettings, boot_plan::BootPlan, reports::Reports};
 use crate::{
-    args::relocate::CheckArgs, cmd::verdicts::kernel_inputs, error::BadInput, input::variant_table,
-    policy::Config, settings::UserSettings,
+    args::relocate::CheckArgs, cmd::verdicts::kernel_inputs, error::BadInput, guest::boot_slots::BootSlots,
+    input::variant_table, policy::Config, settings::UserSettings,
 };
 use core_relo_adaptive::variants::VariantTable;
-use core_relo_kernels::{KernelSelection, Limits};
 use core_relo_report::{policy::AllowList, stable_hash};
 use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
 use std::sync::Arc;
@@ -27,8 +26,8 @@ pub(super) struct CheckSettings<'a> {
     pub(super) strict: bool,
     /// Whether only a shard of the kernels is checked.
     pub(super) is_shard: bool,
-    /// The images to boot.
-    pub(super) boot: Option<(KernelSelection, BootSettings<'a>)>,
+    /// The kernels that boot.
+    pub(super) boot: Option<BootPlan<'a>>,
 }
 
 impl<'a> CheckSettings<'a> {
@@ -39,14 +38,11 @@ impl<'a> CheckSettings<'a> {
         let loader = config.loader(args.evidence.loader.loader);
         let user = config.take_settings(loader, &args.settings)?;
         let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
-        if !args.boot.is_empty() {
+        if args.boot.is_some() {
             user.check_for_guests()?;
         }
-        let boot = (!args.boot.is_empty()).then(|| {
-            let limits = Limits::new(args.kernels.max_bytes);
-            let boot_settings = BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
-            (KernelSelection::for_boot_images(&args.boot, limits), boot_settings)
-        });
+        let (stats, slots) = (args.stats.needs_stats(), BootSlots::new(args.jobs));
+        let boot = BootPlan::new(args, BootSettings { guest: &args.guest, loader, stats, slots })?;
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();
         let variants = args.variants.as_deref().map(variant_table::read_variants).transpose()?;

@@ -3,20 +3,18 @@
 use crate::{
     budget::stats::ProgramStats,
     cmd::check::booted::{BootedLoad, LoadVerdict},
-    error::escape_path,
     guest::load::{ProgramReality, Reality, Refusal},
     json::reality::RealityJson,
 };
 use core_relo_verdict::judge::{Reason, Verdict};
 use core_relo_vm::GuestOutput;
 use serde::Serialize;
-use std::path::Path;
 
 /// The outcome of loading a program on a kernel, beside the verdict.
 #[derive(Debug, Serialize)]
 pub(crate) struct ProgramOutcome<'l> {
     object: &'l str,
-    kernel: String,
+    kernel: &'l str,
     release: &'l str,
     program: &'l str,
     /// `loaded`, `refused` or `unknown`.
@@ -36,7 +34,7 @@ pub(crate) struct ProgramOutcome<'l> {
 impl<'l> ProgramOutcome<'l> {
     /// Creates the line of a program. `default_load` is that of the program's object.
     pub(crate) fn new(
-        kernel: &Path,
+        kernel: &'l str,
         release: &'l str,
         load: &BootedLoad<'l>,
         program: &'l ProgramReality,
@@ -49,7 +47,7 @@ impl<'l> ProgramOutcome<'l> {
         };
         Self {
             object: load.object,
-            kernel: escape_path(kernel),
+            kernel,
             release,
             program: &program.program,
             reality: load.reality.word(),
@@ -67,7 +65,7 @@ impl<'l> ProgramOutcome<'l> {
 /// The outcome of the user's own command on a kernel.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CommandOutcome<'l> {
-    kernel: String,
+    kernel: &'l str,
     release: &'l str,
     exit_code: Option<i32>,
     stdout: &'l str,
@@ -75,9 +73,9 @@ pub(crate) struct CommandOutcome<'l> {
 }
 
 impl<'l> CommandOutcome<'l> {
-    pub(crate) fn new(kernel: &Path, output: &'l GuestOutput) -> Self {
+    pub(crate) fn new(kernel: &'l str, output: &'l GuestOutput) -> Self {
         Self {
-            kernel: escape_path(kernel),
+            kernel,
             release: &output.release,
             exit_code: output.exit_codes().last().copied(),
             stdout: &output.stdout,

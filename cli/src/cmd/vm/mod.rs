@@ -16,8 +16,9 @@ use crate::{
     console::{Console, ExitStatus},
     describe,
     error::CommandResult,
+    fetched::boot_selection,
     format::Format,
-    guest::load::Reality,
+    guest::{boot_slots::BootSlots, load::Reality},
     policy::{Config, ProjectLoad},
     text::{
         line::Line,
@@ -32,19 +33,21 @@ use std::io;
 const RELEASE_WIDTH: usize = 28;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
+    let kernels = boot_selection(args)?;
     if !args.command.is_empty() {
-        return user_command::run(console, args);
+        return user_command::run(console, args, &kernels);
     }
     let mut budget = BudgetGate::open(&args.stats)?;
     let ProjectLoad { loader, user } =
         Config::load_of_project(&args.config, args.loader.loader, &args.settings)?;
     user.check_for_guests()?;
-    let settings = BootSettings { guest: &args.guest, loader, stats: args.stats.needs_stats() };
+    let (stats, slots) = (args.stats.needs_stats(), BootSlots::new(args.jobs));
+    let settings = BootSettings { guest: &args.guest, loader, stats, slots };
     let mut emit = |console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel| {
         booted.record(objects, &mut budget);
         report(console, objects, booted)
     };
-    boot_kernels(console, &args.objects, &args.kernel, args.jobs, &settings, &user, &mut emit)
+    boot_kernels(console, &args.objects, &kernels, args.jobs, &settings, &user, &mut emit)
         .or_else(|error| console.report(error))?;
     if console.exit == ExitStatus::Error {
         budget.record_incomplete("some results are missing");
@@ -69,7 +72,7 @@ fn report(console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel) ->
             match (console.format, load.program) {
                 (Format::Json, Some(program)) => {
                     let line =
-                        json::ProgramOutcome::new(&booted.path, release, load, program, loads.default_load);
+                        json::ProgramOutcome::new(&booted.name, release, load, program, loads.default_load);
                     console.out.json(&line)?;
                 }
                 (Format::Json, None) => {}

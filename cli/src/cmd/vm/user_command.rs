@@ -3,12 +3,15 @@
 use super::json;
 use crate::{
     args::vm::VmArgs,
-    cmd::guest_setup::{new_guest, report_failure},
+    cmd::{
+        check::boot::{name_of, open_image},
+        guest_setup::{new_guest, report_failure},
+    },
     console::{Console, ExitStatus},
     error::{BadInput, CommandResult},
     format::Format,
-    guest::boot_image::BootImage,
 };
+use core_relo_kernels::KernelSelection;
 use core_relo_vm::{Arch, Guest, GuestOutput, KernelImage, VmError, guest::GuestEnd};
 use std::{
     env,
@@ -18,7 +21,8 @@ use std::{
     path::{Path, PathBuf, absolute},
 };
 
-pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
+/// Runs the command of the user on kernels.
+pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs, kernels: &KernelSelection) -> CommandResult {
     let Some((name, arguments)) = args.command.split_first() else { return Ok(()) };
     let Some(binary) = find_binary(Path::new(name), env::var_os("PATH").as_deref()) else {
         let bad = BadInput::for_path(Path::new(name), "no such file or directory");
@@ -26,8 +30,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
     };
     // Kernels of the same architecture share a guest, and its error.
     let mut guests = Vec::<(Arch, Option<Guest>)>::new();
-    for path in &args.kernel {
-        let image = match BootImage::open(path) {
+    for source in &kernels.sources {
+        let image = match open_image(source) {
             Ok(image) => image,
             Err(error) => {
                 report_failure(console, &error)?;
@@ -54,7 +58,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
         };
         let Some(guest) = guest else { continue };
         match boot(console, &guest, kernel)? {
-            Ok(output) => report(console, path, &output)?,
+            Ok(output) => report(console, &name_of(source), &output)?,
             Err(error) => report_failure(console, &error)?,
         }
     }
@@ -105,7 +109,7 @@ fn boot(
 }
 
 /// Prints the standard error of the command, and takes over its exit status.
-fn report(console: &mut Console<'_>, kernel: &Path, output: &GuestOutput) -> io::Result<()> {
+fn report(console: &mut Console<'_>, kernel: &str, output: &GuestOutput) -> io::Result<()> {
     if console.format == Format::Json {
         console.out.json(&json::CommandOutcome::new(kernel, output))?;
     } else {
@@ -117,18 +121,15 @@ fn report(console: &mut Console<'_>, kernel: &Path, output: &GuestOutput) -> io:
             console.raise_exit(u8::try_from(*code).map_or(ExitStatus::Error, ExitStatus::Command));
         }
         (GuestEnd::Crashed(text), _) => {
-            console.report_error_on_stderr(&BadInput::for_path(
-                kernel,
-                "the kernel crashed; its console ends with:",
-            ))?;
+            let bad = BadInput::new(kernel, "the kernel crashed; its console ends with:");
+            console.report_error_on_stderr(&bad)?;
             text.lines().try_for_each(|line| console.err.line(format_args!("  {line}")))?;
         }
         (end @ GuestEnd::TimedOut(_), _) => {
-            let bad =
-                BadInput::for_path(kernel, end).help("give the command more time with --timeout SECONDS");
+            let bad = BadInput::new(kernel, end).help("give the command more time with --timeout SECONDS");
             console.report_error_on_stderr(&bad)?;
         }
-        (end, _) => console.report_error_on_stderr(&BadInput::for_path(kernel, end))?,
+        (end, _) => console.report_error_on_stderr(&BadInput::new(kernel, end))?,
     }
     Ok(())
 }

@@ -237,7 +237,12 @@ impl StoredKernel {
 
     /// Returns the kernel as a target of verdicts.
     pub fn target(&self) -> FetchedKernel {
-        FetchedKernel { name: self.manifest.kernel.name(), btf: self.btf(), modules: self.modules() }
+        FetchedKernel {
+            name: self.manifest.kernel.name(),
+            btf: self.btf(),
+            modules: self.modules(),
+            image: self.image(),
+        }
     }
 
     /// Returns the bytes of all files, except those of modules.
