@@ -2,8 +2,9 @@
 
 use super::{
     distribution::GENERIC,
+    hash::is_hash,
     kernel_version::{compare_versions, series, upstream_version},
-    sha256::{hex, is_sha256},
+    sha256::hex,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -56,8 +57,9 @@ pub struct KernelPackage {
     pub role: PackageRole,
     /// The size in bytes.
     pub bytes: u64,
-    /// The SHA-256, in hexadecimal digits.
-    pub sha256: String,
+    /// The SHA-256 or SHA-512, in hexadecimal digits.
+    #[serde(alias = "sha256")] // the name in stores and lock files before
+    pub hash: String,
     /// The archive on the mirror: `debian` or `debian-security`.
     pub archive: String,
     /// The path below the archive's address.
@@ -146,7 +148,7 @@ impl AvailableKernel {
         hash.update(self.name().as_bytes());
         for package in self.fetched_packages() {
             hash.update(b"\n");
-            hash.update(package.sha256.as_bytes());
+            hash.update(package.hash.as_bytes());
         }
         hex(&hash.finalize())
     }
@@ -156,7 +158,7 @@ impl AvailableKernel {
     pub(super) fn is_well_formed(&self) -> bool {
         is_file_name(&self.release)
             && self.packages.iter().all(|package| {
-                is_file_name(&package.name) && is_sha256(&package.sha256) && is_relative(&package.path)
+                is_file_name(&package.name) && is_hash(&package.hash) && is_relative(&package.path)
             })
     }
 

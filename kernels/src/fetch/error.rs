@@ -1,6 +1,6 @@
 //! Errors of fetches.
 
-use super::{address::Address, address::AddressError, spec::SpecError};
+use super::{address::Address, address::AddressError, hash::algorithm, spec::SpecError};
 use crate::error::{InputError, IoFailure, escape_path};
 use std::{io::ErrorKind, path::PathBuf};
 use thiserror::Error;
@@ -189,7 +189,8 @@ pub enum MirrorDefect {
     },
     /// The file differs from the one in the index.
     #[error(
-        "SHA-256 {found}, expected {expected} from the index\nhelp: the mirror is inconsistent or the file was changed; try again later, or another mirror"
+        "{} {found}, expected {expected} from the index\nhelp: the mirror is inconsistent or the file was changed; try again later, or another mirror",
+        algorithm(expected)
     )]
     Hash {
         /// The hash of the file.

@@ -135,7 +135,7 @@ impl<'f> Fetcher<'f> {
     /// compared at its end, before the kernel becomes visible.
     fn unpack_package(&self, staged: &mut StagedKernel, package: &KernelPackage) -> Result<(), FetchError> {
         let address = self.package_address(staged.kernel(), package)?;
-        let expected = Expected { bytes: package.bytes, sha256: &package.sha256 };
+        let expected = Expected { bytes: package.bytes, hash: &package.hash };
         let mut download = Download::open(&self.transport, self.progress, &address, expected)?;
         let unpacked = unpack_into(staged, &package.name, &mut download, package.bytes);
         if let Some(error) = download.take_mirror_error() {

@@ -180,12 +180,12 @@ mod tests {
     /// The lock file of somebody else's project must not lead out of the mirror, or of the store.
     #[test]
     fn hostile_lock_files_are_errors() {
-        let parse = |release: &str, path: &str, sha256: String| {
+        let parse = |release: &str, path: &str, hash: String| {
             let package = KernelPackage {
                 name: "linux-image".to_owned(),
                 role: PackageRole::Image,
                 bytes: 1,
-                sha256,
+                hash,
                 archive: "debian".to_owned(),
                 path: path.to_owned(),
             };

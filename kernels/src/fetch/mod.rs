@@ -25,7 +25,7 @@
 //! | `apt`, `deb822` | the format of apt's repositories |
 //! | `repository` | the kernels in the repositories of a release |
 //! | `transport` | downloads: HTTP, retries, hashes |
-//! | `sha256` | hashes as text |
+//! | `sha256`, `hash` | hashes as text |
 //! | `kernel_files` | the files of a kernel in its packages |
 //! | `store` | the directory of fetched kernels |
 //! | `lock_file` | the kernels that a project has chosen: `core-relo.lock` |
@@ -38,6 +38,7 @@ mod deb822;
 mod distribution;
 mod error;
 mod fetcher;
+mod hash;
 mod kernel_files;
 mod kernel_version;
 mod lock_file;

@@ -207,7 +207,7 @@ impl Fetcher<'_> {
         if list.bytes > MAX_PACKAGES_BYTES {
             return Err(FetchError::mirror(address, MirrorDefect::TooLarge { limit: MAX_PACKAGES_BYTES }));
         }
-        let expected = Expected { bytes: list.bytes, sha256: &list.sha256 };
+        let expected = Expected { bytes: list.bytes, hash: &list.sha256 };
         Download::open(&self.transport, self.progress, address, expected)?.read_all()
     }
 }

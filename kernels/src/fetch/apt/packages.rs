@@ -119,7 +119,7 @@ fn parse_package(paragraph: Paragraph<'_>, origin: ListOrigin<'_>) -> Option<Lis
         name: name.to_owned(),
         role,
         bytes: paragraph.field("Size")?.parse().ok()?,
-        sha256: sha256.to_ascii_lowercase(),
+        hash: sha256.to_ascii_lowercase(),
         archive: origin.suite.archive.mirror_key(origin.distribution.name),
         path: path.to_owned(),
     };

@@ -16,7 +16,7 @@ fn kernel(distribution_release: &str) -> AvailableKernel {
             name: "linux-binary-7.2.13+deb14-amd64".to_owned(),
             role: PackageRole::Image,
             bytes: 1000,
-            sha256: "a".repeat(64),
+            hash: "a".repeat(64),
             archive: "debian".to_owned(),
             path: "pool/x.deb".to_owned(),
         }],

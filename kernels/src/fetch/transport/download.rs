@@ -4,9 +4,8 @@ use super::{OpenedFile, Pace, Progress, Transport};
 use crate::fetch::{
     address::Address,
     error::{FetchError, MirrorDefect},
-    sha256::hex,
+    hash::FileHasher,
 };
-use sha2::{Digest as _, Sha256};
 use std::{
     io::{self, Read},
     mem, thread,
@@ -26,8 +25,8 @@ const SKIP_BYTES: u64 = 64 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected<'e> {
     pub(crate) bytes: u64,
-    /// The SHA-256, in hexadecimal digits.
-    pub(crate) sha256: &'e str,
+    /// The SHA-256 or SHA-512, in hexadecimal digits.
+    pub(crate) hash: &'e str,
 }
 
 /// The retries of a download.
@@ -66,7 +65,7 @@ pub(crate) struct Download<'d> {
     address: &'d Address,
     expected: Expected<'d>,
     content: Option<Box<dyn Read + Send>>,
-    hash: Sha256,
+    hash: FileHasher,
     bytes: u64,
     retries: Retries,
     pace: Pace,
@@ -88,7 +87,7 @@ impl<'d> Download<'d> {
             address,
             expected,
             content: None,
-            hash: Sha256::new(),
+            hash: FileHasher::for_expected(expected.hash),
             bytes: 0,
             retries: Retries::default(),
             pace: Pace::default(),
@@ -105,11 +104,12 @@ impl<'d> Download<'d> {
             return Err(self.take_error(&error));
         }
         self.check_end()?;
-        let found = hex(&mem::take(&mut self.hash).finalize());
-        if found == self.expected.sha256 {
+        let hasher = mem::replace(&mut self.hash, FileHasher::for_expected(self.expected.hash));
+        let found = hasher.finish();
+        if found == self.expected.hash {
             return Ok(());
         }
-        let expected = self.expected.sha256.to_owned();
+        let expected = self.expected.hash.to_owned();
         Err(FetchError::mirror(self.address, MirrorDefect::Hash { found, expected }))
     }
 
