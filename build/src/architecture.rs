@@ -1,5 +1,7 @@
 //! The architectures that BPF programs are compiled for.
 
+use core_relo_object::target::ArchitectureNames;
+
 /// An architecture, as headers see it.
 struct Architecture {
     /// Its name in `__TARGET_ARCH_…`, by which headers choose registers.
@@ -12,7 +14,7 @@ struct Target {
     /// Its name in cargo's `CARGO_CFG_TARGET_ARCH`.
     cargo: &'static str,
     word_bytes: u32,
-    /// The names of its machines, as `uname -m` prints them, and as Debian names them.
+    /// The names of its machines, as `uname -m` prints them.
     machines: &'static [&'static str],
 }
 
@@ -26,25 +28,12 @@ const fn target64(cargo: &'static str, machines: &'static [&'static str]) -> Tar
 
 /// The architectures whose registers the headers know.
 const ARCHITECTURES: [Architecture; 9] = [
-    Architecture {
-        header: "x86",
-        targets: &[
-            target64("x86_64", &["x86_64", "amd64"]),
-            target32("x86", &["i686", "i586", "i486", "i386"]),
-        ],
-    },
-    Architecture { header: "arm64", targets: &[target64("aarch64", &["aarch64", "aarch64_be", "arm64"])] },
-    Architecture {
-        header: "arm",
-        // A program for 32 bits sees `armv8l` on a 64-bit kernel.
-        targets: &[target32("arm", &["armv7l", "armv7b", "armv6l", "armv5tel", "armv8l", "armhf"])],
-    },
+    Architecture { header: "x86", targets: &[target64("x86_64", &["x86_64"]), target32("x86", &["i686"])] },
+    Architecture { header: "arm64", targets: &[target64("aarch64", &["aarch64", "aarch64_be"])] },
+    Architecture { header: "arm", targets: &[target32("arm", &["armv7l", "armv7b", "armv6l", "armv5tel"])] },
     Architecture {
         header: "powerpc",
-        targets: &[
-            target64("powerpc64", &["ppc64le", "ppc64el", "ppc64"]),
-            target32("powerpc", &["ppc", "powerpc"]),
-        ],
+        targets: &[target64("powerpc64", &["ppc64le", "ppc64"]), target32("powerpc", &["ppc"])],
     },
     Architecture {
         header: "riscv",
@@ -74,25 +63,22 @@ fn targets() -> impl Iterator<Item = &'static Target> {
     ARCHITECTURES.iter().flat_map(|architecture| architecture.targets)
 }
 
-/// Returns the name in headers of the architecture with a target.
-fn header_name(is_wanted: impl Fn(&Target) -> bool) -> Option<&'static str> {
-    let mut architectures = ARCHITECTURES.iter();
-    let found = architectures.find(|architecture| architecture.targets.iter().any(&is_wanted));
-    found.map(|architecture| architecture.header)
-}
-
 /// Returns the name in headers of an architecture that cargo names. `None` if the headers do not know its
 /// registers.
 pub(crate) fn of_cargo(name: &str) -> Option<&'static str> {
-    header_name(|target| target.cargo == name)
+    let mut architectures = ARCHITECTURES.iter();
+    let found =
+        architectures.find(|architecture| architecture.targets.iter().any(|target| target.cargo == name));
+    found.map(|architecture| architecture.header)
 }
 
 /// Returns the name in headers of an architecture that a kernel names.
 pub(crate) fn of_kernel(machine: &str) -> Option<&'static str> {
-    header_name(|target| target.machines.contains(&machine))
+    target_of_kernel(machine).and_then(|target| of_cargo(target.cargo))
 }
 
 fn target_of_kernel(machine: &str) -> Option<&'static Target> {
+    let machine = ArchitectureNames::find(machine)?.machine();
     targets().find(|target| target.machines.contains(&machine))
 }
 
@@ -104,7 +90,8 @@ pub(crate) fn cargo_of_kernel(machine: &str) -> Option<&'static str> {
 
 /// Returns the names of all machines.
 pub(crate) fn machines() -> impl Iterator<Item = &'static str> {
-    targets().flat_map(|target| target.machines).copied()
+    let machines = targets().flat_map(|target| target.machines);
+    machines.filter_map(|machine| ArchitectureNames::find(machine)).flat_map(ArchitectureNames::names)
 }
 
 /// Returns the size of a word in bytes, of a kernel that names its architecture. `None` if the headers do not
@@ -189,10 +176,14 @@ mod tests {
             ("mips", "mips"),
             ("sparc", "sparc"),
             ("armv6l", "arm"),
+            ("armv8l", "aarch64"),
         ] {
             assert_eq!(cargo_of_kernel(machine), Some(cargo));
         }
         assert_eq!(cargo_of_kernel("pdp11"), None);
+        let known = ArchitectureNames::all().flat_map(ArchitectureNames::names);
+        let unknown: Vec<_> = known.filter(|name| cargo_of_kernel(name).is_none()).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 
     /// `gen vmlinux` gives the builder the name that the registers of a kernel tell.

@@ -3,6 +3,8 @@
 //! A distribution without a default address has its mirror in the configuration of the machine, or the user
 //! gives one.
 
+use core_relo_loader::target::ArchitectureNames;
+
 /// The format of a distribution's package index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -146,19 +148,7 @@ pub(super) const DISTRIBUTIONS: [&Distribution; 2] = [&DEBIAN, &UBUNTU];
 /// The name of the flavour of a kernel that has no flavour in its release.
 pub(super) const GENERIC: &str = "generic";
 
-/// Architectures: the name of `uname -m` and that of Debian.
-const ARCHITECTURES: [(&str, &str); 8] = [
-    ("x86_64", "amd64"),
-    ("aarch64", "arm64"),
-    ("s390x", "s390x"),
-    ("ppc64le", "ppc64el"),
-    ("riscv64", "riscv64"),
-    ("loongarch64", "loong64"),
-    ("i686", "i386"),
-    ("arm", "armhf"),
-];
-
-/// An architecture of kernels.
+/// An architecture for which distributions have kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Architecture {
     machine: &'static str,
@@ -166,24 +156,26 @@ pub struct Architecture {
 }
 
 impl Architecture {
-    /// Returns the architecture with this name, that of `uname -m` or Debian's.
+    /// Returns the architecture with this name, that of `uname -m` or of a distribution.
     pub fn from_name(name: &str) -> Option<Self> {
-        let known = ARCHITECTURES.iter().find(|(machine, debian)| *machine == name || *debian == name);
-        known.map(|&(machine, debian)| Self { machine, debian })
+        ArchitectureNames::find(name).and_then(Self::from_names)
     }
 
     /// Returns the architecture of this program.
     pub fn of_host() -> Option<Self> {
         Self::from_name(match std::env::consts::ARCH {
             "powerpc64" => "ppc64le",
-            "x86" => "i686",
             other => other,
         })
     }
 
     /// Returns all architectures.
     pub fn all() -> impl Iterator<Item = Self> {
-        ARCHITECTURES.iter().map(|&(machine, debian)| Self { machine, debian })
+        ArchitectureNames::all().filter_map(Self::from_names)
+    }
+
+    fn from_names(names: ArchitectureNames) -> Option<Self> {
+        Some(Self { machine: names.machine(), debian: names.debian()? })
     }
 
     /// Returns the name that `uname -m` prints.

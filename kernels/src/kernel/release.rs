@@ -1,5 +1,6 @@
 //! The version and the architecture in a kernel's name, for sorting and grouping.
 
+use core_relo_loader::target::ArchitectureNames;
 use core_relo_verdict::kernel::KernelVersion;
 
 /// The version and the architecture in a kernel's name, such as `amd64-5.10.223-cloud.btf` or
@@ -14,23 +15,9 @@ pub struct KernelRelease {
     pub architecture: Option<&'static str>,
 }
 
-/// The names of architectures in the names of kernels, and the names of `uname -m`.
-const ARCHITECTURES: [(&str, &str); 14] = [
-    ("x86_64", "x86_64"),
-    ("amd64", "x86_64"),
-    ("aarch64", "aarch64"),
-    ("arm64", "aarch64"),
-    ("s390x", "s390x"),
-    ("ppc64le", "ppc64le"),
-    ("ppc64el", "ppc64le"),
-    ("riscv64", "riscv64"),
-    ("loongarch64", "loongarch64"),
-    ("armhf", "arm"),
-    ("armv7", "arm"),
-    ("i686", "i686"),
-    ("i386", "i686"),
-    ("mips64el", "mips64"),
-];
+/// Names of architectures that are directories in Linux's sources, such as `arch/x86`, which stand for both
+/// sizes of words.
+const SOURCE_DIRECTORIES: [&str; 5] = ["arm", "mips", "powerpc", "sparc", "x86"];
 
 impl KernelRelease {
     /// Finds the last version and the last architecture in a name.
@@ -38,9 +25,8 @@ impl KernelRelease {
         let is_separator = |c: char| matches!(c, '/' | '-' | '_' | '+' | ' ' | '~' | '(' | ')');
         let version = name.split(is_separator).filter_map(parse_version).next_back();
         let words = |c: char| matches!(c, '/' | '-' | '+' | ' ' | '.' | '(' | ')');
-        let architecture = name.split(words).rev().find_map(|word| {
-            ARCHITECTURES.iter().find(|(known, _)| *known == word).map(|(_, architecture)| *architecture)
-        });
+        let named = name.split(words).filter(|word| !SOURCE_DIRECTORIES.contains(word));
+        let architecture = named.rev().find_map(ArchitectureNames::find).map(ArchitectureNames::machine);
         Self { version, architecture }
     }
 }
@@ -68,9 +54,11 @@ mod tests {
             ("/boot/vmlinuz-6.1.0-18-amd64", Some(version(6, 1, 0)), Some("x86_64")),
             ("ubuntu/20.04/arm64/5.8.0-63-generic.btf", Some(version(5, 8, 0)), Some("aarch64")),
             ("linux-7.2", Some(version(7, 2, 0)), None),
+            ("debian/12/armhf/6.1.0-50-armmp.btf", Some(version(6, 1, 0)), Some("armv7l")),
             // A date is no version.
             ("linux-7.2/2024.11", Some(version(7, 2, 0)), None),
             ("vmlinux", None, None),
+            ("linux/arch/x86/boot/bzImage", None, None),
             ("linux 6.18.44-x86_64 (running)", Some(version(6, 18, 44)), Some("x86_64")),
         ];
         for (name, version, architecture) in names {

@@ -1,5 +1,6 @@
 //! The properties that identify a kernel.
 
+use crate::target::ArchitectureNames;
 use core::fmt;
 
 /// The properties of a kernel that identify its entry in an archive. Unknown properties are empty.
@@ -79,31 +80,11 @@ impl fmt::Display for KernelIdentity {
     }
 }
 
-/// The names of architectures: Debian's and Go's, and the kernel's.
-const ARCHITECTURES: [(&str, &str); 15] = [
-    ("x86_64", "x86_64"),
-    ("amd64", "x86_64"),
-    ("aarch64", "aarch64"),
-    ("arm64", "aarch64"),
-    // The name for 32-bit processes.
-    ("armv8l", "aarch64"),
-    ("ppc64le", "ppc64le"),
-    ("ppc64el", "ppc64le"),
-    ("s390x", "s390x"),
-    ("riscv64", "riscv64"),
-    ("loongarch64", "loongarch64"),
-    ("i386", "i686"),
-    ("i686", "i686"),
-    ("armhf", "armv7l"),
-    ("armv7l", "armv7l"),
-    ("mips64", "mips64"),
-];
-
 fn is_architecture(name: &str) -> bool {
-    ARCHITECTURES.iter().any(|(known, _)| *known == name)
+    ArchitectureNames::find(name).is_some()
 }
 
 /// Returns the kernel's name of an architecture. Unknown names stay the same.
 pub(super) fn normal_architecture(name: &str) -> &str {
-    ARCHITECTURES.iter().find(|(known, _)| *known == name).map_or(name, |(_, normal)| normal)
+    ArchitectureNames::find(name).map_or(name, |known| known.machine())
 }

@@ -74,6 +74,7 @@ pub fn find_architecture_with(btf: &Btf<'_>, pointer_size: ByteSize) -> Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::ArchitectureNames;
     use core_relo::btf::Builder;
 
     fn kernel_with_register(name: &str, endian: Endian, word_bytes: u32) -> Option<&'static str> {
@@ -91,6 +92,8 @@ mod tests {
             let endian = machine.endian.unwrap_or(Endian::Little);
             let found = kernel_with_register(register, endian, machine.word_bytes);
             assert_eq!(found, Some(machine.name));
+            let names = ArchitectureNames::find(machine.name).unwrap();
+            assert_eq!((names.machine(), names.word_bytes()), (machine.name, machine.word_bytes));
         }
         for (name, endian, word_bytes, expected) in [
             ("orig_gpr2", Endian::Big, 8, Some("s390x")),

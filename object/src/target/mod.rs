@@ -1,6 +1,7 @@
 //! Target BTF: extraction from files, and the BTF of a kernel and its modules.
 
 mod architecture;
+mod architecture_names;
 mod error;
 mod extract;
 mod kernel_btf;
@@ -12,6 +13,7 @@ mod tests;
 
 pub use crate::elf::{Class, ElfError};
 pub use architecture::{find_architecture, find_architecture_with};
+pub use architecture_names::ArchitectureNames;
 pub use error::{ExtractError, TargetError};
 pub use extract::{BtfLocation, ExtractedBtf, FileFormat, extract, find_btf_in_image, locate};
 pub use kernel_btf::{KernelBtf, KernelBtfCache, KernelBtfError, KernelType};

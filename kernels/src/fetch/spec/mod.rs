@@ -224,7 +224,7 @@ mod tests {
             (
                 "debian:12@riscv65",
                 "unknown architecture `riscv65`; near: riscv64; known: x86_64, aarch64, \
-              s390x, ppc64le, riscv64, loongarch64, i686, arm",
+              s390x, ppc64le, riscv64, loongarch64, i686, armv7l",
             ),
             (
                 "vmlinux",
