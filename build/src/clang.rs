@@ -115,6 +115,7 @@ fn parse_version(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo_test_support::{OLDEST_CLANG, clang, skip};
 
     #[test]
     fn versions_of_distributions_are_read() {
@@ -122,6 +123,16 @@ mod tests {
         assert_eq!(parse_version("Ubuntu clang version 19.1.1 (1ubuntu1)"), Some(19));
         assert_eq!(parse_version("clang version 21.0.0git (https://…)"), Some(21));
         assert_eq!(parse_version("gcc (Debian 12.2.0-14) 12.2.0"), None);
+    }
+
+    /// The crate for tests finds clang by itself: it depends on no other crate.
+    #[test]
+    fn tests_use_the_clang_that_build_scripts_find() {
+        assert_eq!(MINIMUM, OLDEST_CLANG);
+        match Clang::find(None, Runner::default()) {
+            Ok(found) => assert_eq!(clang().map(core_relo_test_support::Clang::version), Some(found.version)),
+            Err(error) => skip!(Clang, "{error}"),
+        }
     }
 
     #[test]
