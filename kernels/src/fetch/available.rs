@@ -3,7 +3,7 @@
 use super::{
     distribution::GENERIC,
     hash::is_hash,
-    kernel_version::{compare_versions, series, upstream_version},
+    kernel_version::{compare_versions, has_valid_epoch, series, upstream_version},
     sha256::hex,
 };
 use serde::{Deserialize, Serialize};
@@ -153,10 +153,11 @@ impl AvailableKernel {
         hex(&hash.finalize())
     }
 
-    /// Returns whether the fields that become parts of paths and addresses are plain. Those of a lock file
-    /// may be hostile.
+    /// Returns whether the fields that become parts of paths and addresses are plain, and the version can be
+    /// compared. The fields of a lock file may be hostile.
     pub(super) fn is_well_formed(&self) -> bool {
         is_file_name(&self.release)
+            && has_valid_epoch(&self.version)
             && self.packages.iter().all(|package| {
                 is_file_name(&package.name) && is_hash(&package.hash) && is_relative(&package.path)
             })

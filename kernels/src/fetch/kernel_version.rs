@@ -9,18 +9,20 @@ pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
     let (right_epoch, right) = split_epoch(right);
     let (left_upstream, left_revision) = left.rsplit_once('-').unwrap_or((left, ""));
     let (right_upstream, right_revision) = right.rsplit_once('-').unwrap_or((right, ""));
-    left_epoch
-        .cmp(&right_epoch)
+    compare_parts(left_epoch, right_epoch)
         .then_with(|| compare_parts(left_upstream, right_upstream))
         .then_with(|| compare_parts(left_revision, right_revision))
 }
 
-/// Splits the epoch off a version.
-fn split_epoch(version: &str) -> (u64, &str) {
-    match version.split_once(':') {
-        Some((epoch, rest)) => (epoch.parse().unwrap_or(0), rest),
-        None => (0, version),
-    }
+/// Splits the epoch off a version. A version without an epoch has an empty one, which is equal to 0.
+fn split_epoch(version: &str) -> (&str, &str) {
+    version.split_once(':').unwrap_or(("", version))
+}
+
+/// Returns whether the epoch of a version is a number, or missing. dpkg refuses other versions.
+pub(crate) fn has_valid_epoch(version: &str) -> bool {
+    let epoch = version.split_once(':').map(|(epoch, _)| epoch);
+    epoch.is_none_or(|epoch| !epoch.is_empty() && epoch.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Compares parts of versions: alternately text and numbers.
@@ -118,6 +120,19 @@ mod tests {
             }
         }
         assert_eq!(compare_versions("1.01", "1.1"), Ordering::Equal);
+        assert_eq!(compare_versions("0:1.1", "1.1"), Ordering::Equal);
+    }
+
+    /// An epoch that was no number counted as 0.
+    #[test]
+    fn an_epoch_is_a_number() {
+        for version in ["6.1.192-1", "1:0.1-1", "18446744073709551616:1"] {
+            assert!(has_valid_epoch(version), "{version}");
+        }
+        for version in ["x:1.1-1", ":1.1-1", "-1:1.1", "1x:1"] {
+            assert!(!has_valid_epoch(version), "{version}");
+        }
+        assert_eq!(compare_versions("18446744073709551616:1", "2:1"), Ordering::Greater);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl LockFile {
             let Entry { spec, kernel } =
                 serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
             if !kernel.is_well_formed() {
-                return Err(format!("line {number}: a name, path or hash is damaged"));
+                return Err(format!("line {number}: a name, version, path or hash is damaged"));
             }
             lock.specs.entry(spec).or_default().push(kernel);
         }
@@ -180,6 +180,11 @@ mod tests {
     /// The lock file of somebody else's project must not lead out of the mirror, or of the store.
     #[test]
     fn hostile_lock_files_are_errors() {
+        let parse_kernel = |kernel| {
+            let mut lock = LockFile::default();
+            lock.set(&"debian:12@amd64".parse().unwrap(), vec![kernel]);
+            LockFile::parse(&lock.to_text().unwrap()).map(|_| ())
+        };
         let parse = |release: &str, path: &str, hash: String| {
             let package = KernelPackage {
                 name: "linux-image".to_owned(),
@@ -189,12 +194,10 @@ mod tests {
                 archive: "debian".to_owned(),
                 path: path.to_owned(),
             };
-            let mut lock = LockFile::default();
             let kernel = AvailableKernel { packages: vec![package], ..kernel(release) };
-            lock.set(&"debian:12@amd64".parse().unwrap(), vec![kernel]);
-            LockFile::parse(&lock.to_text().unwrap()).map(|_| ())
+            parse_kernel(kernel)
         };
-        let error = Err("line 2: a name, path or hash is damaged".to_owned());
+        let error = Err("line 2: a name, version, path or hash is damaged".to_owned());
         let hash = || "a".repeat(64);
         assert_eq!(parse("6.1.0-1-amd64", "pool/x.deb", hash()), Ok(()));
         assert_eq!(parse("6.1/../../../x", "pool/x.deb", hash()), error);
@@ -202,6 +205,8 @@ mod tests {
         assert_eq!(parse("..", "pool/x.deb", hash()), error);
         assert_eq!(parse("6.1.0-1-amd64", "../../etc/x", hash()), error);
         assert_eq!(parse("6.1.0-1-amd64", "pool/x.deb", "a".to_owned()), error);
+        let version = "x:6.1.1-1".to_owned();
+        assert_eq!(parse_kernel(AvailableKernel { version, ..kernel("6.1.0-1-amd64") }), error);
     }
 
     #[test]

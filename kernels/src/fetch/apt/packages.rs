@@ -19,6 +19,7 @@ use crate::fetch::{
     },
     deb822::{Paragraph, paragraphs},
     distribution::{Architecture, Distribution, DistributionRelease, GENERIC, Suite},
+    kernel_version::has_valid_epoch,
     sha256::is_sha256,
 };
 use std::collections::BTreeMap;
@@ -111,8 +112,14 @@ fn parse_package(paragraph: Paragraph<'_>, origin: ListOrigin<'_>) -> Option<Lis
     let (sha256, path) = (paragraph.field("SHA256")?, paragraph.field("Filename")?);
     // apt-ftparchive lists the files of its own directory so.
     let path = path.strip_prefix("./").unwrap_or(path);
+    let version = paragraph.field("Version")?;
     let is_template = release.ends_with(TEMPLATE);
-    if is_template || !is_release(release) || !is_sha256(sha256) || !is_relative(path) {
+    if is_template
+        || !has_valid_epoch(version)
+        || !is_release(release)
+        || !is_sha256(sha256)
+        || !is_relative(path)
+    {
         return None;
     }
     let package = KernelPackage {
@@ -126,7 +133,7 @@ fn parse_package(paragraph: Paragraph<'_>, origin: ListOrigin<'_>) -> Option<Lis
     let installed_kib = paragraph.field("Installed-Size").and_then(|size| size.parse().ok());
     Some(ListedPackage {
         package,
-        version: paragraph.field("Version")?.to_owned(),
+        version: version.to_owned(),
         release: release.to_owned(),
         is_unsigned,
         // A list without the size leaves only the size of the package.
@@ -251,6 +258,13 @@ mod tests {
         let names: Vec<_> = kernel.packages.iter().map(|package| package.name.as_str()).collect();
         assert_eq!(names, ["linux-image-6.1.0-50-cloud-amd64", "linux-image-6.1.0-50-cloud-amd64-dbg"]);
         assert_eq!(kernel.download_bytes(), 1000);
+    }
+
+    #[test]
+    fn a_package_whose_epoch_is_no_number_is_no_part_of_a_kernel() {
+        let list = |version| paragraph("linux-image-6.1.0-50-amd64", version, "linux", 400_000);
+        assert_eq!(find(&list("1:6.1.176-1")).len(), 1);
+        assert!(find(&list("x:6.1.176-1")).is_empty());
     }
 
     #[test]

@@ -21,7 +21,10 @@
 mod error;
 mod selection;
 
-use super::distribution::{Architecture, Distribution, DistributionRelease};
+use super::{
+    distribution::{Architecture, Distribution, DistributionRelease},
+    kernel_version::has_valid_epoch,
+};
 pub use error::SpecError;
 use std::{fmt, str::FromStr};
 
@@ -105,7 +108,7 @@ impl KernelSpec {
     fn add_kernel_or_flavour(&mut self, spec: &str, word: &str) -> Result<(), SpecError> {
         let is_version = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
         if let Some(version) = word.strip_prefix("since-").or_else(|| word.strip_prefix("since ")) {
-            if !is_version(version) {
+            if !is_version(version) || !has_valid_epoch(version) {
                 return Err(SpecError::NoVersion { spec: spec.to_owned(), word: word.to_owned() });
             }
             self.versions = Versions::Since(version.to_owned());
@@ -233,6 +236,7 @@ mod tests {
             ),
             ("debian:12/", "`debian:12/` has an empty word"),
             ("debian:12/since-cloud", "`debian:12/since-cloud`: `since-cloud` has no version"),
+            ("debian:12/since-6x:1", "`debian:12/since-6x:1`: `since-6x:1` has no version"),
             ("debian:12/6.1/6.12", "`debian:12/6.1/6.12`: `6.12` is a second version, expected one"),
             ("debian:12/../../x\n", "`debian:12/../../x\\n` has the character '\\n'"),
         ] {
