@@ -7,6 +7,8 @@ mod json;
 #[cfg(feature = "text")]
 mod raw;
 #[cfg(feature = "text")]
+mod test_support;
+#[cfg(feature = "text")]
 mod value;
 #[cfg(feature = "text")]
 mod value_parser;

@@ -1,9 +1,12 @@
 //! Values of every kind as JSON, and the way back.
 
 use crate::{
-    Btf, Builder, BuiltMember, Endian, Kind,
+    Btf, Builder, Endian, Kind,
     ids::TypeId,
-    text::{LongDouble, ValueParser},
+    text::{
+        LongDouble, ValueParser,
+        test_support::{KEY_BYTES, key_type},
+    },
 };
 use alloc::{string::ToString as _, vec, vec::Vec};
 use serde_json::json;
@@ -69,51 +72,20 @@ fn scalars() {
     assert_eq!(json_of(&[1, 2], |b| b.forward("later", Kind::Struct)), json!("0x0102"));
 }
 
-/// Types of every kind that a key can have. Returns the id of the struct.
-fn types(endian: Endian) -> (Btf<'static>, TypeId) {
-    let mut b = Builder::new(endian);
-    let int = b.int("int", 4, Builder::SIGNED);
-    let [char, byte] =
-        [("char", Builder::SIGNED), ("unsigned char", 0)].map(|(name, sign)| b.int(name, 1, sign));
-    let [comm, address] = [char, byte].map(|ty| b.array(ty, int, 4));
-    let mode = b.enumeration("mode", 4, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
-    let level = b.signed_enumeration("level", 4, &[("LOW", -1), ("HIGH", 1)]);
-    let either = b.union("", 4, &[("word", int, 0), ("bytes", address, 0)]);
-    let bool = b.int("_Bool", 1, 4);
-    let (pointer, wide) = (b.pointer(TypeId::VOID), b.int("unsigned __int128", 16, 0));
-    let [double, long_double] = [("double", 8), ("long double", 16)].map(|(name, size)| b.float(name, size));
-    let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
-    let members = [
-        field("comm", comm, 0, 0),
-        field("", either, 32, 0),
-        field("mode", mode, 64, 0),
-        field("level", level, 96, 0),
-        field("low", int, 128, 3),
-        field("high", byte, 131, 5),
-        field("flag", bool, 136, 0),
-        field("p", pointer, 192, 0),
-        field("wide", wide, 256, 0),
-        field("d", double, 384, 0),
-        field("l", long_double, 512, 0),
-    ];
-    let ty = b.composite(Kind::Struct, "key", 80, &members);
-    (Btf::parse(b.finish()).unwrap(), ty)
-}
-
 /// A value of a map is changed by what a dump of the map has.
 #[test]
 fn json_comes_back() {
     let doubles = [1.5, f64::NAN, f64::NEG_INFINITY, -0.0, 5e-324].map(f64::to_bits);
     let payload = f64::NAN.to_bits() | 1;
     for endian in [Endian::Little, Endian::Big] {
-        let (btf, ty) = types(endian);
+        let (btf, ty) = key_type(endian);
         let mut state = 7u64;
         for round in 0..400 {
             let mut next = || {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 state
             };
-            let mut bytes: Vec<u8> = (0..80).map(|_| u8::try_from(next() >> 56).unwrap()).collect();
+            let mut bytes: Vec<u8> = (0..KEY_BYTES).map(|_| u8::try_from(next() >> 56).unwrap()).collect();
             // Padding is zero, and text has no bytes after its end.
             bytes[18..24].fill(0);
             bytes[56..64].fill(0);
@@ -126,7 +98,7 @@ fn json_comes_back() {
                 bytes[text.len()..4].fill(0);
             }
             let parser = ValueParser::new(&btf).long_double(LongDouble::X86);
-            let parsed = parser.parse(ty, &json.to_string(), vec![0; 80]);
+            let parsed = parser.parse(ty, &json.to_string(), vec![0; KEY_BYTES]);
             assert_eq!(parsed.as_ref(), Ok(&bytes), "{endian:?} {json}");
         }
     }

@@ -1,43 +1,14 @@
 //! Values that fit their types, and values that do not.
 
 use super::*;
-use crate::write::{Builder, BuiltMember};
+use crate::{
+    text::test_support::{KEY_BYTES, key_type},
+    write::Builder,
+};
 
 /// Writes a value in a notation over bytes.
 fn write_value(btf: &Btf<'_>, ty: TypeId, text: &str, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     ValueParser::new(btf).write(ty, text, bytes).map_err(|e| e.to_string())
-}
-
-/// Types of every kind that a key can have, in both byte orders. Returns the id of the struct.
-fn types(endian: Endian) -> (Btf<'static>, TypeId) {
-    let mut b = Builder::new(endian);
-    let int = b.int("int", 4, Builder::SIGNED);
-    let char = b.int("char", 1, Builder::SIGNED);
-    let byte = b.int("unsigned char", 1, 0);
-    let wide = b.int("unsigned __int128", 16, 0);
-    let bool = b.int("_Bool", 1, 4);
-    let comm = b.array(char, int, 4);
-    let address = b.array(byte, int, 4);
-    let mode = b.enumeration("mode", 4, &[("A", 1), ("B", 2), ("C", 4), ("D", 8)]);
-    let long = b.signed_enumeration("level", 4, &[("LOW", -1), ("HIGH", 1)]);
-    let pointer = b.pointer(TypeId::VOID);
-    let double = b.float("double", 8);
-    let either = b.union("", 4, &[("word", int, 0), ("bytes", address, 0)]);
-    let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
-    let members = [
-        field("comm", comm, 0, 0),
-        field("", either, 32, 0),
-        field("mode", mode, 64, 0),
-        field("level", long, 96, 0),
-        field("low", int, 128, 3),
-        field("high", byte, 131, 5),
-        field("flag", bool, 136, 0),
-        field("p", pointer, 192, 0),
-        field("wide", wide, 256, 0),
-        field("d", double, 384, 0),
-    ];
-    let ty = b.composite(Kind::Struct, "key", 56, &members);
-    (Btf::parse(b.finish()).unwrap(), ty)
 }
 
 /// The work grows with the sum of the type's members and the text's, not with their product: this value would
@@ -100,8 +71,8 @@ fn nested_unions_do_not_make_the_search_long() {
 
 #[test]
 fn values_that_do_not_fit_are_named_by_their_path() {
-    let (btf, ty) = types(Endian::native());
-    let error = |json: &str| write_value(&btf, ty, json, vec![0; 56]).unwrap_err();
+    let (btf, ty) = key_type(Endian::native());
+    let error = |json: &str| write_value(&btf, ty, json, vec![0; KEY_BYTES]).unwrap_err();
     assert_eq!(error(r#"{"nosuch": 1}"#), "`struct key` has no member `nosuch`");
     assert_eq!(error(r#"{"low": 4}"#), "low: 4 does not fit, expected -4 to 3");
     assert_eq!(error(r#"{"high": -1}"#), "high: -1 does not fit, expected 0 to 31");
@@ -115,7 +86,7 @@ fn values_that_do_not_fit_are_named_by_their_path() {
         error(r#"{"word": 1, "bytes": [9, 9, 9, 9]}"#),
         "bytes[0]: contradicts another member of the union: give one of them"
     );
-    assert_eq!(write_value(&btf, ty, "{}", vec![0; 56]), Ok(vec![0; 56]));
+    assert_eq!(write_value(&btf, ty, "{}", vec![0; KEY_BYTES]), Ok(vec![0; KEY_BYTES]));
 }
 
 #[test]
@@ -202,8 +173,8 @@ fn a_variable_that_is_given_twice_is_refused() {
 
 #[test]
 fn numbers_with_zeros_in_front_or_of_too_many_bits_are_refused() {
-    let (btf, key) = types(Endian::native());
-    let write = |text: &str| write_value(&btf, key, text, vec![0; 56]);
+    let (btf, key) = key_type(Endian::native());
+    let write = |text: &str| write_value(&btf, key, text, vec![0; KEY_BYTES]);
     for text in ["{.word = 010}", r#"{"word": "-010"}"#, "{.low = 00}", "{.mode = 01}"] {
         assert!(write(text).is_err(), "{text}");
     }
