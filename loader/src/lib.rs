@@ -143,7 +143,8 @@ pub use core_relo_object::loader_program;
 #[cfg(feature = "static-link")]
 pub use core_relo_object::static_link;
 pub use core_relo_object::{
-    ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, link, load_plan, object,
+    ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, link, load_plan,
+    map_flags, object,
 };
 #[cfg(feature = "inspection")]
 pub use core_relo_object::{btf_ids, disassembly};

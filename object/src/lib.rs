@@ -57,6 +57,7 @@ pub mod load_plan;
 #[cfg(feature = "loader-program")]
 pub mod loader_program;
 pub mod lockdown;
+pub mod map_flags;
 pub mod map_limits;
 pub mod map_owner;
 pub mod map_rules;

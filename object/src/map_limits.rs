@@ -3,6 +3,7 @@
 
 use crate::{
     errno::Errno,
+    map_flags::{NO_PREALLOC, STACK_BUILD_ID},
     map_rules::{MapInput, MapRule, chosen_node, find_map_errors},
     object::{MapDef, MapType},
 };
@@ -181,10 +182,6 @@ const STACK_FRAMES: u32 = 127;
 /// The bytes of a frame: an address, or `struct bpf_stack_build_id`.
 const ADDRESS_BYTES: u32 = 8;
 const BUILD_ID_BYTES: u32 = 32;
-
-/// `BPF_F_NO_PREALLOC`, and `BPF_F_STACK_BUILD_ID`.
-const NO_PREALLOC: u32 = 1 << 0;
-const STACK_BUILD_ID: u32 = 1 << 5;
 
 /// Returns the limits that a definition, or its inner maps' definition, exceeds on some kernels.
 pub fn find_map_limits(def: &MapDef) -> Vec<ExceededLimit> {

@@ -4,7 +4,14 @@
 //! 6.12, 6.18 and 7.2, as far as the kernel has the type: maps that break the rule were created there, and
 //! refused.
 
-use crate::object::{MapDef, MapType};
+use crate::{
+    map_flags::{
+        CLONE, INNER_MAP, MMAPABLE, NAMES, NO_COMMON_LRU, NO_PREALLOC, NO_USER_CONV, NUMA_NODE,
+        PRESERVE_ELEMS, RB_OVERWRITE, RDONLY, RDONLY_PROG, SEGV_ON_FAULT, STACK_BUILD_ID, TOKEN_FD, WRONLY,
+        WRONLY_PROG, ZERO_SEED,
+    },
+    object::{MapDef, MapType},
+};
 use core::fmt;
 
 /// An attribute of a map's definition that no kernel accepts.
@@ -127,58 +134,12 @@ impl MapInput {
     }
 }
 
-/// The flags that some map types refuse, by bit. All kernels since 5.10 know the first 13.
-const FLAGS: [&str; 20] = [
-    "BPF_F_NO_PREALLOC",
-    "BPF_F_NO_COMMON_LRU",
-    "BPF_F_NUMA_NODE",
-    "BPF_F_RDONLY",
-    "BPF_F_WRONLY",
-    "BPF_F_STACK_BUILD_ID",
-    "BPF_F_ZERO_SEED",
-    "BPF_F_RDONLY_PROG",
-    "BPF_F_WRONLY_PROG",
-    "BPF_F_CLONE",
-    "BPF_F_MMAPABLE",
-    "BPF_F_PRESERVE_ELEMS",
-    "BPF_F_INNER_MAP",
-    "BPF_F_LINK",
-    "BPF_F_PATH_FD",
-    "BPF_F_VTYPE_BTF_OBJ_FD",
-    "BPF_F_TOKEN_FD",
-    "BPF_F_SEGV_ON_FAULT",
-    "BPF_F_NO_USER_CONV",
-    "BPF_F_RB_OVERWRITE",
-];
-
-const NO_PREALLOC: u32 = 1 << 0;
-const RDONLY: u32 = 1 << 3;
-const WRONLY: u32 = 1 << 4;
-const RDONLY_PROG: u32 = 1 << 7;
-const WRONLY_PROG: u32 = 1 << 8;
-const NO_COMMON_LRU: u32 = 1 << 1;
-/// `BPF_F_NUMA_NODE`: the memory of the map is that of the node `numa_node`.
-const NUMA_NODE: u32 = 1 << 2;
 /// The last memory node that a machine may have (kernel: `MAX_NUMNODES`, `CONFIG_NODES_SHIFT` of 10).
 const LAST_NODE: u32 = 1023;
 /// The number by which a definition chooses no node (kernel: `NUMA_NO_NODE`).
 const NO_NODE: u32 = u32::MAX;
-/// `BPF_F_RDONLY`, `BPF_F_WRONLY`.
 const USER_ACCESS: u32 = RDONLY | WRONLY;
-const STACK_BUILD_ID: u32 = 1 << 5;
-const ZERO_SEED: u32 = 1 << 6;
-/// `BPF_F_RDONLY_PROG`, `BPF_F_WRONLY_PROG`.
 const PROGRAM_ACCESS: u32 = RDONLY_PROG | WRONLY_PROG;
-const CLONE: u32 = 1 << 9;
-const MMAPABLE: u32 = 1 << 10;
-const PRESERVE_ELEMS: u32 = 1 << 11;
-const INNER_MAP: u32 = 1 << 12;
-/// `BPF_F_TOKEN_FD`: the kernel checks the token, and ignores the flag afterwards.
-pub const TOKEN_FD: u32 = 1 << 16;
-const SEGV_ON_FAULT: u32 = 1 << 17;
-const NO_USER_CONV: u32 = 1 << 18;
-/// A ring buffer that overwrites the oldest records (6.19).
-pub const RB_OVERWRITE: u32 = 1 << 19;
 
 /// The most bytes of a value for each CPU (kernel: `PCPU_MIN_UNIT_SIZE`), where pages are largest.
 const PER_CPU_BYTES: u32 = 1 << 16;
@@ -243,8 +204,8 @@ fn broken_flag_rules(map_type: MapType, flags: u32) -> impl Iterator<Item = MapR
             ((demanded | accepted? | TOKEN_FD) & flag == 0).then_some(MapRule::FlagRefused(name))
         }
     };
-    let known = (0..).zip(FLAGS);
-    let unknown = (0..u32::BITS).skip(FLAGS.len()).filter(move |bit| flags.wrapping_shr(*bit) & 1 != 0);
+    let known = (0..).zip(NAMES);
+    let unknown = (0..u32::BITS).skip(NAMES.len()).filter(move |bit| flags.wrapping_shr(*bit) & 1 != 0);
     known.filter_map(rule_of_bit).chain(unknown.map(MapRule::FlagUnknown))
 }
 
@@ -287,11 +248,6 @@ pub(crate) fn chosen_node(def: &MapDef) -> Option<u32> {
     def.numa_node.filter(|node| def.map_flags & NUMA_NODE != 0 && *node != NO_NODE)
 }
 
-/// Returns the names of the flags in `map_flags` that some kernel knows.
-pub fn flag_names(map_flags: u32) -> impl Iterator<Item = &'static str> {
-    (0..).zip(FLAGS).filter(move |(bit, _)| map_flags.wrapping_shr(*bit) & 1 != 0).map(|(_, name)| name)
-}
-
 /// Returns whether the kernel creates maps of a type only with the types of keys and values (kernel:
 /// `bpf_local_storage_map_alloc_check`).
 const fn demands_types(map_type: MapType) -> bool {
@@ -330,7 +286,7 @@ const fn demanded_flags(map_type: MapType) -> u32 {
     }
 }
 
-/// Returns those of [`FLAGS`] that some kernel accepts for the type, beside the demanded ones. Returns `None`
+/// Returns the flags that some kernel accepts for the type, beside the demanded ones. Returns `None`
 /// if no rule is known.
 const fn accepted_flags(map_type: MapType) -> Option<u32> {
     use MapType as M;
@@ -496,6 +452,5 @@ mod tests {
             assert!(errors_of(map_type, flags, u32::MAX).is_empty(), "{map_type}");
             assert_eq!(errors_of(map_type, flags, 0).is_empty(), map_type == MapType::Array, "{map_type}");
         }
-        assert_eq!(flag_names(0b101).collect::<Vec<_>>(), ["BPF_F_NO_PREALLOC", "BPF_F_NUMA_NODE"]);
     }
 }

@@ -6,7 +6,7 @@ use super::{
     fixture::*,
     links::has_own_netns,
 };
-use core_relo_loader::{load::MapCreate, maps::MapFd};
+use core_relo_loader::{load::MapCreate, map_flags, maps::MapFd};
 use core_relo_test_support::skip;
 use std::{
     fs,
@@ -81,7 +81,6 @@ fn create_map(map: MapCreate<'_>) -> MapFd {
 
 #[test]
 fn what_a_map_refuses_is_explained() {
-    const F_RDONLY_PROG: u32 = 1 << 7;
     if types().is_none() {
         return;
     }
@@ -95,7 +94,7 @@ fn what_a_map_refuses_is_explained() {
     }
     ok(run(["map", "update", &outer, "0", &inner, "any"]));
 
-    for (map_flags, programs) in [(0, "may still write"), (F_RDONLY_PROG, "cannot write")] {
+    for (map_flags, programs) in [(0, "may still write"), (map_flags::RDONLY_PROG, "cannot write")] {
         let map = create_map(MapCreate { map_flags, ..of_ints });
         let id = map_id(&map).to_string();
         ok(run(["map", "freeze", &id]));

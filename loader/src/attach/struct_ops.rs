@@ -5,13 +5,11 @@ use super::{
     link::{Attachment, Link},
 };
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapFd};
-use core_relo_object::object::AttachType;
+use core_relo_object::{map_flags, object::AttachType};
 use std::os::fd::BorrowedFd;
 
 /// The only key of a struct_ops map.
 const KEY: [u8; 4] = [0; 4];
-/// `BPF_F_LINK` in a map's flags: a link registers the map.
-const F_LINK: u32 = 1 << 13;
 const FAMILY: &str = "struct_ops";
 
 /// Registers a struct_ops map with the kernel. `value` is the kernel's struct, with program descriptors in
@@ -30,7 +28,7 @@ pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
         return Err(AttachError::target(label, problem));
     }
     let failed = |errno| struct_ops_error(&label, "attach", errno);
-    if info.map_flags & F_LINK == 0 {
+    if info.map_flags & map_flags::LINK == 0 {
         let map = map.try_clone().map_err(failed)?;
         map.shape().update(&KEY, value, 0).map_err(failed)?;
         return Ok(Link::new(StructOpsAttachment(map), label.as_str()));
@@ -225,17 +223,17 @@ mod tests {
     fn a_congestion_control_registers_and_is_called() {
         in_own_network(|| {
             let Some(btf) = btf() else { return };
-            for (name, flags) in [("crt_p", 0), ("crt_l", F_LINK)] {
+            for (name, flags) in [("crt_p", 0), ("crt_l", map_flags::LINK)] {
                 let name = &format!("{name}{}", std::process::id());
                 let Some(control) = Control::new(&btf, name, flags) else { continue };
                 assert!(matches!(struct_ops(&control.map, &[1]), Err(AttachError::Target { .. })));
                 let mut link = struct_ops(&control.map, &control.value).unwrap();
                 assert_eq!(link.label(), format!("struct_ops {name}"));
-                assert_eq!(link.fd().is_some(), flags == F_LINK);
+                assert_eq!(link.fd().is_some(), flags == map_flags::LINK);
                 assert!(available(name));
                 send(name);
                 assert!(control.cong_avoid().ran_since(0));
-                if flags == F_LINK {
+                if flags == map_flags::LINK {
                     let other = Control::new(&btf, name, flags).unwrap();
                     struct_ops_update(&mut link, &other.map, &other.value).unwrap();
                     send(name);

@@ -11,11 +11,11 @@ use core_relo::{
     Endian, TypeId,
     btf::{Builder, BuiltMember, Kind},
 };
-use core_relo_object::object::MapType;
+use core_relo_object::{
+    map_flags::{MMAPABLE, NO_PREALLOC},
+    object::MapType,
+};
 use std::os::fd::{AsFd as _, OwnedFd};
-
-const NO_PREALLOC: u32 = 1;
-const MMAPABLE: u32 = 1 << 10;
 
 /// Bytes of `struct bpf_cgroup_storage_key`, with padding.
 const CGROUP_STORAGE_KEY: u32 = 16;

@@ -19,7 +19,10 @@ use core_relo::{
     btf::{Builder, Kind},
     insn::{Insn, pseudo},
 };
-use core_relo_object::object::{AttachType, MapType, ProgramType};
+use core_relo_object::{
+    map_flags,
+    object::{AttachType, MapType, ProgramType},
+};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 /// Returns whether a request succeeded. A lack of privileges or resources is an error, as it does not show
@@ -190,8 +193,7 @@ pub(super) fn btf_qmark_datasec(token: Token<'_>) -> Result<bool, Errno> {
 }
 
 pub(super) fn array_mmap(token: Token<'_>) -> Result<bool, Errno> {
-    const MMAPABLE: u32 = 1 << 10;
-    supported(create_array(4, MMAPABLE, b"", token))
+    supported(create_array(4, map_flags::MMAPABLE, b"", token))
 }
 
 pub(super) fn expected_attach_type(token: Token<'_>) -> Result<bool, Errno> {
@@ -383,13 +385,12 @@ fn accepts_offset(log: &str) -> Option<bool> {
 /// Creates a struct_ops map for a type that is no struct of operations. A kernel with links looks up the
 /// type.
 pub(super) fn struct_ops_link(_token: Token<'_>) -> Result<bool, Errno> {
-    const LINK: u32 = 1 << 13;
     let map = MapCreate {
         map_type: MapType::StructOps.number(),
         key_size: 4,
         value_size: 4,
         max_entries: 1,
-        map_flags: LINK,
+        map_flags: map_flags::LINK,
         kernel_value_type: 1,
         ..MapCreate::default()
     };

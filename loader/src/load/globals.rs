@@ -9,7 +9,7 @@ use crate::{
 use core::ops::Range;
 use core_relo_object::{
     globals::{Global, GlobalError, GlobalKind, check_size, check_type, check_value, find_global},
-    load_plan::SEGV_ON_FAULT,
+    map_flags::SEGV_ON_FAULT,
 };
 
 impl Loaded {

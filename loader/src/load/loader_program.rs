@@ -21,6 +21,7 @@ use core_relo_object::{
         LoaderFile, LoaderSignatures, LoaderStep, StepKind,
         context::{context_bytes, map_fd_offset, max_entries_offset, program_fd_offset},
     },
+    map_flags,
     object::{MapType, ProgramType},
 };
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -408,11 +409,10 @@ impl LoaderRun<'_> {
 /// rounds up the number of an LRU map whose processors have lists of their own (`BPF_F_NO_COMMON_LRU`) to a
 /// multiple of the possible processors.
 fn fits_entries(described: &MapAttributes, found: u32, cpus: u32) -> bool {
-    const NO_COMMON_LRU: u32 = 1 << 1;
     let is_lru =
         matches!(MapType::from_number(described.map_type), Some(MapType::LruHash | MapType::LruPercpuHash));
     match described.max_entries.checked_next_multiple_of(cpus) {
-        Some(rounded) if is_lru && described.map_flags & NO_COMMON_LRU != 0 => found == rounded,
+        Some(rounded) if is_lru && described.map_flags & map_flags::NO_COMMON_LRU != 0 => found == rounded,
         _ => found == described.max_entries,
     }
 }

@@ -18,17 +18,14 @@ use crate::{
 use core_relo::TypeId;
 use core_relo_object::{
     load_plan::{MapPlan, MapRole, SlotPlan},
+    map_flags::{RDONLY_PROG, flag_names},
     map_limits::{ExceededLimit, MapLimit},
-    map_rules::flag_names,
     object::MapType,
 };
 use std::{
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     path::Path,
 };
-
-/// `BPF_F_RDONLY_PROG`. The kernel adds this flag to device maps.
-const READ_ONLY_PROG: u32 = 1 << 7;
 
 /// The number of characters of the kernel's reason in a message.
 const SHOWN_CHARS: usize = 1000;
@@ -195,7 +192,8 @@ impl<K: Kernel> Loading<'_, K> {
             Err(errno) => return Err(self.pin_error(map, path, errno)),
         };
         if matches!(map.known_type(), Some(MapType::Devmap | MapType::DevmapHash)) {
-            info.map_flags &= !READ_ONLY_PROG;
+            // The kernel adds this flag to device maps.
+            info.map_flags &= !RDONLY_PROG;
         }
         let fields = [
             ("type", map.map_type().into(), info.map_type.into()),

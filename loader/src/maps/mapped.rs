@@ -8,11 +8,8 @@ use crate::{
     convert::to_usize,
     sys::{Access, Errno, MapFd, Mapping, Pod, page_size, to_pages},
 };
-use core_relo_object::object::MapType;
+use core_relo_object::{map_flags, object::MapType};
 use std::os::fd::{AsFd, BorrowedFd};
-
-/// `BPF_F_MMAPABLE`.
-const MAPPABLE: u32 = 1 << 10;
 
 /// An array with `BPF_F_MMAPABLE`, mapped into memory, such as the global variables of a program (`.data`,
 /// `.bss`, `.rodata`).
@@ -45,7 +42,7 @@ impl MappedMap {
     /// Maps an array.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
         let raw = RawMap::new(map, &[MapType::Array])?;
-        if raw.info().map_flags & MAPPABLE == 0 {
+        if raw.info().map_flags & map_flags::MMAPABLE == 0 {
             return Err(raw.unfit("the map was created without BPF_F_MMAPABLE, so it cannot be mapped"));
         }
         let too_large = || raw.error(MAP, Errno(libc::E2BIG));

@@ -2,11 +2,8 @@
 
 use super::{error::MapError, iter::Keys, raw::RawMap};
 use crate::sys::{BuildIdFrame, MapFd, Pod as _};
-use core_relo_object::object::MapType;
+use core_relo_object::{map_flags, object::MapType};
 use std::os::fd::{AsFd, BorrowedFd};
-
-/// `BPF_F_STACK_BUILD_ID`.
-const WITH_BUILD_IDS: u32 = 1 << 5;
 
 /// Stack traces by the id from `bpf_get_stackid`, of type `STACK_TRACE`.
 #[derive(Debug)]
@@ -56,7 +53,7 @@ impl StackTraces {
     }
 
     fn has_build_ids(&self) -> bool {
-        self.0.info().map_flags & WITH_BUILD_IDS != 0
+        self.0.info().map_flags & map_flags::STACK_BUILD_ID != 0
     }
 
     fn value(&self, id: u32) -> Result<Option<Vec<u8>>, MapError> {

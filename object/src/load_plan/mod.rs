@@ -42,7 +42,7 @@ pub use externs::{
 pub use initial_values::InitialValues;
 pub use kernel_handle::KernelHandle;
 pub use late_binding::{KernelSymbol, KernelSymbolKind, LateBinding, LateReloc, SymbolRef};
-pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, SEGV_ON_FAULT, SlotPlan};
+pub use maps::{InitialElement, MapAttributes, MapPlan, MapRole, SlotPlan};
 pub use object_names::{OBJECT_NAME_PROBLEM, accepted_object_name};
 pub use plan::{LoadPlan, SkippedProgram};
 pub use plan_by_load::PlanByLoad;

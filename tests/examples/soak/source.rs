@@ -2,11 +2,9 @@
 
 use core_relo_loader::{
     load::{Kernel as _, MapCreate, RunningKernel},
+    map_flags::RB_OVERWRITE,
     object::MapType,
 };
-
-/// `BPF_F_RB_OVERWRITE`.
-const OVERWRITE: u32 = 1 << 19;
 
 /// A kind of buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +19,7 @@ impl Source {
     /// Returns the kinds that the running kernel has.
     pub fn supported() -> Vec<Self> {
         let mut sources = vec![Self::RingBuffer, Self::PerfBuffer];
-        let request = MapCreate { max_entries: 1 << 16, map_flags: OVERWRITE, ..MapCreate::default() };
+        let request = MapCreate { max_entries: 1 << 16, map_flags: RB_OVERWRITE, ..MapCreate::default() };
         match RunningKernel.map_create(&MapCreate { map_type: MapType::Ringbuf.number(), ..request }) {
             Ok(_map) => sources.push(Self::OverwritingRing),
             Err(errno) => println!("SKIP: overwriting ring buffers: {errno}"),
@@ -47,6 +45,6 @@ impl Source {
 
     /// Returns the flags of the map.
     pub const fn map_flags(self) -> u32 {
-        if matches!(self, Self::OverwritingRing) { OVERWRITE } else { 0 }
+        if matches!(self, Self::OverwritingRing) { RB_OVERWRITE } else { 0 }
     }
 }

@@ -13,8 +13,9 @@ use core_relo_object::{
     MapIndex,
     link::{MapEntry, MapSource},
     load_plan::MapSettings,
+    map_flags::{RB_OVERWRITE, TOKEN_FD},
     map_limits::{ExceededLimit, array_limit, find_map_limits},
-    map_rules::{MapDefError, MapInput, MapRule, RB_OVERWRITE, TOKEN_FD, find_map_errors},
+    map_rules::{MapDefError, MapInput, MapRule, find_map_errors},
     object::{DataKind, MapDef, MapType},
 };
 

@@ -1,12 +1,12 @@
 //! The special fields of maps' values at places that some kernel does not accept.
 
-use super::{
-    field_search::FieldParts,
-    used_map::{WRITE_ONLY_PROG, loses_types},
-};
+use super::{field_search::FieldParts, used_map::loses_types};
 use crate::kernel::{FieldPlace, SpecialField, ValueField};
 use core_relo::btf::Btf;
-use core_relo_object::object::{MapDef, MapType};
+use core_relo_object::{
+    map_flags,
+    object::{MapDef, MapType},
+};
 
 /// A special field of a map's values at a place that some kernel does not accept.
 pub(super) struct RestrictedField {
@@ -24,7 +24,7 @@ pub(super) fn restricted_fields(def: &MapDef, btf: &Btf<'_>) -> Vec<RestrictedFi
     };
     let keeps_types = |def: &&MapDef| match (def.known_type(), def.key_type) {
         (Some(map_type), Some(key)) => {
-            def.map_flags & WRITE_ONLY_PROG == 0 && !loses_types(def, map_type, key, btf)
+            def.map_flags & map_flags::WRONLY_PROG == 0 && !loses_types(def, map_type, key, btf)
         }
         _ => false,
     };

@@ -6,13 +6,9 @@ use core_relo::{Name, TypeId, btf::Btf};
 use core_relo_object::{
     link::{MapEntry, MapSource, ProgramLinker},
     load_plan::{MapSettings, Settings},
+    map_flags,
     object::{DataKind, MapDef, MapType},
 };
-
-/// `BPF_F_NO_PREALLOC`, `BPF_F_RDONLY_PROG`, and `BPF_F_WRONLY_PROG`.
-const NO_PREALLOC: u32 = 1 << 0;
-const READ_ONLY_PROG: u32 = 1 << 7;
-pub(super) const WRITE_ONLY_PROG: u32 = 1 << 8;
 
 /// What the uses of a map depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,11 +121,11 @@ impl UsedMap {
 
     fn define(&mut self, def: &MapDef, btf: Option<&Btf<'_>>) {
         self.map_type = def.known_type();
-        self.is_read_only = def.map_flags & READ_ONLY_PROG != 0;
-        self.is_write_only = def.map_flags & WRITE_ONLY_PROG != 0;
+        self.is_read_only = def.map_flags & map_flags::RDONLY_PROG != 0;
+        self.is_write_only = def.map_flags & map_flags::WRONLY_PROG != 0;
         let is_hash =
             matches!(self.map_type, Some(MapType::Hash | MapType::PercpuHash | MapType::HashOfMaps));
-        self.allocates_later = is_hash && def.map_flags & NO_PREALLOC != 0;
+        self.allocates_later = is_hash && def.map_flags & map_flags::NO_PREALLOC != 0;
         // The kernel takes the types of both or none.
         if let (Some(map_type), Some(btf), Some(key), Some(value)) =
             (self.map_type, btf, def.key_type, def.value_type)
@@ -185,7 +181,7 @@ impl UsedMap {
 /// `array_map_check_btf`).
 pub(super) fn loses_types(def: &MapDef, map_type: MapType, key: TypeId, btf: &Btf<'_>) -> bool {
     let is_array = matches!(map_type, MapType::Array | MapType::PercpuArray);
-    def.map_flags & READ_ONLY_PROG != 0 || (is_array && !may_be_index(btf, key))
+    def.map_flags & map_flags::RDONLY_PROG != 0 || (is_array && !may_be_index(btf, key))
 }
 
 /// Returns whether some kernel may take a type for that of an array's keys: an integer of 32 bits.

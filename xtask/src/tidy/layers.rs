@@ -38,7 +38,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     (
         "object",
         &[
-            "arch errno index kernel_version limits lockdown memory_nodes sha256",
+            "arch errno index kernel_version limits lockdown map_flags memory_nodes sha256",
             "elf events features",
             "known_names object target",
             "archive btf_ids disassembly helper_maps link map_owner map_rules static_link",

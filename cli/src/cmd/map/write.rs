@@ -20,12 +20,10 @@ use core_relo_loader::{
     Errno,
     inventory::{BtfCache, FdInfo, ObjectKind},
     load::{Kernel as _, RunningKernel},
+    map_flags,
     maps::{Cpus, Flags},
     object::MapType,
 };
-
-/// `BPF_F_RDONLY_PROG`: programs only read the map.
-const F_RDONLY_PROG: u32 = 1 << 7;
 
 pub(super) fn update(console: &mut Console<'_>, args: &MapUpdateArgs) -> CommandResult {
     change_map(console, args.map.split(), args.format, |console, elements, words| {
@@ -145,7 +143,7 @@ impl MapElements<'_> {
         let most = self.info.max_entries;
         match e {
             Errno::EPERM if FdInfo::read(&self.shape.fd()).and_then(|info| info.get("frozen")) == Some(1) => {
-                let help = match self.info.map_flags & F_RDONLY_PROG {
+                let help = match self.info.map_flags & map_flags::RDONLY_PROG {
                     0 => "programs may still write to it",
                     _ => "programs cannot write to it, either",
                 };

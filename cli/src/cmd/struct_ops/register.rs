@@ -23,6 +23,7 @@ use core_relo_loader::{
     inventory::{BtfCache, KernelObject, LinkInfo, ObjectKind},
     load::{Loaded, LoadedMap, RunningKernel},
     load_plan::{LoadPlan, MapRole},
+    map_flags,
     maps::MapShape,
 };
 use serde::Serialize;
@@ -30,9 +31,6 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-
-/// `BPF_F_LINK`: a link registers the map.
-const F_LINK: u32 = 1 << 13;
 
 /// A map that was registered or unregistered, and its JSON line.
 #[derive(Debug, Serialize)]
@@ -98,7 +96,7 @@ fn check_plan(file: &str, plan: &LoadPlan, link_dir: Option<&Path>) -> Result<()
         let bad = BadInput::new(file, "it has no struct_ops map");
         return Err(bad.help("`core-relo load --attach` attaches other programs"));
     }
-    match maps.find(|map| map.map_flags() & F_LINK != 0 && link_dir.is_none()) {
+    match maps.find(|map| map.map_flags() & map_flags::LINK != 0 && link_dir.is_none()) {
         Some(map) => {
             let what =
                 format!("map `{}` is registered by a link, which would end with this command", map.name());
@@ -219,7 +217,7 @@ fn unregister_map(args: &ObjectChangeArgs) -> Result<Registration, BadInput> {
 
 /// Returns the error of a map that the kernel does not unregister.
 fn unregister_refusal(map: &StructOpsMap, e: Errno) -> BadInput {
-    if map.info.map_flags & F_LINK != 0 {
+    if map.info.map_flags & map_flags::LINK != 0 {
         let mut links = match links_of_maps() {
             Ok(links) => links,
             Err(bad) => return bad,

@@ -6,17 +6,20 @@ use crate::{
     maps::{Arena, Array, MapError, MappedMap},
     sys::{self, MapCreate, MapFd, page_size},
 };
-use core_relo_object::object::MapType;
+use core_relo_object::{map_flags, object::MapType};
 use std::{
     os::fd::{AsFd as _, AsRawFd as _},
     thread,
 };
 
-const MAPPABLE: u32 = 1 << 10;
-
 fn globals(value_size: u32, max_entries: u32) -> Option<MapFd> {
-    let shape =
-        MapCreate { key_size: 4, value_size, max_entries, map_flags: MAPPABLE, ..MapCreate::default() };
+    let shape = MapCreate {
+        key_size: 4,
+        value_size,
+        max_entries,
+        map_flags: map_flags::MMAPABLE,
+        ..MapCreate::default()
+    };
     map_with(MapType::Array, &shape)
 }
 
@@ -90,7 +93,8 @@ fn an_array_without_mmapable_cannot_be_mapped() {
 }
 
 fn arena(map_extra: u64) -> Option<MapFd> {
-    let shape = MapCreate { max_entries: 4, map_flags: MAPPABLE, map_extra, ..MapCreate::default() };
+    let shape =
+        MapCreate { max_entries: 4, map_flags: map_flags::MMAPABLE, map_extra, ..MapCreate::default() };
     map_with(MapType::Arena, &shape)
 }
 

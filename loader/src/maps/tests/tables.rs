@@ -7,7 +7,7 @@ use crate::{
     sys::{self, Errno, MapCreate, MapFd, Pod as _, possible_cpus},
 };
 use alloc::collections::BTreeMap;
-use core_relo_object::object::MapType;
+use core_relo_object::{map_flags, object::MapType};
 use std::os::fd::AsFd as _;
 
 fn hash(max_entries: u32) -> Option<HashMap<u32, u64>> {
@@ -179,14 +179,13 @@ fn per_cpu_hash_maps_have_a_value_for_each_cpu() {
 }
 
 fn trie(max_entries: u32) -> Option<MapFd> {
-    const NO_PREALLOC: u32 = 1;
     map_with(
         MapType::LpmTrie,
         &MapCreate {
             key_size: 8,
             value_size: 4,
             max_entries,
-            map_flags: NO_PREALLOC,
+            map_flags: map_flags::NO_PREALLOC,
             ..MapCreate::default()
         },
     )

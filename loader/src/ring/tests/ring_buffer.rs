@@ -14,7 +14,7 @@ use core::{
     time::Duration,
 };
 use core_relo::insn::Insn;
-use core_relo_object::object::MapType;
+use core_relo_object::{map_flags, object::MapType};
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::Mutex,
@@ -96,10 +96,9 @@ fn records_without_a_wakeup_are_read_at_intervals() {
 
 #[test]
 fn new_records_overwrite_old_ones_and_the_lost_bytes_are_counted() {
-    const OVERWRITE: u32 = 1 << 19;
     let request = MapCreate {
         max_entries: u32::try_from(page_size()).unwrap(),
-        map_flags: OVERWRITE,
+        map_flags: map_flags::RB_OVERWRITE,
         ..Default::default()
     };
     let Some(map) = map_with(MapType::Ringbuf, &request) else { return };

@@ -8,16 +8,11 @@ use super::{
     info::MapInfo,
 };
 use crate::sys::memory::possible_cpus;
-use core_relo_object::{Errno, object::MapType};
+use core_relo_object::{Errno, map_flags, object::MapType};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
 };
-
-/// `BPF_F_TOKEN_FD` of `map_flags`.
-const TOKEN: u32 = 1 << 16;
-/// `BPF_F_VTYPE_BTF_OBJ_FD` of `map_flags`.
-const VALUE_TYPE_FD: u32 = 1 << 15;
 
 attr! {
     struct FreezeAttr { map_fd: u32, }
@@ -86,10 +81,10 @@ pub(crate) fn map_create_log(map: &MapCreate<'_>, log: &mut [u8]) -> Result<Owne
 fn create_attr(map: &MapCreate<'_>) -> Result<CreateAttr, Errno> {
     let mut flags = map.map_flags;
     if map.token.is_some() {
-        flags |= TOKEN;
+        flags |= map_flags::TOKEN_FD;
     }
     if map.kernel_value_btf.is_some() {
-        flags |= VALUE_TYPE_FD;
+        flags |= map_flags::VTYPE_BTF_OBJ_FD;
     }
     Ok(CreateAttr {
         map_type: map.map_type,

@@ -1,9 +1,10 @@
 //! Adapts the plans of maps to the machine and the kernel.
 
-use super::plan::{MMAPABLE, MapPlan};
+use super::plan::MapPlan;
 use crate::{
     features::{Feature, Features},
     load_plan::target_kernel::TargetKernel,
+    map_flags,
     object::MapType,
 };
 use core_relo::TypeId;
@@ -28,7 +29,7 @@ pub(super) fn default_entries(plan: &mut MapPlan, kernel: &TargetKernel) {
 pub(super) fn adapt_to_kernel(plan: &mut MapPlan, features: &Features) {
     if plan.role.is_data() {
         if !features.has(Feature::ArrayMmap) {
-            plan.attributes.map_flags &= !MMAPABLE;
+            plan.attributes.map_flags &= !map_flags::MMAPABLE;
         }
         if !features.has(Feature::GlobalData) {
             plan.autocreate = false;

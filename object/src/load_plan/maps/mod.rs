@@ -6,6 +6,6 @@ mod plan;
 mod planner;
 mod slots;
 
-pub use plan::{MapAttributes, MapPlan, MapRole, SEGV_ON_FAULT, SlotPlan};
+pub use plan::{MapAttributes, MapPlan, MapRole, SlotPlan};
 pub(super) use planner::{MapPlanner, check_maps};
 pub use slots::InitialElement;

@@ -4,6 +4,7 @@ use super::super::{kernel_handle::KernelHandle, program_slot::ProgramSlot};
 use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
+    map_flags,
     map_limits::{ExceededLimit, find_map_limits},
     map_rules::{MapDefError, MapRule, find_map_errors},
     object::{MapDef, MapType},
@@ -12,11 +13,6 @@ use alloc::collections::BTreeMap;
 use core::ffi::c_int;
 use core_relo::{Endian, TypeId};
 use std::path::{Path, PathBuf};
-
-/// `BPF_F_MMAPABLE`.
-pub(super) const MMAPABLE: u32 = 1 << 10;
-/// `BPF_F_SEGV_ON_FAULT`.
-pub const SEGV_ON_FAULT: u32 = 1 << 17;
 
 /// The plan of a map, which is created or reused.
 #[derive(Clone, Debug, Default)]
@@ -214,7 +210,8 @@ impl MapPlan {
 
     /// Returns whether user space can map the values into memory.
     pub const fn is_mmapable(&self) -> bool {
-        self.attributes.map_flags & MMAPABLE != 0 || matches!(self.known_type(), Some(MapType::Arena))
+        self.attributes.map_flags & map_flags::MMAPABLE != 0
+            || matches!(self.known_type(), Some(MapType::Arena))
     }
 
     /// Returns the extra value of the map's type (`map_extra`).

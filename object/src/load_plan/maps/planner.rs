@@ -3,7 +3,7 @@
 use super::{
     adapt::{adapt_to_kernel, default_entries, ring_size},
     overrides::{apply_settings, override_with},
-    plan::{MMAPABLE, MapAttributes, MapPlan, MapRole, SEGV_ON_FAULT},
+    plan::{MapAttributes, MapPlan, MapRole},
     slots,
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
         struct_ops::StructOpsTables,
         target_kernel::TargetKernel,
     },
+    map_flags,
     object::{DataKind, DataSection, Map, MapDef, MapType, Object},
 };
 use alloc::borrow::Cow;
@@ -29,11 +30,6 @@ use core_relo::{
     btf::{Btf, Editor, Kind, Type},
 };
 use hashbrown::{HashMap, HashSet};
-
-/// `BPF_F_RDONLY_PROG`.
-const READ_ONLY_PROG: u32 = 1 << 7;
-/// `BPF_F_LINK`.
-const LINK: u32 = 1 << 13;
 
 /// The planner of an object's maps.
 pub(in crate::load_plan) struct MapPlanner<'p, 'o, 'd> {
@@ -237,7 +233,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
                 key_size: 4,
                 value_size: table.size,
                 max_entries: 1,
-                map_flags: if link { LINK } else { 0 },
+                map_flags: if link { map_flags::LINK } else { 0 },
                 ..MapAttributes::default()
             },
             value_type: table.ty,
@@ -265,10 +261,10 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
         let value = self.value_types.get(name);
         let mut map_flags = 0;
         if matches!(role, MapRole::Rodata | MapRole::Kconfig) {
-            map_flags |= READ_ONLY_PROG;
+            map_flags |= map_flags::RDONLY_PROG;
         }
         if value.is_some_and(|value| value.has_public_variables) {
-            map_flags |= MMAPABLE;
+            map_flags |= map_flags::MMAPABLE;
         }
         Ok(MapPlan {
             role,
@@ -293,7 +289,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
     fn plan_arena(&self, plan: &mut MapPlan, flags: u32) -> Result<(), LoadPlanError> {
         let section = self.object.data_sections().iter().find(|s| s.kind == DataKind::Arena);
         let Some(section) = section else { return Ok(()) };
-        if flags & SEGV_ON_FAULT != 0 {
+        if flags & map_flags::SEGV_ON_FAULT != 0 {
             let what = "it has variables (`.addr_space.1`) and the flag BPF_F_SEGV_ON_FAULT: writing the initial values \
                         would end this process with SIGSEGV";
             return Err(LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() });

@@ -7,6 +7,7 @@ use core_relo_loader::{
     attach::{ProgramRef, TraceOptions},
     inventory::ProgramInfo,
     load::{Kernel as _, MapCreate, ProgLoad, RunningKernel},
+    map_flags,
     object::AttachType,
     target,
 };
@@ -254,8 +255,8 @@ fn jit() -> Result<(), String> {
 }
 
 fn arena() -> Result<(), Errno> {
-    const MMAPABLE: u32 = 1 << 10;
-    let create = MapCreate { map_type: ARENA, map_flags: MMAPABLE, max_entries: 1, ..MapCreate::default() };
+    let create =
+        MapCreate { map_type: ARENA, map_flags: map_flags::MMAPABLE, max_entries: 1, ..MapCreate::default() };
     RunningKernel.map_create(&create).map(drop)
 }
 

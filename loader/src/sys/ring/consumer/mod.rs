@@ -17,6 +17,7 @@ use core::{
     ops::ControlFlow,
     sync::atomic::{Ordering, fence},
 };
+use core_relo_object::map_flags;
 use std::os::fd::BorrowedFd;
 
 /// The reader's side of a ring buffer.
@@ -52,9 +53,6 @@ struct Overwriting {
     /// The number of bytes that were overwritten before they were read, with headers.
     lost_bytes: u64,
 }
-
-/// `BPF_F_RB_OVERWRITE` of a map's flags.
-const OVERWRITE: u32 = 1 << 19;
 
 /// The offset in the writer's page of the position before which records are overwritten. The positions of the
 /// newest and of the oldest incomplete record come before it (kernel: `struct bpf_ringbuf`).
@@ -107,7 +105,7 @@ impl KernelRing {
             size,
             end_position: 0,
             is_lent: false,
-            overwriting: (info.map_flags & OVERWRITE != 0).then(Overwriting::default),
+            overwriting: (info.map_flags & map_flags::RB_OVERWRITE != 0).then(Overwriting::default),
             fullness: Fullness::default(),
             _claim: claim,
         })
