@@ -88,6 +88,8 @@ fn kernels_are_listed_fetched_shown_exported_and_removed() {
     schema.check("kernels export", &exported.lines()[0]);
     let checked = project.run(&format!("check {} --btf out", object()));
     assert_eq!(checked.rows().len(), 1, "{}{}", checked.out, checked.err);
+    let json = project.run(&format!("check {} --btf out --format json", object()));
+    assert_eq!(json.lines()[0]["package_version"], "6.1.9-1");
     let removed = project.run("kernels remove debian:12");
     assert_eq!(removed.out, "removed debian:12/6.1.0-2-amd64\n");
     assert_eq!(project.run("kernels show").out, "no kernels have been fetched\n");
@@ -105,6 +107,8 @@ fn kernels_are_targets_with_and_without_network() {
     let line = &online.lines()[0];
     assert_eq!(line["target"], "debian:12/6.1.0-2-amd64");
     assert_eq!(line["target_id"], "fetched:debian:12/6.1.0-2-amd64");
+    let package = ["distribution", "distribution_release", "package_version"].map(|key| &line[key]);
+    assert_eq!(package, ["debian", "12", "6.1.9-1"]);
     fs::rename(project.apt.archive(), project.dir.path().join("gone")).unwrap();
     let offline = project.run(&format!("{check} debian:12@amd64 --offline"));
     assert_eq!((offline.exit, &*offline.err), (0, ""));

@@ -124,6 +124,11 @@ fn kernel_suite(matrix: &Matrix<'_>, index: usize, kernel: &Kernel<'_>) -> Suite
     if let Some(architecture) = kernel.architecture {
         properties.push(("architecture", architecture.to_owned()));
     }
+    if let Some(package) = kernel.distribution {
+        properties.push(("distribution", package.distribution.clone()));
+        properties.push(("distribution_release", package.release.clone()));
+        properties.push(("package_version", package.package_version.clone()));
+    }
     properties.extend(kernel.version.map(|version| ("version", full_version(version))));
     let rows = matrix.objects.iter().filter_map(|object| object.cells.get(index).copied().flatten());
     let warnings = matrix.kernel_warnings.iter().filter(|warning| warning.kernel == kernel.name);

@@ -6,7 +6,7 @@ use crate::{
     model::UnjudgedInput,
     model::{FleetReport, KernelWarning, Outcome, Row},
 };
-use core_relo_verdict::kernel::KernelVersion;
+use core_relo_verdict::kernel::{DistributionKernel, KernelVersion};
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, HashMap},
@@ -15,8 +15,8 @@ use std::{
 /// The results of a report: a line of cells per object, a column per kernel.
 #[derive(Debug)]
 pub(super) struct Matrix<'r> {
-    /// The kernels: by architecture, version and name. Kernels whose architecture or version is unknown come
-    /// last.
+    /// The kernels: by architecture, distribution and its release, version and name. Kernels whose
+    /// architecture, distribution or version is unknown come last.
     pub(super) kernels: Vec<Kernel<'r>>,
     /// The objects, by name.
     pub(super) objects: Vec<ObjectLine<'r>>,
@@ -27,10 +27,12 @@ pub(super) struct Matrix<'r> {
     pub(super) agreement: Option<AgreementCounts>,
 }
 
-/// A kernel. Kernels of the same name but another architecture or version are different kernels.
+/// A kernel. Kernels of the same name but another architecture, package or version are different kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kernel<'r> {
     pub(super) architecture: Option<&'r str>,
+    /// The package that the kernel is from, if its fields are plain.
+    pub(super) distribution: Option<&'r DistributionKernel>,
     pub(super) version: Option<KernelVersion>,
     pub(super) name: &'r str,
     /// The name without the directory that all kernels have in common.
@@ -47,21 +49,48 @@ pub(super) struct ObjectLine<'r> {
 
 impl Ord for Kernel<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let key = |k: &Self| (k.architecture.is_none(), k.version.is_none());
-        let by_architecture = || self.architecture.cmp(&other.architecture);
-        let by_version = || self.version.cmp(&other.version);
-        let (unknown, other_unknown) = (key(self), key(other));
-        let order = unknown.0.cmp(&other_unknown.0).then_with(by_architecture);
-        order
-            .then(unknown.1.cmp(&other_unknown.1))
-            .then_with(by_version)
+        let by_architecture = |kernel: &Self| (kernel.architecture.is_none(), kernel.architecture);
+        let by_version = |kernel: &Self| (kernel.version.is_none(), kernel.version);
+        by_architecture(self)
+            .cmp(&by_architecture(other))
+            .then_with(|| compare_distributions(self.distribution, other.distribution))
+            .then_with(|| by_version(self).cmp(&by_version(other)))
             .then_with(|| self.name.cmp(other.name))
+            .then_with(|| package_version(self).cmp(&package_version(other)))
     }
 }
 
 impl PartialOrd for Kernel<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
+    }
+}
+
+/// Compares distributions and their releases. A kernel without a distribution comes last.
+fn compare_distributions(left: Option<&DistributionKernel>, right: Option<&DistributionKernel>) -> Ordering {
+    match (left, right) {
+        (Some(left), Some(right)) => {
+            let by_release = || DistributionKernel::compare_releases(&left.release, &right.release);
+            left.distribution.cmp(&right.distribution).then_with(by_release)
+        }
+        (left, right) => left.is_none().cmp(&right.is_none()),
+    }
+}
+
+fn package_version<'r>(kernel: &Kernel<'r>) -> Option<&'r str> {
+    kernel.distribution.map(|distribution| distribution.package_version.as_str())
+}
+
+impl<'r> Kernel<'r> {
+    /// Returns the distribution and its release: `debian 12`.
+    pub(super) fn distribution_release(&self) -> Option<String> {
+        self.distribution.map(|package| format!("{} {}", package.distribution, package.release))
+    }
+
+    /// Returns whether both kernels are of the same release of a distribution, and of the same architecture.
+    pub(super) fn is_same_release(&self, other: &Self) -> bool {
+        self.architecture == other.architecture
+            && compare_distributions(self.distribution, other.distribution).is_eq()
     }
 }
 
@@ -73,6 +102,7 @@ impl<'r> Matrix<'r> {
         let kernel = |row: &'r Row| Kernel {
             short_name: row.kernel.get(directory_len..).unwrap_or(&row.kernel),
             architecture: row.architecture.as_deref(),
+            distribution: row.distribution.as_ref().filter(|package| package.is_plain()),
             version: row.kernel_version,
             name: &row.kernel,
         };
@@ -176,7 +206,7 @@ pub(super) struct ProgramLine<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_fleet::{bad_row, loads, refused_row, row, version};
+    use crate::test_fleet::{bad_row, loads, package_row, refused_row, row, version};
 
     #[test]
     fn kernels_are_sorted_by_architecture_version_and_name() {
@@ -194,6 +224,23 @@ mod tests {
         assert_eq!(names, [("arm64", "old"), (x86, "old"), (x86, "new"), (x86, "unversioned"), ("-", "z")]);
         let checked: Vec<_> = matrix.objects.iter().map(|o| o.cells.iter().flatten().count()).collect();
         assert_eq!(checked, [4, 1]);
+    }
+
+    /// Protects the columns of a distribution from being mixed with those of another by their versions.
+    #[test]
+    fn kernels_of_a_distribution_are_neighbours_in_the_order_of_its_releases() {
+        let rows = vec![
+            package_row("a.o", "debian", "sid", version(7, 0, 0), loads()),
+            package_row("a.o", "debian", "9", version(4, 9, 0), loads()),
+            package_row("a.o", "ubuntu", "22.04", version(5, 15, 0), loads()),
+            package_row("a.o", "debian", "12", version(6, 1, 0), loads()),
+            row("a.o", "own", Some("x86_64"), Some(version(5, 0, 0)), loads()),
+        ];
+        let report = FleetReport { rows, ..FleetReport::default() };
+        let matrix = Matrix::new(&report);
+        let releases: Vec<_> = matrix.kernels.iter().map(Kernel::distribution_release).collect();
+        let expected = [Some("debian 9"), Some("debian 12"), Some("debian sid"), Some("ubuntu 22.04"), None];
+        assert_eq!(releases.iter().map(Option::as_deref).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Verdict},
-    kernel::KernelVersion,
+    kernel::{DistributionKernel, KernelVersion},
 };
 use std::{fmt, sync::Arc};
 
@@ -167,6 +167,9 @@ pub struct Row {
     pub kernel_version: Option<KernelVersion>,
     /// The kernel's architecture, such as `x86_64`, if known.
     pub architecture: Option<String>,
+    /// The package of a distribution that the kernel is from, if known. Summaries and the matrix then group
+    /// the kernel by distribution and release.
+    pub distribution: Option<DistributionKernel>,
     /// The verdict, or why the pair could not be judged.
     pub outcome: Result<Arc<ObjectVerdict>, UnjudgedInput>,
     /// The reasons that the project accepts.
@@ -188,6 +191,7 @@ impl Row {
             kernel: kernel.into(),
             kernel_version: None,
             architecture: None,
+            distribution: None,
             outcome,
             acceptance: None,
             real_loads: Vec::new(),

@@ -4,7 +4,7 @@ use crate::model::{FleetReport, Row, UnjudgedInput};
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
-    kernel::{Evidence, EvidenceSource, KernelVersion},
+    kernel::{DistributionKernel, Evidence, EvidenceSource, KernelVersion},
 };
 use std::sync::Arc;
 
@@ -29,6 +29,20 @@ pub(super) fn row(
 ) -> Row {
     let architecture = architecture.map(str::to_owned);
     Row { kernel_version, architecture, ..Row::new(object, kernel, Ok(Arc::new(verdict))) }
+}
+
+/// Creates the row of an object on an x86-64 kernel of a distribution.
+pub(super) fn package_row(
+    object: &str,
+    distribution: &str,
+    release: &str,
+    version: KernelVersion,
+    verdict: ObjectVerdict,
+) -> Row {
+    let name = format!("{distribution}:{release}/{}", crate::labels::full_version(version));
+    let package = format!("{}-1", crate::labels::full_version(version));
+    let distribution = DistributionKernel::new(distribution, release, package, "x86_64");
+    Row { distribution, ..row(object, &name, Some("x86_64"), Some(version), verdict) }
 }
 
 pub(super) fn refused_row(object: &str, kernel: &str) -> Row {

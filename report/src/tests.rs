@@ -5,7 +5,7 @@
 use crate::{
     FleetReport, ReportFormat, Row,
     limits::MAX_COMMENT_BYTES,
-    test_fleet::{HOSTILE, fleet, loads, row},
+    test_fleet::{HOSTILE, fleet, loads, package_row, refused_row, row, version},
 };
 use core_relo_verdict::{
     SourceLine,
@@ -214,4 +214,24 @@ fn one_long_name_does_not_fill_a_report() {
         let text = text_of(format, &report);
         assert!(text.len() < 60_000, "{format:?}: {} bytes", text.len());
     }
+}
+
+/// Protects the columns of the page from losing their distributions, and the comment from versions of Linux in
+/// place of releases.
+#[test]
+fn kernels_of_distributions_are_grouped_by_release() {
+    let kernels = [("11", version(5, 10, 0)), ("12", version(6, 1, 100)), ("12", version(6, 1, 192))];
+    let rows = kernels.map(|(release, version)| {
+        let refused = refused_row("a.o", "").outcome.unwrap();
+        let verdict = if release == "11" { (*refused).clone() } else { loads() };
+        package_row("a.o", "debian", release, version, verdict)
+    });
+    let report = FleetReport { rows: rows.into(), ..FleetReport::default() };
+    let html = text_of(ReportFormat::Html, &report);
+    let groups = "<th scope=\"colgroup\" colspan=\"1\"><span>debian 11</span>\
+                  <th scope=\"colgroup\" colspan=\"2\"><span>debian 12</span>";
+    assert!(html.contains(groups), "{html}");
+    assert!(html.contains("<td>debian 12<td>6.1.192-1<td>6.1.192<td>"), "{html}");
+    let markdown = text_of(ReportFormat::Markdown, &report);
+    assert!(markdown.contains("`debian`: loads from 12 on, refused before 12"), "{markdown}");
 }

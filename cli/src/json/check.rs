@@ -19,6 +19,7 @@ use core_relo_report::policy::Acceptance;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Reason},
+    kernel::DistributionKernel,
     loaders::Loader,
     mismatch::Mismatch,
 };
@@ -51,13 +52,19 @@ pub(crate) struct CheckLine<'a> {
     object_reality: Option<RealityJson<'a>>,
     /// The loader whose rules decide.
     loader: Option<Loader>,
+    /// The distribution that the kernel is from, its release, and the version of the kernel's package.
+    distribution: Option<&'a str>,
+    distribution_release: Option<&'a str>,
+    package_version: Option<&'a str>,
 }
 
-/// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
+/// The kernel of a line: its name, its identity if the name is not the exact path of a file, and the package
+/// that it is from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetKeys<'a> {
     pub(crate) target: &'a str,
     pub(crate) target_id: Option<&'a str>,
+    pub(crate) distribution: Option<&'a DistributionKernel>,
 }
 
 impl<'a> CheckLine<'a> {
@@ -86,6 +93,17 @@ impl<'a> CheckLine<'a> {
             reasons: &verdict.reasons,
             loader: Some(verdict.loader),
             ..Self::default()
+        }
+        .with_distribution(target.distribution)
+    }
+
+    /// Adds the package that the kernel is from.
+    fn with_distribution(self, package: Option<&'a DistributionKernel>) -> Self {
+        Self {
+            distribution: package.map(|package| &*package.distribution),
+            distribution_release: package.map(|package| &*package.release),
+            package_version: package.map(|package| &*package.package_version),
+            ..self
         }
     }
 
@@ -135,6 +153,7 @@ impl<'a> CheckLine<'a> {
             target_id: target.and_then(|target| target.target_id),
             ..Self::default()
         }
+        .with_distribution(target.and_then(|target| target.distribution))
     }
 
     /// Adds the programs of an object that was loaded without a verdict.

@@ -6,6 +6,7 @@ use super::{
     kernel_version::{compare_versions, has_valid_epoch, series, upstream_version},
     sha256::hex,
 };
+use core_relo_verdict::kernel::DistributionKernel;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::{cmp::Ordering, fmt};
@@ -129,6 +130,12 @@ impl AvailableKernel {
     /// Returns the name: `debian:12/6.1.0-43-cloud-amd64`.
     pub fn name(&self) -> String {
         format!("{}:{}/{}", self.distribution, self.distribution_release, self.release)
+    }
+
+    /// Returns the package for reports. Returns `None` if a field is not plain.
+    pub fn distribution_kernel(&self) -> Option<DistributionKernel> {
+        let Self { distribution, distribution_release, version, architecture, .. } = self;
+        DistributionKernel::new(distribution, distribution_release, version, architecture)
     }
 
     /// Returns the version of Linux: `6.1.162`.

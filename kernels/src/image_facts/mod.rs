@@ -6,7 +6,7 @@
 //! | `banner` | the version: `Linux version 6.1.0-50-amd64 …` |
 //! | `embedded_config` | the configuration (`CONFIG_IKCONFIG`) |
 //! | `symbol_table` | the symbols of an ELF |
-//! | `neighbours` | the files `config-R`, `System.map-R` and `version-R` beside `vmlinuz-R` or `R.btf` |
+//! | `neighbours` | the files `config-R`, `System.map-R`, `version-R` and `distribution-R` beside `vmlinuz-R` or `R.btf` |
 //!
 //! An image that contains no fact, or a broken one, is no error: the verdict that needs the fact is unknown.
 
@@ -25,7 +25,7 @@ use crate::{
 };
 use banner::{find_banner, parse_banner};
 use core_relo_loader::target::archive::build_id;
-use core_relo_verdict::kernel::{KernelVersion, WantedFacts};
+use core_relo_verdict::kernel::{DistributionKernel, KernelVersion, WantedFacts};
 pub use fact::ImageFact;
 use std::{path::Path, sync::Arc};
 
@@ -45,6 +45,8 @@ pub struct ImageFacts {
     pub kconfig: Option<ImageFact<Arc<str>>>,
     /// The symbols, in the form of `System.map`.
     pub symbols: Option<ImageFact<Arc<str>>>,
+    /// The package of a distribution that the kernel is from.
+    pub distribution: Option<DistributionKernel>,
     /// Facts that are there and cannot be read.
     pub warnings: Vec<String>,
 }
@@ -144,6 +146,7 @@ impl ImageFacts {
         self.version = self.version.or(outer.version);
         self.kconfig = self.kconfig.or(outer.kconfig);
         self.symbols = self.symbols.or(outer.symbols);
+        self.distribution = self.distribution.or(outer.distribution);
         self.warnings.extend(outer.warnings);
         self
     }
@@ -164,6 +167,7 @@ impl ImageFacts {
 
     /// Adds the facts of the files beside an image, where the image itself has none.
     pub(crate) fn with_neighbours(mut self, image: &Path, wanted: WantedFacts) -> Self {
+        neighbours::read_distribution(image, &mut self);
         if wanted.version_and_kconfig && self.version.is_none() && self.release.is_none() {
             neighbours::read_version(image, &mut self);
         }

@@ -1,6 +1,6 @@
 //! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`,
 //! and the same without `-R`. They count beside `R.btf`, too. Raw BTF shows no version: `version-R` has the
-//! banner of the kernel, as `/proc/version` shows it.
+//! banner of the kernel, as `/proc/version` shows it. `distribution-R` has the package that the kernel is from.
 
 use super::{
     ImageFacts,
@@ -9,6 +9,7 @@ use super::{
     fact::ImageFact,
 };
 use crate::{compression::format::Compression, error::escape_path, kernel_text};
+use core_relo_verdict::kernel::DistributionKernel;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -20,6 +21,7 @@ const IMAGES: [&str; 2] = ["vmlinuz", "vmlinux"];
 const KCONFIG: &str = "config";
 const SYMBOLS: &str = "System.map";
 const VERSION: &str = "version";
+const DISTRIBUTION: &str = "distribution";
 
 /// Returns the release in the name of an image or of raw BTF, with a `-` before it: `-R` of `vmlinuz-R`,
 /// `vmlinux-R.btf` and `R.btf`, compressed or not.
@@ -42,7 +44,7 @@ fn find(image: &Path, name: &str) -> Option<PathBuf> {
 
 /// Returns whether an image has such a file beside it.
 pub(super) fn exist(image: &Path) -> bool {
-    [KCONFIG, SYMBOLS, VERSION].iter().any(|name| find(image, name).is_some())
+    [KCONFIG, SYMBOLS, VERSION, DISTRIBUTION].iter().any(|name| find(image, name).is_some())
 }
 
 /// Reads the configuration beside an image.
@@ -74,6 +76,17 @@ pub(super) fn read_version(image: &Path, facts: &mut ImageFacts) {
     facts.release = Some(release);
     facts.version_string = version_string;
     facts.version = version.map(|version| ImageFact::new(version, origin));
+}
+
+/// Reads the package that an image is from.
+pub(super) fn read_distribution(image: &Path, facts: &mut ImageFacts) {
+    // Most images have no such file, and no verdict needs it.
+    let Some((text, origin)) = read(image, DISTRIBUTION, &mut facts.warnings) else { return };
+    facts.distribution = DistributionKernel::from_line(&text);
+    if facts.distribution.is_none() {
+        let expected = "expected a line such as `debian 12 6.1.192-3 x86_64`";
+        facts.warnings.push(format!("{origin} is left out: {expected}"));
+    }
 }
 
 /// Reads the symbols beside an image.

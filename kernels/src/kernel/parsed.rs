@@ -24,7 +24,9 @@ use core_relo_loader::{
     target::{self, BtfFile, KernelBtf, TargetError},
 };
 use core_relo_verdict::fleet::JudgedKernel;
-use core_relo_verdict::kernel::{KernelFacts, KernelInputs, KernelVersion, SymbolScope, WantedFacts};
+use core_relo_verdict::kernel::{
+    DistributionKernel, KernelFacts, KernelInputs, KernelVersion, SymbolScope, WantedFacts,
+};
 use std::{
     io::Read as _,
     path::{Path, PathBuf},
@@ -111,7 +113,8 @@ impl Kernel {
     /// Adds the name and the modules of a fetched kernel.
     pub(super) fn with_fetched_parts(self, kernel: &FetchedKernel) -> Self {
         let further_modules = FurtherModules::InDirectory(kernel.modules.clone());
-        Self { name: kernel.name.clone(), further_modules, ..self }
+        let facts = ImageFacts { distribution: kernel.distribution.clone(), ..self.facts };
+        Self { name: kernel.name.clone(), further_modules, facts, ..self }
     }
 
     /// Adds modules that the user named. Of a package, all modules are added.
@@ -194,6 +197,11 @@ impl Kernel {
     /// Returns the release, as `uname -r` prints it, if the kernel runs or its image contains the release.
     pub fn release(&self) -> Option<String> {
         if self.is_running { Some(running_release()) } else { self.facts.release.clone() }
+    }
+
+    /// Returns the package of a distribution that the kernel is from, if it is known.
+    pub const fn distribution(&self) -> Option<&DistributionKernel> {
+        self.facts.distribution.as_ref()
     }
 
     /// Returns the contradiction between the version that the user gives and that of the kernel, if there is

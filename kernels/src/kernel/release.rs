@@ -29,6 +29,11 @@ impl KernelRelease {
         let architecture = named.rev().find_map(ArchitectureNames::find).map(ArchitectureNames::machine);
         Self { version, architecture }
     }
+
+    /// Returns the name of `uname -m` for one of the names of an architecture.
+    pub fn known_architecture(word: &str) -> Option<&'static str> {
+        ArchitectureNames::find(word).map(ArchitectureNames::machine)
+    }
 }
 
 /// Parses `5.10`, `5.10.223` and the like, with any suffix after a further dot.

@@ -2,6 +2,7 @@
 
 use crate::{file_kind::is_archive_name, kernel::id::KernelId};
 use core_relo_loader::target;
+use core_relo_verdict::kernel::DistributionKernel;
 use std::path::{Path, PathBuf};
 
 /// A kernel, or an archive of kernels, that has not been read yet.
@@ -44,6 +45,8 @@ pub struct FetchedKernel {
     pub modules: PathBuf,
     /// The image, which need not exist.
     pub image: PathBuf,
+    /// The package that the kernel is from.
+    pub distribution: Option<DistributionKernel>,
 }
 
 impl KernelSource {

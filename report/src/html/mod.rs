@@ -16,9 +16,9 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The SHA-256 of [`STYLE`] in base64. The browser applies no other style sheet.
-const STYLE_HASH: &str = "ZO196n/BtMtpUVQUyw0oVXdKmMqasEbHcKKNfpC1y1w=";
+const STYLE_HASH: &str = "h69JPHnugA45SnoIEy6Yys2B5jdz6gTW9vuZ50+bbcU=";
 /// The SHA-256 of [`SCRIPT`] in base64. The browser runs no other script.
-const SCRIPT_HASH: &str = "5OhayRJPiRZcZUaZW9npLTbUO9p/Wk2k1cFLSzuDWYA=";
+const SCRIPT_HASH: &str = "d+Lvnhj8d9v9dzLozaOOzyleqnSqpg67LeObBq7md3c=";
 
 /// Writes the page.
 pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -100,17 +100,28 @@ fn write_unread(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes the list of kernels, with their numbers.
 fn write_kernels(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let has_packages = matrix.kernels.iter().any(|kernel| kernel.distribution.is_some());
+    let package_head = if has_packages { "<th>distribution<th>package" } else { "" };
     write!(
         out,
         "<h2 id=\"kernels\">Kernels</h2>\n<div class=\"scroll\"><table class=\"list\">\n<thead><tr><th>number<th>architecture\
-         <th>version<th>kernel<th>objects that load</tr></thead>\n<tbody>\n"
+         {package_head}<th>version<th>kernel<th>objects that load</tr></thead>\n<tbody>\n"
     )?;
     for (index, kernel) in matrix.kernels.iter().enumerate() {
         let cells = || matrix.objects.iter().filter_map(|object| object.cells.get(index).copied().flatten());
         let loading = cells().filter(|row| row.outcome().is_loads()).count();
+        let package = kernel.distribution.map_or("", |package| &*package.package_version);
+        let package_cells = match has_packages {
+            true => format!(
+                "<td>{}<td>{}",
+                Markup(kernel.distribution_release().as_deref().unwrap_or("")),
+                Markup(package)
+            ),
+            false => String::new(),
+        };
         writeln!(
             out,
-            "<tr id=\"k{0}\"><td>K{0}<td>{1}<td>{2}<td><code>{3}</code><td>{loading} of {4}</tr>",
+            "<tr id=\"k{0}\"><td>K{0}<td>{1}{package_cells}<td>{2}<td><code>{3}</code><td>{loading} of {4}</tr>",
             index + 1,
             Markup(kernel.architecture.unwrap_or("unknown")),
             kernel.version.map_or_else(|| "unknown".into(), full_version),

@@ -4,8 +4,9 @@
   const find = id => document.getElementById(id);
   const table = find('matrix');
   if (!table) return;
-  const [groupRow, kernelRow] = table.tHead.rows;
-  const groups = [...groupRow.cells].slice(1).map(cell => ({ cell, size: cell.colSpan }));
+  const groupRows = [...table.tHead.rows];
+  const kernelRow = groupRows.pop();
+  const groups = groupRows.map(row => [...row.cells].slice(1).map(cell => ({ cell, size: cell.colSpan })));
   const kernels = [...kernelRow.cells].slice(1);
   const lines = [...table.tBodies[0].rows].map(row => ({
     row,
@@ -21,12 +22,14 @@
     const verdict = verdictFilter.value;
     const isShown = kernels.map(cell => cell.title.toLowerCase().includes(kernel));
     kernels.forEach((cell, i) => { cell.hidden = !isShown[i]; });
-    let start = 0;
-    for (const { cell, size } of groups) {
-      const shown = isShown.slice(start, start + size).filter(Boolean).length;
-      start += size;
-      cell.hidden = shown === 0;
-      cell.colSpan = Math.max(shown, 1);
+    for (const row of groups) {
+      let start = 0;
+      for (const { cell, size } of row) {
+        const shown = isShown.slice(start, start + size).filter(Boolean).length;
+        start += size;
+        cell.hidden = shown === 0;
+        cell.colSpan = Math.max(shown, 1);
+      }
     }
     let count = 0;
     for (const { row, name, cells, section } of lines) {

@@ -44,12 +44,21 @@ fn write_filters(out: &mut dyn Write) -> io::Result<()> {
     write!(out, "</select></label>\n<output id=\"shown\"></output>\n</div>\n")
 }
 
-/// Writes a line of architectures and a line of kernels.
+/// Writes a line of architectures, a line of releases of distributions if there are any, and a line of
+/// kernels.
 fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "<thead>\n<tr><th scope=\"col\">architecture")?;
+    write!(out, "<thead>\n<tr class=\"group\"><th scope=\"col\">architecture")?;
     for group in kernels.chunk_by(|a, b| a.architecture == b.architecture) {
         let name = group.first().and_then(|kernel| kernel.architecture).unwrap_or("unknown");
         write!(out, "<th scope=\"colgroup\" colspan=\"{}\"><span>{}</span>", group.len(), Markup(name))?;
+    }
+    if kernels.iter().any(|kernel| kernel.distribution.is_some()) {
+        write!(out, "</tr>\n<tr class=\"group\"><th scope=\"col\">distribution")?;
+        for group in kernels.chunk_by(Kernel::is_same_release) {
+            let name = group.first().and_then(Kernel::distribution_release);
+            let name = name.as_deref().unwrap_or("other");
+            write!(out, "<th scope=\"colgroup\" colspan=\"{}\"><span>{}</span>", group.len(), Markup(name))?;
+        }
     }
     write!(out, "</tr>\n<tr><th scope=\"col\">object")?;
     let names: Vec<_> = kernels.iter().map(|kernel| kernel.short_name).collect();
@@ -58,6 +67,8 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
         let (class, label) = (start_class(kernels, number - 1), label(kernels, number - 1, &name));
         let architecture = kernel.architecture.unwrap_or("");
         let version = kernel.version.map_or_else(String::new, full_version);
+        let package = kernel.distribution.map_or("", |package| &*package.package_version);
+        let version = if package.is_empty() { version } else { format!("{version} {package}") };
         let (architecture, name) = (Markup(architecture), Markup(kernel.name));
         write!(
             out,
@@ -69,13 +80,12 @@ fn write_head(kernels: &[Kernel<'_>], out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Returns a kernel's label: the version, and the short name unless the version tells the kernels of an
-/// architecture apart. Kernels of the same version are neighbours.
+/// architecture, or of a release of a distribution, apart. Kernels of the same version are neighbours.
 fn label(kernels: &[Kernel<'_>], index: usize, name: &str) -> String {
     let Some(kernel) = kernels.get(index) else { return String::new() };
     let neighbours = [index.checked_sub(1), index.checked_add(1)];
     let mut neighbours = neighbours.into_iter().flatten().filter_map(|index| kernels.get(index));
-    let is_same =
-        |other: &Kernel<'_>| (other.architecture, other.version) == (kernel.architecture, kernel.version);
+    let is_same = |other: &Kernel<'_>| other.is_same_release(kernel) && other.version == kernel.version;
     match kernel.version.map(full_version) {
         Some(version) if !neighbours.any(is_same) => version,
         Some(version) => format!("{version} {}", Markup(name)),
@@ -83,11 +93,11 @@ fn label(kernels: &[Kernel<'_>], index: usize, name: &str) -> String {
     }
 }
 
-/// Returns the class ` start` for the first kernel of an architecture.
+/// Returns the class ` start` for the first kernel of an architecture, or of a release of a distribution.
 fn start_class(kernels: &[Kernel<'_>], index: usize) -> &'static str {
-    let architecture = |index: usize| kernels.get(index).map(|kernel| kernel.architecture);
-    match index.checked_sub(1) {
-        Some(before) if architecture(before) == architecture(index) => "",
+    let before = index.checked_sub(1).and_then(|before| kernels.get(before));
+    match before.zip(kernels.get(index)) {
+        Some((before, kernel)) if before.is_same_release(kernel) => "",
         _ => " start",
     }
 }

@@ -1,5 +1,7 @@
-//! Outcomes on many kernels in a few words: "loads from 5.15 on, refused before 5.15".
+//! Outcomes on many kernels in a few words: "loads from 5.15 on, refused before 5.15". Kernels of a
+//! distribution are summed up by its releases: "debian: loads from 12 on, refused on 11".
 
+mod position;
 mod words;
 
 #[cfg(test)]
@@ -10,26 +12,33 @@ use super::{
     matrix::Kernel,
     model::Outcome,
 };
-use core_relo_verdict::kernel::KernelVersion;
+use position::Position;
 use std::collections::{BTreeMap, HashSet};
 
-/// The outcomes on kernels, grouped by architecture.
+/// The outcomes on kernels, grouped by distribution and architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Summary<'r> {
     pub(super) groups: Vec<Group<'r>>,
 }
 
-/// The outcomes on kernels of the same architecture. Architectures with equal boundaries share a group.
+/// The outcomes on kernels of the same distribution and architecture. Architectures with equal boundaries
+/// share a group, and so do distributions with the same outcome on all kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Group<'r> {
-    /// The architectures. `None` if unknown.
-    pub(super) architectures: Vec<Option<&'r str>>,
+    pub(super) members: Vec<GroupMember<'r>>,
     /// Whether the kernels' versions are known.
     pub(super) is_versioned: bool,
     /// The number of kernels.
     pub(super) kernel_count: usize,
     /// A part per outcome, best first.
     pub(super) parts: Vec<Part<'r>>,
+}
+
+/// A distribution and an architecture. `None` if unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct GroupMember<'r> {
+    pub(super) distribution: Option<&'r str>,
+    pub(super) architecture: Option<&'r str>,
 }
 
 /// The kernels of a group that have the same outcome.
@@ -54,10 +63,10 @@ pub(super) struct VersionRanges<'r> {
     pub(super) except: Vec<&'r str>,
 }
 
-/// A range of the versions that were checked.
+/// A range of the versions that were checked, or of the releases of a distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VersionRange {
-    /// The first version, such as `5.15`.
+    /// The first version, such as `5.15`, or the first release of a distribution.
     pub(super) first: String,
     /// The last version.
     pub(super) last: String,
@@ -69,17 +78,19 @@ pub(super) struct VersionRange {
 
 /// Groups kernels by their outcomes. Kernels without an outcome are left out.
 pub(super) fn summarize<'r>(kernels: &[Kernel<'r>], outcomes: &[Option<Outcome>]) -> Summary<'r> {
-    let mut by_architecture = BTreeMap::<_, Vec<(Kernel<'r>, Outcome)>>::new();
+    let mut by_member = BTreeMap::<_, Vec<(Kernel<'r>, Outcome)>>::new();
     for (kernel, outcome) in kernels.iter().zip(outcomes) {
         if let Some(outcome) = outcome {
-            let key = (kernel.architecture.is_none(), kernel.architecture, kernel.version.is_none());
-            by_architecture.entry(key).or_default().push((*kernel, *outcome));
+            let distribution = kernel.distribution.map(|package| package.distribution.as_str());
+            let architecture = (kernel.architecture.is_none(), kernel.architecture);
+            let key = (distribution.is_none(), distribution, architecture, kernel.version.is_none());
+            by_member.entry(key).or_default().push((*kernel, *outcome));
         }
     }
     let mut groups = Vec::<Group<'r>>::new();
-    for ((_, architecture, is_unversioned), checked) in by_architecture {
+    for ((_, distribution, (_, architecture), is_unversioned), checked) in by_member {
         let group = Group {
-            architectures: vec![architecture],
+            members: vec![GroupMember { distribution, architecture }],
             is_versioned: !is_unversioned,
             kernel_count: checked.len(),
             parts: parts(&checked),
@@ -110,10 +121,10 @@ fn parts<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Vec<Part<'r>> {
 fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outcome, VersionRanges<'r>>> {
     let mut outcomes = BTreeMap::<_, BTreeMap<Outcome, usize>>::new();
     for (kernel, outcome) in checked {
-        *outcomes.entry(kernel.version?).or_default().entry(*outcome).or_default() += 1;
+        *outcomes.entry(Position::new(kernel)?).or_default().entry(*outcome).or_default() += 1;
     }
     // The outcome of a version is that of most of its kernels.
-    let most_frequent = |(version, counts): (KernelVersion, BTreeMap<Outcome, usize>)| {
+    let most_frequent = |(version, counts): (Position<'r>, BTreeMap<Outcome, usize>)| {
         let outcome = counts.into_iter().max_by_key(|(_, count)| *count);
         outcome.map(|(outcome, _)| (version, outcome))
     };
@@ -121,7 +132,7 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
     let mut ranges = BTreeMap::<_, VersionRanges<'r>>::new();
     let mut exception_count = 0;
     for (kernel, outcome) in checked {
-        let usual = versions.get(&kernel.version?)?;
+        let usual = versions.get(&Position::new(kernel)?)?;
         if usual != outcome {
             exception_count += 1;
             ranges.entry(*outcome).or_default().also.push(kernel.short_name);
@@ -132,7 +143,7 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
         return None;
     }
     // Runs of versions with the same outcome: the outcome, the first version, the last version.
-    let mut runs = Vec::<(Outcome, KernelVersion, KernelVersion)>::new();
+    let mut runs = Vec::<(Outcome, Position<'r>, Position<'r>)>::new();
     for (version, outcome) in versions {
         match runs.last_mut() {
             Some((last_outcome, _, last)) if *last_outcome == outcome => *last = version,
@@ -142,19 +153,14 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
     if runs.len() > MAX_VERSION_RANGES {
         return None;
     }
-    // A release such as 5.15 that is in two runs needs its patch level.
+    // A release such as 5.15 that is in two runs needs its patch level, and one such as `debian 12` the version
+    // of its kernel.
     let (mut seen, mut split) = (HashSet::new(), HashSet::new());
     for (_, first, last) in &runs {
-        let releases = HashSet::from([release(*first), release(*last)]);
+        let releases = HashSet::from([first.release(), last.release()]);
         split.extend(releases.into_iter().filter(|release| !seen.insert(*release)));
     }
-    let text = |version: KernelVersion| {
-        let KernelVersion { major, minor, patch } = version;
-        match split.contains(&release(version)) {
-            true => format!("{major}.{minor}.{patch}"),
-            false => format!("{major}.{minor}"),
-        }
-    };
+    let text = |version: Position<'_>| version.text(split.contains(&version.release()));
     let next_runs = runs.iter().skip(1).map(Some).chain([None]);
     for (index, ((outcome, first, last), next)) in runs.iter().zip(next_runs).enumerate() {
         let next = next.map(|(_, first, _)| text(*first));
@@ -162,11 +168,6 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
         ranges.entry(*outcome).or_default().ranges.push(range);
     }
     Some(ranges)
-}
-
-/// Returns the version without its patch level.
-const fn release(version: KernelVersion) -> KernelVersion {
-    KernelVersion::release(version.major, version.minor)
 }
 
 impl Group<'_> {
@@ -180,12 +181,18 @@ impl Group<'_> {
         let (parts, others) = (&self.parts, &other.parts);
         match is_uniform {
             true => parts.iter().zip(others).all(|(part, other)| part.outcome == other.outcome),
+            false if self.distribution() != other.distribution() => false,
             false => has_ranges && parts.len() == others.len() && parts.iter().zip(others).all(is_same_part),
         }
     }
 
+    /// Returns the distribution of the first member.
+    fn distribution(&self) -> Option<&str> {
+        self.members.first().and_then(|member| member.distribution)
+    }
+
     fn merge(&mut self, other: Self) {
-        self.architectures.extend(other.architectures);
+        self.members.extend(other.members);
         self.is_versioned |= other.is_versioned;
         self.kernel_count += other.kernel_count;
         for (part, other) in self.parts.iter_mut().zip(other.parts) {

@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::test_fleet::version;
+use core_relo_verdict::kernel::{DistributionKernel, KernelVersion};
 
 const LOADS: Outcome = Outcome::Loads;
 const REFUSED: Outcome = Outcome::Refused;
 const UNKNOWN: Outcome = Outcome::Unknown;
 
 fn kernel<'r>(architecture: Option<&'r str>, version: Option<KernelVersion>, name: &'r str) -> Kernel<'r> {
-    Kernel { architecture, version, name, short_name: name }
+    Kernel { architecture, distribution: None, version, name, short_name: name }
 }
 
 /// Summarizes outcomes on x86_64 kernels of these versions.
@@ -151,5 +152,72 @@ fn sets_of_kernels_are_described() {
     assert_eq!(
         [set(&[0, 1]), set(&[2]), set(&[1]), set(&[0, 1, 2])],
         ["before 6.1", "from 6.1 on", "on 5.10", "on all 3 kernels"]
+    );
+}
+
+/// Returns the package of an x86-64 kernel.
+fn package(distribution: &str, release: &str) -> DistributionKernel {
+    DistributionKernel::new(distribution, release, "1-1", "x86_64").unwrap()
+}
+
+fn packaged<'r>(package: &'r DistributionKernel, version: KernelVersion, name: &'r str) -> Kernel<'r> {
+    let architecture = Some(package.architecture.as_str());
+    Kernel { distribution: Some(package), ..kernel(architecture, Some(version), name) }
+}
+
+#[test]
+fn distributions_are_summed_up_by_their_releases() {
+    let [eleven, twelve, sid] = ["11", "12", "sid"].map(|release| package("debian", release));
+    let [focal, jammy] = ["20.04", "22.04"].map(|release| package("ubuntu", release));
+    let debian = [
+        packaged(&eleven, version(5, 10, 0), "d11"),
+        packaged(&twelve, version(6, 1, 100), "d12-old"),
+        packaged(&twelve, version(6, 1, 192), "d12"),
+        packaged(&sid, version(7, 2, 0), "sid"),
+    ];
+    let of_debian = |outcomes: [Outcome; 4]| text(&debian, &outcomes.map(Some));
+    assert_eq!(of_debian([LOADS; 4]), "loads on all 4 kernels");
+    assert_eq!(of_debian([REFUSED, LOADS, LOADS, LOADS]), "`debian`: loads from 12 on, refused before 12");
+    assert_eq!(
+        of_debian([REFUSED, REFUSED, LOADS, LOADS]),
+        "`debian`: loads from 12 (6.1.192) on, refused before 12 (6.1.192)"
+    );
+    let ubuntu = [packaged(&focal, version(5, 4, 0), "u20"), packaged(&jammy, version(5, 15, 0), "u22")];
+    let both = [&debian[..], &ubuntu].concat();
+    let of_both = |outcomes: [Outcome; 6]| text(&both, &outcomes.map(Some));
+    assert_eq!(of_both([LOADS; 6]), "loads on all 6 kernels");
+    assert_eq!(
+        of_both([REFUSED, LOADS, LOADS, LOADS, REFUSED, LOADS]),
+        "`debian`: loads from 12 on, refused before 12; `ubuntu`: loads from 22.04 on, refused before 22.04"
+    );
+    let own = kernel(Some("x86_64"), Some(version(6, 18, 0)), "own");
+    let mixed = [debian[0], debian[1], own];
+    assert_eq!(
+        text(&mixed, &[Some(REFUSED), Some(LOADS), Some(LOADS)]),
+        "`debian`: loads from 12 on, refused before 12; `x86_64`: loads on `own`"
+    );
+    let set = |set: &[usize]| describe_kernels(&debian, &[Some(LOADS); 4], set, &str::to_owned);
+    assert_eq!([set(&[0]), set(&[0, 1, 2, 3])], ["debian before 12", "on all 4 kernels"]);
+}
+
+#[test]
+fn releases_of_several_architectures_are_named_with_them() {
+    let [old, new] = ["11", "12"].map(|release| package("debian", release));
+    let [arm_old, arm] =
+        ["11", "12"].map(|release| DistributionKernel::new("debian", release, "1-1", "aarch64").unwrap());
+    let kernels = [
+        packaged(&old, version(5, 10, 0), "x1"),
+        packaged(&new, version(6, 1, 0), "x2"),
+        packaged(&arm_old, version(5, 10, 0), "a1"),
+        packaged(&arm, version(6, 1, 0), "a2"),
+    ];
+    let all = |outcomes: [Outcome; 4]| text(&kernels, &outcomes.map(Some));
+    assert_eq!(
+        all([REFUSED, LOADS, REFUSED, LOADS]),
+        "`debian` (`aarch64`, `x86_64`): loads from 12 on, refused before 12"
+    );
+    assert_eq!(
+        all([REFUSED, LOADS, LOADS, LOADS]),
+        "`debian` (`aarch64`): loads on both kernels; `debian` (`x86_64`): loads from 12 on, refused before 12"
     );
 }

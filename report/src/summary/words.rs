@@ -1,18 +1,28 @@
 //! Summaries in words: "loads from 5.15 on, refused before 5.15".
 
-use super::{Group, Part, Summary, VersionRange, VersionRanges};
+use super::{Group, GroupMember, Part, Summary, VersionRange, VersionRanges};
 use crate::limits::MAX_NAMED_KERNELS;
 
+/// The parts of the names of groups.
+#[derive(Clone, Copy)]
+struct TitleStyle {
+    /// Whether the architecture of a kernel is known.
+    names_architectures: bool,
+    /// Whether the kernels are of several architectures.
+    has_several_architectures: bool,
+}
+
 impl Group<'_> {
-    /// Returns the name of the group: `arm64, x86_64`. `is_named` is set if any group of the summary has a
-    /// known architecture.
-    fn title(&self, is_named: bool, name: &dyn Fn(&str) -> String) -> String {
-        let mut architectures: Vec<_> =
-            self.architectures.iter().flatten().map(|known| name(known)).collect();
+    /// Returns the name of the group: `arm64, x86_64`, `debian`, or `debian (arm64)` if the kernels are of
+    /// several architectures.
+    fn title(&self, style: TitleStyle, name: &dyn Fn(&str) -> String) -> String {
+        let mut titles = self.distribution_titles(style, name);
+        let others = || self.members.iter().filter(|member| member.distribution.is_none());
+        let mut architectures: Vec<_> = others().filter_map(|member| member.architecture).map(name).collect();
         architectures.dedup();
-        let has_unknown = self.architectures.contains(&None);
+        let has_unknown = others().any(|member| member.architecture.is_none());
         let (unknown, version) = match (has_unknown, self.is_versioned) {
-            (true, _) if !is_named => {
+            (true, _) if !style.names_architectures => {
                 let known = if self.is_versioned { "known" } else { "unknown" };
                 (Some(format!("kernels of {known} version")), "")
             }
@@ -21,8 +31,30 @@ impl Group<'_> {
             (false, true) => (None, ""),
             (false, false) => (None, " of unknown version"),
         };
-        architectures.extend(unknown);
-        format!("{}{version}", architectures.join(", "))
+        titles.extend(architectures);
+        titles.extend(unknown);
+        format!("{}{version}", titles.join(", "))
+    }
+
+    /// Returns the names of the distributions, with their architectures if the style needs them.
+    fn distribution_titles(&self, style: TitleStyle, name: &dyn Fn(&str) -> String) -> Vec<String> {
+        let by_distribution = self.members.chunk_by(|a, b| a.distribution == b.distribution);
+        let title = |members: &[GroupMember<'_>]| {
+            let distribution = name(members.first()?.distribution?);
+            let architectures = members.iter().filter_map(|member| member.architecture).map(name);
+            let architectures = architectures.collect::<Vec<_>>().join(", ");
+            Some(match style.has_several_architectures && !architectures.is_empty() {
+                true => format!("{distribution} ({architectures})"),
+                false => distribution,
+            })
+        };
+        by_distribution.filter_map(title).collect()
+    }
+
+    /// Returns whether the text names releases of a distribution, so that it needs the group's name even if it
+    /// is the only one.
+    fn names_releases(&self) -> bool {
+        self.parts.len() > 1 && self.distribution().is_some()
     }
 }
 
@@ -108,8 +140,8 @@ impl Summary<'_> {
                 format!("{} {}", part.outcome.words(), part.extent(group.kernel_count, name))
             };
             let text = group.parts.iter().filter(is_problem).map(part).collect::<Vec<_>>().join(", ");
-            if self.groups.len() > 1 {
-                format!("{}: {text}", group.title(self.has_architectures(), name))
+            if self.groups.len() > 1 || group.names_releases() {
+                format!("{}: {text}", group.title(self.title_style(), name))
             } else {
                 text
             }
@@ -131,7 +163,7 @@ impl Summary<'_> {
             .collect();
         let is_whole = groups.len() == self.groups.len();
         match groups.as_slice() {
-            [group] if is_whole => members(group),
+            [group] if is_whole && !group.names_releases() => members(group),
             _ => self.join_prefixed(&groups, name, " ", &members),
         }
     }
@@ -139,14 +171,19 @@ impl Summary<'_> {
     /// Joins the texts of groups. Names the architectures if there are several groups.
     fn join_groups(&self, name: &dyn Fn(&str) -> String, text: &dyn Fn(&Group<'_>) -> String) -> String {
         match self.groups.as_slice() {
-            [group] => text(group),
+            [group] if !group.names_releases() => text(group),
             groups => self.join_prefixed(groups, name, ": ", text),
         }
     }
 
-    /// Returns whether the architecture of a kernel is known.
-    fn has_architectures(&self) -> bool {
-        self.groups.iter().flat_map(|group| &group.architectures).any(Option::is_some)
+    /// Returns the parts that the names of groups need.
+    fn title_style(&self) -> TitleStyle {
+        let members = || self.groups.iter().flat_map(|group| &group.members);
+        let first = members().next().and_then(|member| member.architecture);
+        TitleStyle {
+            names_architectures: members().any(|member| member.architecture.is_some()),
+            has_several_architectures: members().any(|member| member.architecture != first),
+        }
     }
 
     /// Joins the texts of some groups of the summary, each with the group's name.
@@ -157,9 +194,9 @@ impl Summary<'_> {
         separator: &str,
         text: &dyn Fn(&Group<'_>) -> String,
     ) -> String {
-        let is_named = self.has_architectures();
+        let style = self.title_style();
         let groups =
-            groups.iter().map(|group| format!("{}{separator}{}", group.title(is_named, name), text(group)));
+            groups.iter().map(|group| format!("{}{separator}{}", group.title(style, name), text(group)));
         groups.collect::<Vec<_>>().join("; ")
     }
 }

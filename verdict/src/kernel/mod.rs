@@ -17,6 +17,7 @@
 //! | `context_parts`, `context_rules` | the parts of contexts that programs may access |
 //! | `context_argument` | arguments that every kernel refuses, because they are the context or are not |
 //! | `contexts` | the structs of programs' contexts |
+//! | `distribution` | the package of a distribution that a kernel is from, for reports |
 //! | `lsm_hooks` | the LSM hooks at which programs may sleep, and disabled hooks |
 //! | `program_features`, `error_injection` | what some kinds of programs and maps need besides their types |
 //! | `map_owner` | the properties that the programs of a program array have in common |
@@ -43,6 +44,7 @@ mod context_argument;
 mod context_parts;
 mod context_rules;
 mod contexts;
+mod distribution;
 mod enumeration;
 mod error_injection;
 mod facts;
@@ -87,6 +89,7 @@ pub use context_argument::{ContextArgument, PassedValue};
 pub use context_parts::AccessKind;
 pub(crate) use context_parts::ContextPart;
 pub use core_relo_object::{KernelVersion, KernelVersionError};
+pub use distribution::DistributionKernel;
 pub use facts::KernelFacts;
 pub use features::feature_release;
 pub use field_places::{FieldForm, FieldHolder, FieldPlace, ValueField};

@@ -123,6 +123,7 @@ mod tests {
             btf: dir.join("btf"),
             modules: dir.join("m"),
             image: path,
+            distribution: None,
         })
     }
 

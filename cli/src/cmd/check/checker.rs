@@ -123,7 +123,12 @@ impl<'c> Checker<'c> {
                 }
                 Err(error) => ObjectReport::Mismatch(bad_plan(error, case.kernel, planned.object)),
             });
-            KernelReport { objects, warnings: case.warnings.clone(), release: case.kernel.release() }
+            KernelReport {
+                objects,
+                warnings: case.warnings.clone(),
+                release: case.kernel.release(),
+                distribution: case.kernel.distribution().cloned(),
+            }
         })
     }
 

@@ -29,7 +29,10 @@ use core_relo_report::{
     json::JsonLines,
     policy::{Acceptance, AllowList, KernelNames},
 };
-use core_relo_verdict::judge::{ObjectVerdict, Verdict};
+use core_relo_verdict::{
+    judge::{ObjectVerdict, Verdict},
+    kernel::DistributionKernel,
+};
 use std::{io, sync::Arc};
 
 /// The parts of the output to prepare. With `--resume`, both JSON and text are possible.
@@ -88,11 +91,12 @@ impl KernelOutput {
     ) -> io::Result<Self> {
         let mut output = Self::default();
         let target_id = id.key(name);
-        let target = TargetKeys { target: name, target_id: target_id.as_deref() };
+        let distribution = report.distribution.as_ref();
+        let target = TargetKeys { target: name, target_id: target_id.as_deref(), distribution };
         output.warnings.extend(report.warnings.iter().map(|warning| format!("{name}: {warning}")));
         let kernel_warning = |text: &String| KernelWarning::new(name, &**text);
         output.fleet.kernel_warnings.extend(report.warnings.iter().map(kernel_warning));
-        let release = KernelRelease::from_name(name);
+        let release = release_of(name, distribution);
         let mut names = KernelNames::new(name, report.release.as_deref());
         names.version = release.version;
         names.is_listed = options.is_listed;
@@ -107,7 +111,9 @@ impl KernelOutput {
                     if options.json {
                         output.lines.push(&CheckLine::bad_input(Some(object), Some(target), &bad))?;
                     }
-                    output.fleet.rows.push(fleet_row(object, name, &release, Err(&bad)));
+                    let mut row = fleet_row(object, name, &release, Err(&bad));
+                    row.distribution = distribution.cloned();
+                    output.fleet.rows.push(row);
                     let what = format!("{} ({object})", bad.what);
                     output.errors.push(BadInput { what, ..bad });
                 }
@@ -159,6 +165,7 @@ impl KernelOutput {
                     };
                     let mut row = fleet_row(object, name, &release, Ok(judged));
                     row.acceptance = acceptance;
+                    row.distribution = distribution.cloned();
                     row.real_loads = loads.iter().flat_map(ObjectLoads::for_report).collect();
                     output.fleet.rows.push(row);
                 }
@@ -211,7 +218,7 @@ impl KernelOutput {
             .messages
             .push(Line::from(format_args!("core-relo: note: no verdicts, only real loads: {bad}")));
         let target_id = id.key(name);
-        let target = TargetKeys { target: name, target_id: target_id.as_deref() };
+        let target = TargetKeys { target: name, target_id: target_id.as_deref(), distribution: None };
         let release = KernelRelease::from_name(name);
         for (index, object) in objects.iter().enumerate() {
             let loads = booted.object(index, object);
@@ -253,10 +260,23 @@ impl KernelOutput {
         output.fleet.unread.push(bad.into());
         if options.json {
             let target_id = id.and_then(|id| id.key(&bad.file));
-            let target = TargetKeys { target: &bad.file, target_id: target_id.as_deref() };
+            let target =
+                TargetKeys { target: &bad.file, target_id: target_id.as_deref(), distribution: None };
             output.lines.push(&CheckLine::bad_input(None, Some(target), bad))?;
         }
         Ok(output)
+    }
+}
+
+/// Returns the version and the architecture of a kernel: those of its package, or else those in its name.
+fn release_of(name: &str, distribution: Option<&DistributionKernel>) -> KernelRelease {
+    let of_name = KernelRelease::from_name(name);
+    let Some(package) = distribution else { return of_name };
+    KernelRelease {
+        version: package.linux_version().or(of_name.version),
+        architecture: of_name
+            .architecture
+            .or_else(|| KernelRelease::known_architecture(&package.architecture)),
     }
 }
 

@@ -7,6 +7,7 @@ use core_relo_adaptive::StartupReport;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, ProgramVerdict, Reason},
+    kernel::DistributionKernel,
     mismatch::Mismatch,
 };
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub(super) struct KernelReport {
     pub(super) warnings: Vec<String>,
     /// The release, as `uname -r` prints it, if known.
     pub(super) release: Option<String>,
+    /// The package of a distribution that the kernel is from, if known.
+    pub(super) distribution: Option<DistributionKernel>,
 }
 
 /// The report of one object on one kernel.

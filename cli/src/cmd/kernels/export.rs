@@ -40,6 +40,11 @@ fn copy(kernel: &StoredKernel, dir: &Path) -> Result<(), (PathBuf, io::Error)> {
     let is_evidence =
         |name: &str| !image.ends_with(name) && kernel.manifest.files.iter().any(|file| file.name == name);
     copy_files(&kernel.dir, dir, &is_evidence)?;
+    let available = &kernel.manifest.kernel;
+    if let Some(distribution) = available.distribution_kernel() {
+        let path = dir.join(format!("distribution-{}", available.release));
+        fs::write(&path, format!("{distribution}\n")).map_err(|error| (path, error))?;
+    }
     let modules = kernel.modules();
     match modules.is_dir() {
         true => copy_files(&modules, &dir.join(&kernel.manifest.kernel.release), &|_| true),

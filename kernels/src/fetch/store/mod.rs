@@ -242,6 +242,7 @@ impl StoredKernel {
             btf: self.btf(),
             modules: self.modules(),
             image: self.image(),
+            distribution: self.manifest.kernel.distribution_kernel(),
         }
     }
 
