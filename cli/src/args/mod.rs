@@ -97,6 +97,9 @@ const ROOT_HELP: &str = "bpftool's options -j, --json, -p and --pretty stand for
 Exit status: 0 if everything loads; 1 if something does not, or needs input; 2 for an open question, \
 bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fails, `patch` only if it writes nothing, `demo` with 0.";
 
+/// The version, and the commit that was built if it is known: `0.1.0 (abc123def 2026-01-31)`.
+const VERSION: &str = env!("CORE_RELO_VERSION");
+
 /// Checks whether BPF objects load on kernels, explains why not, and loads objects.
 ///
 /// `check` and `explain` judge BPF objects for the running kernel or for other kernels, from the BTF of each:
@@ -104,7 +107,7 @@ bad input or wrong usage. `plan` exits with 1 if a relocation is poisoned or fai
 /// `load` and `run` load objects into the running kernel. `prog`, `map`, `link`, `net`, `cgroup` and so on
 /// show and change the kernel's BPF objects and need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
-#[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = ROOT_HELP)]
+#[command(name = "core-relo", version = VERSION, styles = STYLES, max_term_width = 100, after_help = ROOT_HELP)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     /// When to use colours; `auto`: on a terminal, unless NO_COLOR is set
