@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::install;
 use crate::system::{
     Failure, Outcome, add_target, cargo, check, files_below, is_installed, output, read, report_skip, root,
+    workspace_value,
 };
 use crate::unprivileged;
 
@@ -130,7 +131,7 @@ const SLOW_TESTS: [&str; 14] = [
     "variants::tests::hostile_tables_are_read_in_proportion_to_their_size",
 ];
 
-/// The rows that `cargo xtask ci` runs: all but `big-endian` and `32-bit`, which take minutes.
+/// The rows that `cargo xtask ci` runs: all but `big-endian`, `32-bit` and `publish`, which take minutes.
 pub const CI_ROWS: [&str; 10] = [
     "msrv",
     "no-std",
@@ -151,7 +152,7 @@ struct Row {
     run: fn() -> Outcome,
 }
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
     Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
     Row { name: "wasm", about: "check the pure crates for WebAssembly without a system", run: wasm },
@@ -182,7 +183,8 @@ const ROWS: [Row; 12] = [
         about: "check each crate with none, each and all of its features",
         run: features,
     },
-    Row { name: "package", about: "package each crate", run: package },
+    Row { name: "package", about: "package each crate as for a publication", run: package },
+    Row { name: "publish", about: "build each crate from its package, as a publication does", run: publish },
     Row { name: "semver", about: "compare the public API with the last tagged version", run: semver },
 ];
 
@@ -191,8 +193,8 @@ pub fn run(args: &[String]) -> Outcome {
         let names = ROWS.map(|row| row.name).join(", ");
         return Err(Failure::Usage(format!("no row `{other}`, expected one of {names}")));
     }
-    // `big-endian` contains `big-endian-fast`.
-    let is_default = |row: &&Row| args.is_empty() && row.name != "big-endian-fast";
+    // `big-endian` contains `big-endian-fast`, and `publish` contains `package`.
+    let is_default = |row: &&Row| args.is_empty() && !["big-endian-fast", "package"].contains(&row.name);
     for row in ROWS.iter().filter(|row| is_default(row) || args.iter().any(|arg| arg == row.name)) {
         eprintln!("matrix {}: {}", row.name, row.about);
         let start = Instant::now();
@@ -380,29 +382,47 @@ fn features() -> Outcome {
     Ok(())
 }
 
+/// Packages each crate as it would be published, without a build from the packages.
 fn package() -> Outcome {
+    publish_dry_run(&["--no-verify"])
+}
+
+/// Builds each crate from its package, and the packages of the others.
+fn publish() -> Outcome {
+    // Cargo keeps the unpacked sources of a package by version, so a build could use those of an earlier run.
+    let target = root().join("target/publish");
+    let _ = fs::remove_dir_all(&target);
+    let target = target.to_string_lossy();
+    publish_dry_run(&["--target-dir", &target])
+}
+
+/// Does all of a publication but the upload. Cargo finds the order of the crates.
+fn publish_dry_run(arguments: &[&str]) -> Outcome {
     let mut command = cargo();
-    // Cargo keeps the unpacked sources of a package by version, so a build from the packages could use those
-    // of an earlier run.
-    command.args(["package", "--quiet", "--allow-dirty", "--no-verify"]);
+    command.args(["publish", "--dry-run", "--quiet", "--locked", "--allow-dirty"]).args(arguments);
     check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
 }
 
+/// Compares the public APIs of the crates that the last tagged version has.
 fn semver() -> Outcome {
     let version = workspace_value("version")?;
-    let mut tags = Command::new("git");
-    let tags = output(tags.current_dir(root()).args(["tag", "--list", "v*", "--sort=-version:refname"]));
-    let Some(baseline) = tags.as_deref().and_then(|tags| tags.lines().next()).map(str::to_owned) else {
+    let git = |words: &[&str]| output(Command::new("git").current_dir(root()).args(words));
+    let tags = git(&["tag", "--list", "v[0-9]*", "--sort=-version:refname", "--merged", "HEAD"]);
+    let Some(baseline) = tags.as_deref().and_then(|tags| tags.lines().next()) else {
         return skip("semver", &format!("no version is tagged yet ({version} will be the first)"));
     };
     if output(cargo().args(["semver-checks", "--version"])).is_none() {
         return skip("semver", "cargo-semver-checks is not installed (cargo install cargo-semver-checks)");
     }
+    let is_in_baseline = |name: &&&str| {
+        let manifest = format!("{baseline}:{}/Cargo.toml", name.strip_prefix("core-relo-").unwrap_or(name));
+        git(&["cat-file", "-e", &manifest]).is_some()
+    };
+    // The command has no public API.
+    let libraries = PACKAGES.iter().filter(|name| **name != "core-relo-cli").filter(is_in_baseline);
     let mut command = cargo();
-    command.args(["semver-checks", "--baseline-rev", &baseline]);
-    check(
-        command.args(PACKAGES.iter().filter(|name| **name != "core-relo-cli").flat_map(|name| ["-p", name])),
-    )
+    command.args(["semver-checks", "--baseline-rev", baseline]);
+    check(command.args(libraries.flat_map(|name| ["-p", name])))
 }
 
 /// Returns the cargo of a toolchain, which rustup installs if it is missing.
@@ -419,14 +439,6 @@ fn toolchain_cargo(name: &str, exact: &str) -> Option<Command> {
     // These variables select the toolchain that runs this task, and would override the chosen toolchain.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
     Some(command)
-}
-
-/// Returns a value of `[workspace.package]` in the root manifest.
-fn workspace_value(key: &str) -> Outcome<String> {
-    let manifest = read(&root().join("Cargo.toml"))?;
-    let line = manifest.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
-    let value = line.map(|value| value.trim().trim_matches('"').to_owned());
-    value.ok_or_else(|| format!("Cargo.toml: no `{key}` in [workspace.package]").into())
 }
 
 fn skip(row: &str, reason: &str) -> Outcome {
@@ -454,6 +466,16 @@ mod tests {
             let listed = FEATURES.iter().find(|(listed, _)| *listed == package);
             let listed = listed.map_or(&[][..], |(_, features)| features);
             assert_eq!(names.collect::<Vec<_>>(), listed, "{package}");
+        }
+    }
+
+    /// Without settings, docs.rs documents the default features only.
+    #[test]
+    fn every_package_has_settings_for_docs_rs() {
+        for package in PACKAGES {
+            let directory = package.strip_prefix("core-relo-").unwrap_or(package);
+            let manifest = read(&root().join(directory).join("Cargo.toml")).unwrap();
+            assert!(manifest.contains("\n[package.metadata.docs.rs]\n"), "{package}");
         }
     }
 

@@ -164,6 +164,14 @@ pub fn read(path: &Path) -> Outcome<String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
+/// Returns a value of `[workspace.package]` in the root manifest.
+pub fn workspace_value(key: &str) -> Outcome<String> {
+    let manifest = read(&root().join("Cargo.toml"))?;
+    let line = manifest.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+    let value = line.map(|value| value.trim().trim_matches('"').to_owned());
+    value.ok_or_else(|| format!("Cargo.toml: no `{key}` in [workspace.package]").into())
+}
+
 fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
