@@ -67,6 +67,15 @@ pub fn valgrind() -> bool {
     install("valgrind", &Packages { apt: everywhere, dnf: everywhere, apk: everywhere, pacman: everywhere })
 }
 
+/// Installs debootstrap, which makes a new Debian.
+pub fn debootstrap() -> bool {
+    let everywhere = &["debootstrap"];
+    install(
+        "debootstrap",
+        &Packages { apt: everywhere, dnf: everywhere, apk: everywhere, pacman: everywhere },
+    )
+}
+
 /// Installs a C compiler and library for a foreign architecture (Debian's names).
 pub fn cross(debian: &[&'static str; 2]) -> bool {
     let apt = &[&["--no-install-recommends"], debian.as_slice()].concat();

@@ -11,6 +11,7 @@ mod ci;
 mod compile;
 mod compilers;
 mod counts;
+mod dist;
 mod fuzz;
 mod install;
 mod json_schema;
@@ -67,9 +68,15 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "static",
-        args: "[x86_64] [aarch64]",
-        about: "build the command as one static file for each architecture (default: both), print the sizes, and fail above the limits",
+        args: "[x86_64] [aarch64] [riscv64] [s390x] [ppc64le]",
+        about: "build the command as one static file for each architecture (default: x86_64 and aarch64), print the sizes, and fail above the limits",
         run: static_binary::run,
+    },
+    Task {
+        name: "dist",
+        args: "[--target ARCH]... [-o DIR] [--binaries DIR] [--check]",
+        about: "write the files of a release: archives, .deb, .rpm, wheels, bills of materials, SHA256SUMS; --check: build twice, compare, install and run each file (see cargo xtask dist --help)",
+        run: dist::run,
     },
     Task {
         name: "kernels",
@@ -103,7 +110,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "matrix",
-        args: "[msrv] [no-std] [wasm] [unprivileged] [big-endian] [32-bit] [minimal] [public-deps] [features] [package] [semver]",
+        args: "[msrv] [no-std] [wasm] [unprivileged] [big-endian] [32-bit] [minimal] [public-deps] [features] [package] [publish] [semver]",
         about: "build with the oldest Rust version and the oldest dependencies, without std, for WebAssembly, on big-endian and 32-bit targets, run tests as an ordinary user, build with each feature, package them, and compare the API with the last tagged version",
         run: matrix::run,
     },
@@ -157,6 +164,7 @@ fn main() -> ExitCode {
     };
     if rest.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-h" || arg == "--help") {
         let text = match task.name {
+            "dist" => dist::HELP,
             "vm" => vm::HELP,
             "bench" => bench::HELP,
             "soak" => soak::HELP,
