@@ -104,6 +104,33 @@ fn the_job_fails_where_it_should() {
     assert_eq!(run(folder.path(), 0, &[("CORE_RELO_OBJECTS", "")]), Some(2));
 }
 
+#[test]
+fn kernels_are_paths_or_specifications() {
+    let folder = folder();
+    let arguments = |variables: &[(&str, &str)]| {
+        let exit = run(folder.path(), 0, variables)?;
+        let report = folder.path().join("core-relo-report/report.md");
+        let text = fs::read_to_string(report).unwrap_or_else(|_| "no report".to_owned());
+        Some((exit, text.split_once("<--report>").map_or(text.clone(), |(before, _)| before.to_owned())))
+    };
+    let kernels = "debian:12/newest-of-each-series\nbtfhub:ubuntu/20.04\na:b\nsub/core-relo.toml\nC:\\k";
+    fs::write(folder.path().join("a:b"), "").unwrap();
+    let variables =
+        [("CORE_RELO_KERNELS", kernels), ("CORE_RELO_ARGS", "--strict\n\n--max-entries\n*=$(x) 1")];
+    let Some((exit, words)) = arguments(&variables) else { return };
+    assert_eq!(exit, 0);
+    assert_eq!(
+        words,
+        "<check><--kernels=debian:12/newest-of-each-series><--kernels=btfhub:ubuntu/20.04><--btf=a:b>\
+         <--kernels=sub/core-relo.toml><--btf=C:\\k><--strict><--max-entries><*=$(x) 1>"
+    );
+    // Without kernels, those of the project.
+    assert_eq!(arguments(&[("CORE_RELO_KERNELS", "")]).unwrap().0, 2);
+    fs::write(folder.path().join("core-relo.toml"), "").unwrap();
+    let (exit, words) = arguments(&[("CORE_RELO_KERNELS", "")]).unwrap();
+    assert_eq!((exit, &*words), (0, "<check><--kernels=core-relo.toml>"));
+}
+
 /// Names in objects and kernels would otherwise become commands, which GitHub's runner reads in the log.
 #[test]
 fn the_runner_executes_no_line_of_the_check() {
@@ -124,14 +151,4 @@ fn the_runner_executes_no_line_of_the_check() {
         tokens.insert(token.to_owned());
     }
     assert_eq!(tokens.len(), 2, "no input can know the token");
-}
-
-#[test]
-fn the_action_sets_the_variables_that_the_script_reads() {
-    let variables = |name: &str| {
-        let text = fs::read_to_string(ci_folder().join(name)).unwrap();
-        let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
-        words.filter(|word| word.starts_with("CORE_RELO_")).map(str::to_owned).collect::<BTreeSet<_>>()
-    };
-    assert_eq!(variables("action.yml"), variables("check.sh"));
 }
