@@ -1,6 +1,6 @@
 //! Kernels in packages, made by the formats' own tools.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
 use core_relo::{
     Endian, Name,
@@ -181,6 +181,20 @@ fn deb_packages_are_kernels_with_facts_and_modules() {
         assert_has_facts(&kernel, compression);
         assert_eq!(modules_for(&kernel, "veth"), ["veth"], "{compression}");
     }
+}
+
+/// The image comes first in a package, so that a package that is cut off later has a whole kernel, but not
+/// all modules.
+#[test]
+fn a_package_that_is_cut_off_after_the_image_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = [&[image()][..], &texts(), &[module("veth")]].concat();
+    let Some(package) = deb(dir.path(), "linux-image-6.1.0-9-amd64", "xz", &files) else { return };
+    let whole = fs::read(&package).unwrap();
+    let cut = whole.len() - 16;
+    fs::write(&package, &whole[..cut]).unwrap();
+    let Err(error) = read_one(&[package]) else { panic!("no error") };
+    assert!(error.to_string().contains(&format!("truncated at byte {cut}")), "{error}");
 }
 
 #[test]

@@ -31,8 +31,8 @@ pub(crate) fn is_package(path: &Path, head: &[u8]) -> bool {
 
 /// Opens a package.
 pub(crate) fn open(input: InputFile<'_>, limits: Limits) -> Result<Package<'_>, InputError> {
-    let (path, stored_bytes) = (input.path, input.stored_bytes);
-    Package::open(path, input.into_stream(), stored_bytes, limits)
+    let (path, len, stored_bytes) = (input.path, input.len, input.stored_bytes);
+    Package::open(path, input.into_stream(), stored_bytes, limits)?.check_length(len)
 }
 
 /// Opens the package at a path. Returns `None` if the file is no package, and for a stream, which can be read

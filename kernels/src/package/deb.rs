@@ -26,8 +26,16 @@ const VERSION_BYTES: u64 = 256;
 /// The largest member that is skipped, in bytes.
 const SKIPPED_BYTES: u64 = 1 << 20;
 
-/// The metadata, the name of `data.tar`, and its content.
-type DebParts<'r> = (PackageMetadata, PathBuf, Box<dyn Read + 'r>);
+/// A package up to its files.
+pub(super) struct DebParts<'r> {
+    pub(super) metadata: PackageMetadata,
+    /// The name of `data.tar`.
+    pub(super) name: PathBuf,
+    /// The content of `data.tar`.
+    pub(super) stream: Box<dyn Read + 'r>,
+    /// The offset of the end of `data.tar` in the package.
+    pub(super) end: u64,
+}
 
 /// Reads a package up to its files.
 pub(super) fn open<'r>(
@@ -50,7 +58,7 @@ pub(super) fn open<'r>(
         if name.starts_with("data.tar") {
             let metadata = metadata.ok_or_else(|| missing("member control.tar before data.tar"))?;
             let stream = unpack(&member, Box::new(stream.take(len)), budget)?;
-            return Ok((metadata, member, stream));
+            return Ok(DebParts { metadata, name: member, stream, end: content.saturating_add(len) });
         }
         if name == "debian-binary" {
             let part = part(content, len, "the member debian-binary", VERSION_BYTES);

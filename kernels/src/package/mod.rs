@@ -44,6 +44,7 @@ use crate::{
     error::{Defect, InputError},
     limits::Limits,
 };
+use deb::DebParts;
 use file::FileSource;
 use rpm::RpmFiles;
 use std::{
@@ -71,6 +72,8 @@ pub struct Package<'r> {
     payload: Payload<'r>,
     budget: Budget,
     limits: Limits,
+    /// The bytes that a whole package has at least, if its headers say so.
+    least_bytes: Option<u64>,
 }
 
 impl fmt::Debug for Package<'_> {
@@ -117,9 +120,11 @@ impl<'r> Package<'r> {
         let kind = PackageKind::detect(&head).ok_or_else(unknown)?;
         let stream: Box<dyn BufRead + 'r> = Box::new(Cursor::new(head).chain(stream));
         let budget = Budget::for_archive(limits, stored_bytes);
+        let mut least_bytes = None;
         let (metadata, payload) = match kind {
             PackageKind::Deb => {
-                let (metadata, name, stream) = deb::open(path, stream, &budget)?;
+                let DebParts { metadata, name, stream, end } = deb::open(path, stream, &budget)?;
+                least_bytes = Some(end);
                 (metadata, Payload::Tar { name, stream })
             }
             PackageKind::Rpm => {
@@ -131,7 +136,17 @@ impl<'r> Package<'r> {
                 (metadata, Payload::Tar { name: path.to_path_buf(), stream })
             }
         };
-        Ok(Self { path: path.to_path_buf(), kind, metadata, payload, budget, limits })
+        Ok(Self { path: path.to_path_buf(), kind, metadata, payload, budget, limits, least_bytes })
+    }
+
+    /// Checks that a package of a known length is not cut off. Without this check, a package whose kernel is
+    /// whole looks complete, because the files after the kernel are not read.
+    pub(crate) fn check_length(self, bytes: u64) -> Result<Self, InputError> {
+        if self.least_bytes.is_none_or(|least| bytes >= least) {
+            return Ok(self);
+        }
+        let defect = PackageDefect::Truncated { offset: bytes, expected: "the rest of the member data.tar" };
+        Err(InputError::new(&self.path, defect.into()))
     }
 
     /// Passes each regular file to `visit`, in the order of the package. Bytes that `visit` does not read are
