@@ -78,6 +78,10 @@ pub(crate) const MAX_SOURCES_BYTES: u64 = 1 << 20;
 #[cfg(feature = "fetch")]
 pub(crate) const MAX_KERNEL_FILE_BYTES: u64 = 256 << 20;
 
+/// The longest pause that a busy server may ask for, in seconds.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_PAUSE_SECONDS: u64 = 30;
+
 /// The number of redirections that are followed.
 #[cfg(feature = "fetch")]
 pub(crate) const MAX_REDIRECTS: u32 = 5;

@@ -1,6 +1,10 @@
 //! The arguments of the `kernels` subcommands.
 
-use crate::{format::Format, policy::ConfigArgs};
+use crate::{
+    format::Format,
+    input::fetched_args::{FetchModeArgs, MirrorArgs},
+    policy::ConfigArgs,
+};
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -25,20 +29,23 @@ const FETCH_EXAMPLES: &str = "Examples:
   core-relo kernels fetch debian:12 debian:13/6.12-cloud
   core-relo kernels fetch                           the list [kernels] in core-relo.toml
   core-relo kernels fetch debian:12 --mirror debian=file:///srv/debian
+  core-relo kernels fetch debian:12 --mirror debian=file:///net/cache/core-relo/kernels    from another store
 
 Debian's mirror is the one in the machine's apt configuration, unless --mirror or [mirrors] in core-relo.toml gives one.
 The index is verified with the distribution's keyring where the machine has it and gpgv or sqv; `kernels show` says so.";
 
 const SHOW_EXAMPLES: &str = "Examples:
   core-relo kernels show                            all fetched kernels
+  core-relo kernels show debian:12/cloud            those of a release and a flavour
   core-relo kernels show debian:12 --format json    with packages, hashes, and what protects them";
 
 const REMOVE_EXAMPLES: &str = "Examples:
   core-relo kernels remove debian:12/6.1.0-50-amd64
+  core-relo kernels remove debian:11                all fetched kernels of the release
   core-relo kernels remove --all";
 
 const EXPORT_EXAMPLES: &str = "Examples:
-  core-relo kernels export kernels/ debian:12/all
+  core-relo kernels export kernels/ debian:12
   core-relo check prog.bpf.o --btf kernels/";
 
 const UPDATE_EXAMPLES: &str = "Examples:
@@ -75,20 +82,6 @@ pub(crate) enum KernelsCommand {
     Update(KernelsUpdateArgs),
 }
 
-/// The mirrors, and what is required of them
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct MirrorArgs {
-    /// Mirror of a distribution: `debian=http://HOST/PATH`, also https: and file:; may be given several times
-    #[arg(long, value_name = "NAME=ADDRESS")]
-    pub(crate) mirror: Vec<String>,
-    /// Use an index whose time of validity is over
-    #[arg(long)]
-    pub(crate) allow_expired: bool,
-    /// Verify no signatures
-    #[arg(long)]
-    pub(crate) allow_unsigned: bool,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct KernelsListArgs {
     /// Specifications of kernels [default: those in core-relo.toml]
@@ -110,9 +103,8 @@ pub(crate) struct KernelsFetchArgs {
     pub(crate) specs: Vec<String>,
     #[command(flatten)]
     pub(crate) mirrors: MirrorArgs,
-    /// Use the kernels in core-relo.lock, and fail if a specification is not in it
-    #[arg(long)]
-    pub(crate) locked: bool,
+    #[command(flatten)]
+    pub(crate) mode: FetchModeArgs,
     /// The largest number of kernels that are downloaded
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_KERNELS)]
     pub(crate) max_kernels: usize,

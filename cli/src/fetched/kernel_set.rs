@@ -2,7 +2,9 @@
 
 use super::{progress::DownloadProgress, project::KernelProject};
 use crate::{
-    args::kernels::DEFAULT_MAX_KERNELS, error::BadInput, input::fetched_args::FetchedKernelArgs,
+    args::kernels::DEFAULT_MAX_KERNELS,
+    error::BadInput,
+    input::fetched_args::{FetchMode, FetchedKernelArgs},
     policy::ConfigArgs,
 };
 use core_relo_kernels::{
@@ -20,17 +22,6 @@ const CONFIG_ENDING: &str = ".toml";
 /// The largest number of kernels whose names are announced.
 const NAMED_KERNELS: usize = 8;
 
-/// The sources of kernels that may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FetchMode {
-    /// The lock file, then the mirrors.
-    Online,
-    /// The lock file, and nothing for a specification that it does not have.
-    Locked,
-    /// The store.
-    Offline,
-}
-
 /// The settings for the kernels of some specifications.
 pub(crate) struct KernelSet<'s> {
     pub(crate) project: &'s KernelProject,
@@ -40,13 +31,7 @@ pub(crate) struct KernelSet<'s> {
     pub(crate) max_kernels: usize,
 }
 
-impl<'s> KernelSet<'s> {
-    /// Creates the settings for the kernels that a check or another command needs.
-    pub(crate) fn new(project: &'s KernelProject, store: &'s Store, mode: FetchMode) -> Self {
-        let (options, max_kernels) = (FetchOptions::default(), DEFAULT_MAX_KERNELS);
-        Self { project, store, options, mode, max_kernels }
-    }
-
+impl KernelSet<'_> {
     /// Fetches the kernels of specifications, each once. What will be downloaded is announced before.
     pub(crate) fn fetch(
         &self,
@@ -71,7 +56,8 @@ impl<'s> KernelSet<'s> {
         }
         let mut missing = Vec::new();
         for kernel in &kernels {
-            if self.store.find(kernel)?.is_none() {
+            // Kernels without BTF are errors before a download.
+            if kernel.btf_missing_until().is_none() && self.store.find(kernel)?.is_none() {
                 missing.push(kernel);
             }
         }
@@ -120,15 +106,13 @@ pub(super) fn fetch_targets(
     args: &FetchedKernelArgs,
     config: &ConfigArgs,
 ) -> Result<Vec<FetchedKernel>, BadInput> {
-    let mode = match (args.offline, args.locked) {
-        (true, _) => FetchMode::Offline,
-        (false, true) => FetchMode::Locked,
-        (false, false) => FetchMode::Online,
-    };
+    let (mode, options) = (args.mode.mode(), args.mirrors.options());
     let store = Store::of_user()?;
     let mut targets: Vec<FetchedKernel> = Vec::new();
     let mut add = |project: &KernelProject, specs: &[KernelSpec]| -> Result<(), BadInput> {
-        for result in KernelSet::new(project, &store, mode).fetch(specs)? {
+        let max_kernels = DEFAULT_MAX_KERNELS;
+        let set = KernelSet { project, store: &store, options, mode, max_kernels };
+        for result in set.fetch(specs)? {
             let target = result?.target();
             if !targets.contains(&target) {
                 targets.push(target);
@@ -139,12 +123,12 @@ pub(super) fn fetch_targets(
     let (files, specs): (Vec<_>, Vec<_>) =
         args.kernels.iter().cloned().partition(|text| text.ends_with(CONFIG_ENDING));
     for file in files {
-        let project = KernelProject::from_file(Path::new(&file), &args.mirror)?;
-        add(&project, &project.specs(&[])?)?;
+        let project = KernelProject::from_file(Path::new(&file), &args.mirrors.mirror)?;
+        add(&project, &project.specs(&[], mode)?)?;
     }
     if !specs.is_empty() {
-        let project = KernelProject::new(config, &args.mirror)?;
-        add(&project, &project.specs(&specs)?)?;
+        let project = KernelProject::new(config, &args.mirrors.mirror)?;
+        add(&project, &project.specs(&specs, mode)?)?;
     }
     Ok(targets)
 }

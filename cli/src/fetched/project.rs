@@ -1,12 +1,13 @@
 //! The specifications of kernels and the mirrors of a project: from options, or from `core-relo.toml`.
 
 use crate::{
-    args::kernels::MirrorArgs,
     error::BadInput,
+    input::fetched_args::{FetchMode, MirrorArgs},
     policy::{Config, ConfigArgs, KernelList},
 };
 use core_relo_kernels::fetch::{
-    FetchError, FetchOptions, KernelSpec, Mirrors, Store, StoredKernel, lock_path,
+    Distribution, FetchError, FetchOptions, Fetcher, KernelSpec, Mirrors, NoProgress, SpecError, Store,
+    StoredKernel, lock_path,
 };
 use std::path::{Path, PathBuf};
 
@@ -63,15 +64,35 @@ impl KernelProject {
         !given.is_empty() || !self.list.specs.is_empty()
     }
 
-    /// Returns the given specifications, or those of the project.
-    pub(crate) fn specs(&self, given: &[String]) -> Result<Vec<KernelSpec>, BadInput> {
+    /// Returns the given specifications, or those of the project. With the network, the error of an unknown
+    /// release has the releases of the mirror.
+    pub(crate) fn specs(&self, given: &[String], mode: FetchMode) -> Result<Vec<KernelSpec>, BadInput> {
         let texts = if given.is_empty() { &self.list.specs } else { given };
         if texts.is_empty() {
             let bad =
                 BadInput::new("kernels", "no specification is given, and no core-relo.toml has [kernels]");
             return Err(bad.help("expected a specification such as debian:12"));
         }
-        parse_specs(texts)
+        let parse = |text: &String| {
+            text.parse().map_err(|error| {
+                let has = if mode == FetchMode::Online { self.releases_on_mirror(&error) } else { None };
+                let bad = BadInput::new("kernels", error);
+                match has {
+                    Some(releases) => bad.help(format!("the mirror has {releases}")),
+                    None => bad,
+                }
+            })
+        };
+        texts.iter().map(parse).collect()
+    }
+
+    /// Returns the known releases that a mirror has, for the error of an unknown one.
+    fn releases_on_mirror(&self, error: &SpecError) -> Option<String> {
+        let SpecError::UnknownRelease { distribution, .. } = error else { return None };
+        let (distribution, store) = (Distribution::from_name(distribution)?, Store::of_user().ok()?);
+        let fetcher = Fetcher::new(&self.mirrors, &store, FetchOptions::default(), &NoProgress);
+        let releases = fetcher.releases_on_mirror(distribution);
+        (!releases.is_empty()).then(|| releases.join(", "))
     }
 
     /// Returns the path of the lock file.
@@ -91,19 +112,15 @@ fn set_mirror(mirrors: &mut Mirrors, name: &str, address: &str) -> Result<(), Ba
     Ok(())
 }
 
-/// Parses specifications.
-pub(crate) fn parse_specs(texts: &[String]) -> Result<Vec<KernelSpec>, BadInput> {
-    texts.iter().map(|text| text.parse().map_err(|error| BadInput::new("kernels", error))).collect()
-}
-
-/// Returns the kernels in the store that specifications select, or all.
+/// Returns the kernels in the store that specifications describe, or all.
 pub(crate) fn stored_kernels(store: &Store, specs: &[String]) -> Result<Vec<StoredKernel>, BadInput> {
     if specs.is_empty() {
         return Ok(store.kernels()?);
     }
     let mut kernels: Vec<StoredKernel> = Vec::new();
-    for spec in parse_specs(specs)? {
-        for kernel in store.select(&spec)? {
+    for spec in specs {
+        let spec: KernelSpec = spec.parse().map_err(|error| BadInput::new("kernels", error))?;
+        for kernel in store.matching(&spec)? {
             if !kernels.contains(&kernel) {
                 kernels.push(kernel);
             }

@@ -43,6 +43,16 @@ pub struct DistributionRelease {
     pub suites: &'static [Suite],
 }
 
+impl DistributionRelease {
+    /// Returns the number, and the code name if it is another word: `12 (bookworm)`.
+    pub fn label(&self) -> String {
+        match self.number == self.code_name {
+            true => self.number.to_owned(),
+            false => format!("{} ({})", self.number, self.code_name),
+        }
+    }
+}
+
 /// A repository of a release.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -190,6 +200,11 @@ impl Architecture {
 }
 
 impl Distribution {
+    /// Returns all distributions.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        DISTRIBUTIONS.into_iter()
+    }
+
     /// Returns the distribution with this name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         DISTRIBUTIONS.into_iter().find(|distribution| distribution.name == name)

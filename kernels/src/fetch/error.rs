@@ -34,7 +34,7 @@ pub enum FetchError {
     },
     /// The machine lacks the programs that verify signatures, or the keyring, and a signature is required.
     #[error(
-        "{address}: the signature cannot be verified: {reason}\nhelp: give another mirror with --mirror, or accept it with --allow-unsigned of `core-relo kernels`"
+        "{address}: the signature cannot be verified: {reason}\nhelp: give another mirror with --mirror, or accept it with --allow-unsigned"
     )]
     Unverified {
         /// The address of the index.
@@ -45,6 +45,19 @@ pub enum FetchError {
     /// A file in the store cannot be read or written.
     #[error("{}: {failure}{}", escape_path(path), storage_help(failure))]
     Store {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        failure: IoFailure,
+    },
+    /// The store cannot be written.
+    #[error(
+        "{}: the store of kernels cannot be written: {failure}\n\
+         help: --offline uses the kernels in it; XDG_CACHE_HOME moves the store, and --mirror \
+         DISTRIBUTION=file://DIR takes kernels from this one",
+        escape_path(path)
+    )]
+    ReadOnlyStore {
         /// The file.
         path: PathBuf,
         /// The error of the system.
@@ -82,6 +95,19 @@ pub enum FetchError {
         /// The specification.
         spec: String,
     },
+    /// The kernel is older than the distribution's first kernel with BTF.
+    #[error(
+        "{name}: has no BTF, {} MiB would be downloaded in vain: the distribution's kernels have BTF since {since}",
+        bytes.div_ceil(1 << 20)
+    )]
+    TooOld {
+        /// The kernel.
+        name: String,
+        /// The bytes of its packages.
+        bytes: u64,
+        /// The first version of Linux with BTF.
+        since: &'static str,
+    },
     /// A package has no kernel.
     #[error("{name}: {}", error.what())]
     Package {
@@ -117,6 +143,17 @@ impl FetchError {
         Self::Store { path: path.into(), failure: error.into() }
     }
 
+    /// Creates the error of a file in the store that is to be written.
+    pub(crate) fn unwritable(path: impl Into<PathBuf>, error: &std::io::Error) -> Self {
+        let path = path.into();
+        match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnlyStore { path, failure: error.into() }
+            }
+            _ => Self::store(path, error),
+        }
+    }
+
     /// Creates the error of a file of a mirror.
     pub(crate) fn mirror(address: &Address, defect: MirrorDefect) -> Self {
         Self::Mirror { address: address.clone(), defect }
@@ -137,6 +174,14 @@ pub enum MirrorDefect {
     Status {
         /// The status.
         code: u16,
+    },
+    /// The server has too many requests, and asks for a pause.
+    #[error("the server answers {code}\nhelp: try again in {}, or another mirror with --mirror", duration(*seconds))]
+    Busy {
+        /// The status.
+        code: u16,
+        /// The pause (`Retry-After`), in seconds.
+        seconds: u64,
     },
     /// The local mirror does not have the file.
     #[error("no such file")]
@@ -208,12 +253,29 @@ pub enum MirrorDefect {
     },
     /// The index may no longer be used.
     #[error(
-        "expired {} ago\nhelp: the mirror is out of date, or this machine's clock is wrong; give another one with --mirror, or accept it with --allow-expired of `core-relo kernels`",
+        "expired {} ago\nhelp: the mirror is out of date, or this machine's clock is wrong; give another one with --mirror, or accept it with --allow-expired",
         duration(*seconds)
     )]
     Expired {
         /// The seconds since the end of its validity.
         seconds: u64,
+    },
+    /// The index is older than the one that was read before.
+    #[error(
+        "is {} older than the index that was read from here before\nhelp: the mirror is out of date, or somebody replays an old index; give another one with --mirror, or accept it with --allow-expired",
+        duration(*seconds)
+    )]
+    Older {
+        /// The time between the two, in seconds.
+        seconds: u64,
+    },
+    /// The mirror does not have the release.
+    #[error("the mirror does not have {release}{}", available_list(available))]
+    NoRelease {
+        /// The release.
+        release: String,
+        /// The releases that the mirror has.
+        available: Vec<String>,
     },
     /// The index is that of another suite.
     #[error("is the index of {}, expected {expected}", found.join(", "))]
@@ -238,6 +300,13 @@ pub enum MirrorDefect {
 }
 
 core_relo::debug_as_message!(MirrorDefect);
+
+fn available_list(releases: &[String]) -> String {
+    match releases {
+        [] => "\nhelp: check the address".to_owned(),
+        releases => format!("; it has {}", releases.join(", ")),
+    }
+}
 
 fn storage_help(failure: &IoFailure) -> &'static str {
     match failure.kind {

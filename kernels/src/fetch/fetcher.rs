@@ -84,7 +84,10 @@ impl<'f> Fetcher<'f> {
         let architecture =
             architecture.ok_or_else(|| SpecError::NoArchitecture { spec: spec.to_string() })?;
         let spec = spec.clone().with_architecture(architecture);
-        let kernels = self.read_repositories(&spec, architecture)?;
+        let kernels = match self.mirrors.find_store(spec.distribution()) {
+            Some(store) => well_formed_kernels(&store)?,
+            None => self.read_repositories(&spec, architecture)?,
+        };
         Ok(spec.select(&kernels)?)
     }
 
@@ -120,7 +123,17 @@ impl<'f> Fetcher<'f> {
         if let Some(stored) = self.store.find(kernel)? {
             return Ok(stored);
         }
+        if let Some(since) = kernel.btf_missing_until() {
+            let (name, bytes) = (kernel.name(), kernel.download_bytes());
+            return Err(FetchError::TooOld { name, bytes, since });
+        }
         let mut staged = self.store.stage(kernel)?;
+        let distribution = Distribution::from_name(&kernel.distribution);
+        if let Some(store) = distribution.and_then(|distribution| self.mirrors.find_store(distribution)) {
+            let missing = || FetchError::Offline { name: kernel.name(), store: store.root().to_path_buf() };
+            staged.copy_from(&store.find(kernel)?.ok_or_else(missing)?)?;
+            return self.store.publish(staged);
+        }
         for package in kernel.fetched_packages() {
             self.unpack_package(&mut staged, package)?;
         }
@@ -160,4 +173,10 @@ impl<'f> Fetcher<'f> {
         let archive = distribution.archives().find(is_archive).ok_or_else(unknown)?;
         Ok(self.mirrors.find(distribution, archive)?.address.join(&package.path))
     }
+}
+
+/// Returns the kernels in a store that is a mirror. Names that are no plain names are left out.
+fn well_formed_kernels(store: &Store) -> Result<Vec<AvailableKernel>, FetchError> {
+    let kernels = store.kernels()?.into_iter().map(|kernel| kernel.manifest.kernel);
+    Ok(kernels.filter(AvailableKernel::is_well_formed).collect())
 }

@@ -99,6 +99,7 @@ impl LockFile {
             .tempfile_in(dir)
             .map_err(|error| failed(&error))?;
         fs::write(file.path(), text).map_err(|error| failed(&error))?;
+        file.as_file().sync_all().map_err(|error| failed(&error))?;
         file.persist(path).map_err(|error| failed(&error.error))?;
         Ok(())
     }

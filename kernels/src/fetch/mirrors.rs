@@ -1,10 +1,11 @@
 //! The addresses of mirrors: given by the user, from the machine's configuration, or the distribution's.
 
 use super::{
-    address::Address,
+    address::{Address, Scheme},
     apt::sources::find_mirror,
     distribution::{Archive, DISTRIBUTIONS, Distribution},
     error::FetchError,
+    store::Store,
 };
 use std::{
     collections::BTreeMap,
@@ -52,6 +53,14 @@ impl Mirrors {
     /// Replaces the directory of the machine's apt configuration, `/etc/apt`.
     pub fn set_apt_dir(&mut self, dir: impl Into<PathBuf>) {
         self.apt_dir = dir.into();
+    }
+
+    /// Returns the directory of an earlier fetch that is given as mirror of a distribution.
+    pub(crate) fn find_store(&self, distribution: &Distribution) -> Option<Store> {
+        match self.given.get(distribution.name)?.scheme() {
+            Scheme::File(path) => Some(Store::new(path)).filter(Store::has_kernels),
+            Scheme::Http | Scheme::Https => None,
+        }
     }
 
     /// Finds the mirror of an archive.

@@ -25,7 +25,8 @@
 //! | `apt`, `deb822` | the format of apt's repositories |
 //! | `repository` | the kernels in the repositories of a release |
 //! | `transport` | downloads: HTTP, retries, hashes |
-//! | `sha256`, `hash` | hashes as text |
+//! | `sha256`, `hash`, `date` | hashes and dates as text |
+//! | `btf_support` | the first kernels of distributions with BTF |
 //! | `kernel_files` | the files of a kernel in its packages |
 //! | `store` | the directory of fetched kernels |
 //! | `lock_file` | the kernels that a project has chosen: `core-relo.lock` |
@@ -34,6 +35,8 @@
 mod address;
 mod apt;
 mod available;
+mod btf_support;
+mod date;
 mod deb822;
 mod distribution;
 mod error;
@@ -56,6 +59,6 @@ pub use error::{FetchError, MirrorDefect};
 pub use fetcher::{FetchOptions, Fetcher};
 pub use lock_file::{LockFile, lock_path};
 pub use mirrors::Mirrors;
-pub use spec::{KernelSpec, SpecError};
+pub use spec::{KernelSpec, SELECTION_WORDS, SpecError};
 pub use store::{Manifest, Store, StoredFile, StoredKernel};
 pub use transport::{NoProgress, Progress};

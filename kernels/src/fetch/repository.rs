@@ -8,7 +8,7 @@ use super::{
         signature::{ClearSigned, SignedIndex, Verifier, verify},
     },
     available::{AvailableKernel, Protection},
-    distribution::{Architecture, IndexFormat, Suite},
+    distribution::{Architecture, Distribution, IndexFormat, Suite},
     error::{FetchError, MirrorDefect},
     fetcher::Fetcher,
     mirrors::Mirror,
@@ -60,10 +60,45 @@ impl Fetcher<'_> {
                 Err(error) if index > 0 && is_optional(&error) => {
                     self.progress.note(&format!("{} is left out: {error}", suite.name));
                 }
+                Err(error) if index == 0 && error.is_missing() => {
+                    return Err(self.missing_release(spec, suite).unwrap_or(error));
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(kernels)
+    }
+
+    /// Returns the error of a mirror without a release, with the releases that it has. Returns `None` for a
+    /// mirror that has the release, and lacks a list of it.
+    fn missing_release(&self, spec: &KernelSpec, suite: &Suite) -> Option<FetchError> {
+        let address = self.mirrors.find(spec.distribution(), suite.archive).ok()?.address;
+        let release = spec.release().label();
+        let available = self.releases_on_mirror(spec.distribution());
+        if available.contains(&release) {
+            return None;
+        }
+        Some(FetchError::mirror(&address, MirrorDefect::NoRelease { release, available }))
+    }
+
+    /// Returns the known releases of a distribution that its mirror has. Returns none if the mirror cannot be
+    /// asked.
+    pub fn releases_on_mirror(&self, distribution: &'static Distribution) -> Vec<String> {
+        let mut found = Vec::new();
+        for release in distribution.releases {
+            let Some(suite) = release.suites.first() else { continue };
+            let Ok(mirror) = self.mirrors.find(distribution, suite.archive) else { return found };
+            let directory = mirror.address.join(&format!("dists/{}", suite.name));
+            let names = ["InRelease", "Release"].iter().map(|name| directory.join(name));
+            let mut answers = names.map(|address| self.transport.open(&address, 0).map(drop));
+            match answers.find(|answer| !matches!(answer, Err(error) if error.is_missing())) {
+                Some(Ok(())) => found.push(release.label()),
+                // The mirror does not answer, and will not answer the next question.
+                Some(Err(_)) => return found,
+                None => {}
+            }
+        }
+        found
     }
 
     /// Returns the kernels of a suite of an apt repository.
@@ -76,7 +111,10 @@ impl Fetcher<'_> {
         let distribution = spec.distribution();
         let mirror = self.mirrors.find(distribution, suite.archive)?;
         let suite_address = mirror.address.join(&format!("dists/{}", suite.name));
-        let index = self.read_index(&mirror, &suite_address, suite)?;
+        let index = {
+            let _lock = self.store.lock_index(&suite_address, self.progress)?;
+            self.read_index(&mirror, &suite_address, suite)?
+        };
         let origin = ListOrigin {
             distribution,
             release: spec.release(),
@@ -113,11 +151,35 @@ impl Fetcher<'_> {
             let (found, expected) = (release.names, suite.name.to_owned());
             return Err(FetchError::mirror(&address, MirrorDefect::OtherSuite { found, expected }));
         }
+        self.check_date(suite_address, &release, &protection)?;
         let age = release.valid_until.and_then(|end| SystemTime::now().duration_since(end).ok());
         if let Some(age) = age.filter(|_| !self.options.allow_expired) {
             return Err(FetchError::mirror(&address, MirrorDefect::Expired { seconds: age.as_secs() }));
         }
         Ok(VerifiedIndex { release, protection })
+    }
+
+    /// Compares the date of an index with that of the newest one that was read from the same address. An old
+    /// index with a good signature may be replayed, so that the newest kernels stay unknown.
+    ///
+    /// The date of an index that nothing protects is worth nothing.
+    fn check_date(
+        &self,
+        address: &Address,
+        release: &Release,
+        protection: &Protection,
+    ) -> Result<(), FetchError> {
+        let Some(date) = release.date else { return Ok(()) };
+        if !matches!(protection, Protection::Signature { .. } | Protection::Tls) {
+            return Ok(());
+        }
+        let newest = self.store.newest_index(address);
+        match newest.and_then(|newest| newest.duration_since(date).ok()).map(|age| age.as_secs()) {
+            Some(0) => Ok(()),
+            Some(_) if self.options.allow_expired => Ok(()),
+            Some(seconds) => Err(FetchError::mirror(address, MirrorDefect::Older { seconds })),
+            None => self.store.set_newest_index(address, date),
+        }
     }
 
     /// Downloads `InRelease`, which has its signature in itself, or `Release` and `Release.gpg`. These two
@@ -183,8 +245,7 @@ impl Fetcher<'_> {
         list: &IndexedList,
         has_by_hash: bool,
     ) -> Result<String, FetchError> {
-        let stored_name = format!("{}.kernels", list.sha256);
-        if let Some(text) = self.store.read_index(&stored_name) {
+        if let Some(text) = self.store.read_list(&list.sha256) {
             return Ok(String::from_utf8_lossy(&text).into_owned());
         }
         let path = if has_by_hash { list.path_by_hash() } else { list.path.clone() };
@@ -199,7 +260,7 @@ impl Fetcher<'_> {
             FetchError::mirror(&suite_address.join(&list.path), MirrorDefect::Packed(error.into()))
         })?;
         let kernels = retain_kernel_packages(&text);
-        self.store.write_index(&stored_name, kernels.as_bytes())?;
+        self.store.write_list(&list.sha256, kernels.as_bytes())?;
         Ok(kernels)
     }
 

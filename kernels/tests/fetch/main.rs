@@ -1,8 +1,10 @@
 //! Fetches kernels from a small repository: from a directory, and from a server with faults.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
+mod lying_mirrors;
 mod server;
 mod signatures;
+mod store_as_mirror;
 
 use core_relo::{
     Endian,
@@ -228,7 +230,11 @@ fn faults_of_indexes_are_errors() {
     server.add_fault("bookworm/Release", Fault::Status(503));
     assert_eq!(defect(machine.find("debian:12")), MirrorDefect::Status { code: 503 });
     server.clear_faults();
-    assert_eq!(defect(machine.find("debian:13")), MirrorDefect::Status { code: 404 });
+    let missing = MirrorDefect::NoRelease {
+        release: "13 (trixie)".to_owned(),
+        available: vec!["12 (bookworm)".to_owned()],
+    };
+    assert_eq!(defect(machine.find("debian:13")), missing);
 
     repository.apt.write_index("Valid-Until: Thu, 01 Jan 2026 00:00:00 UTC\n");
     assert!(matches!(defect(machine.find("debian:12")), MirrorDefect::Expired { .. }));

@@ -20,6 +20,10 @@ pub(crate) enum Fault {
     ChangedByte(usize),
     /// Adds bytes to the file.
     Longer,
+    /// Answers some times with a status, and asks for a pause.
+    Busy { code: u16, seconds: u64, times: usize },
+    /// Sends bytes without an end.
+    Endless,
     /// Ignores ranges, and closes each connection but the last after some bytes.
     CutWithoutRanges { bytes: usize, times: usize },
 }
@@ -89,7 +93,7 @@ fn serve(stream: &TcpStream, root: &Path, state: &Mutex<State>) {
         let fault = state.faults.iter_mut().find(|(part, _)| path.contains(part.as_str()));
         fault.map(|(_, fault)| {
             let now = fault.clone();
-            if let Fault::CutWithoutRanges { times, .. } = fault {
+            if let Fault::CutWithoutRanges { times, .. } | Fault::Busy { times, .. } = fault {
                 *times = times.saturating_sub(1);
             }
             now
@@ -115,6 +119,19 @@ fn answer(
             let head = format!("HTTP/1.1 {code} x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
             return stream.write_all(head.as_bytes());
         }
+        Some(Fault::Busy { code, seconds, times }) if times > 0 => {
+            let head = format!(
+                "HTTP/1.1 {code} x\r\nRetry-After: {seconds}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            return stream.write_all(head.as_bytes());
+        }
+        Some(Fault::Endless) => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
+            // The client closes the connection.
+            loop {
+                stream.write_all(&content)?;
+            }
+        }
         Some(Fault::CutAfter(bytes)) => sent = bytes,
         Some(Fault::CutWithoutRanges { bytes, times }) => {
             offset = None;
@@ -124,7 +141,7 @@ fn answer(
         }
         Some(Fault::ChangedByte(at)) => content[at] ^= 1,
         Some(Fault::Longer) => content.extend(b"more"),
-        None => {}
+        Some(Fault::Busy { .. }) | None => {}
     }
     let (start, total) = (offset.unwrap_or(0).min(content.len()), content.len());
     let body = &content[start..];

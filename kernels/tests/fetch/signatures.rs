@@ -75,16 +75,25 @@ impl Drop for Key {
     }
 }
 
-/// Finds kernels with an apt configuration that names the keyring.
+/// Finds kernels with an apt configuration that names the keyring, and an empty store.
 fn find(server: &Server, keyring: &Path) -> Result<Protection, FetchError> {
-    let dir = tempfile::tempdir().unwrap();
+    find_in(tempfile::tempdir().unwrap().path(), server, keyring, FetchOptions::default())
+}
+
+/// Finds kernels with an apt configuration that names the keyring, and a store in a directory.
+fn find_in(
+    dir: &Path,
+    server: &Server,
+    keyring: &Path,
+    options: FetchOptions,
+) -> Result<Protection, FetchError> {
     let list = format!("deb [signed-by={}] {}/debian bookworm main\n", keyring.display(), server.address());
-    fs::write(dir.path().join("sources.list"), list).unwrap();
+    fs::write(dir.join("sources.list"), list).unwrap();
     let mut mirrors = Mirrors::default();
-    mirrors.set_apt_dir(dir.path());
-    let store = Store::new(dir.path().join("store"));
+    mirrors.set_apt_dir(dir);
+    let store = Store::new(dir.join("store"));
     let spec: KernelSpec = "debian:12@amd64".parse().unwrap();
-    let kernels = Fetcher::new(&mirrors, &store, FetchOptions::default(), &NoProgress).find(&spec)?;
+    let kernels = Fetcher::new(&mirrors, &store, options, &NoProgress).find(&spec)?;
     Ok(kernels[0].protection.clone())
 }
 
@@ -117,4 +126,42 @@ fn indexes_need_a_good_signature() {
         matches!(&foreign, FetchError::Mirror { defect: MirrorDefect::Signature { .. }, .. }),
         "{foreign}"
     );
+}
+
+/// A mirror, or somebody on the way, may answer with an index of last month, whose signature is good. The
+/// newest kernels would stay unknown.
+#[test]
+fn an_older_index_than_the_one_before_is_an_error() {
+    let Some(repository) = Repository::new() else { return };
+    let Some(key) = Key::new() else { return };
+    let server = Server::new(repository.dir.path());
+    let suite = repository.apt.suite();
+    let store = tempfile::tempdir().unwrap();
+    let options = FetchOptions::default();
+    let find = |options| find_in(store.path(), &server, &key.keyring(), options);
+    let mut texts = Vec::new();
+    for date in ["Thu, 05 Nov 2026 12:00:00 UTC", "Sat, 07 Nov 2026 13:00:00 UTC"] {
+        repository.apt.write_index("");
+        let index = fs::read_to_string(suite.join("Release")).unwrap();
+        let lines = index.lines().map(|line| match line.starts_with("Date:") {
+            true => format!("Date: {date}\n"),
+            false => format!("{line}\n"),
+        });
+        fs::write(suite.join("Release"), lines.collect::<String>()).unwrap();
+        key.sign(&suite);
+        texts.push(fs::read(suite.join("InRelease")).unwrap());
+    }
+    let replay = |text: &[u8]| fs::write(suite.join("InRelease"), text).unwrap();
+    for text in &texts {
+        replay(text);
+        find(options).unwrap();
+    }
+    find(options).unwrap();
+    replay(&texts[0]);
+    let older = find(options).unwrap_err();
+    let FetchError::Mirror { defect, .. } = &older else { panic!("{older}") };
+    assert_eq!(*defect, MirrorDefect::Older { seconds: 49 * 3600 });
+    assert!(older.to_string().contains("is 2 days older than the index that was read from here"), "{older}");
+    find(options.allow_expired(true)).unwrap();
+    assert!(find(options).is_err(), "the newest index is still known");
 }

@@ -4,10 +4,7 @@ use crate::{
     args::kernels::KernelsFetchArgs,
     console::Console,
     error::CommandResult,
-    fetched::{
-        kernel_set::{FetchMode, KernelSet},
-        project::KernelProject,
-    },
+    fetched::{kernel_set::KernelSet, project::KernelProject},
     format::Format,
     json::kernels::StoredKernelJson,
     text::line::Line,
@@ -16,13 +13,14 @@ use core_relo_kernels::fetch::Store;
 
 pub(super) fn run(console: &mut Console<'_>, args: &KernelsFetchArgs) -> CommandResult {
     let project = KernelProject::new(&args.config, &args.mirrors.mirror)?;
-    let specs = project.specs(&args.specs)?;
+    let mode = args.mode.mode();
+    let specs = project.specs(&args.specs, mode)?;
     let store = Store::of_user()?;
     let set = KernelSet {
         project: &project,
         store: &store,
         options: args.mirrors.options(),
-        mode: if args.locked { FetchMode::Locked } else { FetchMode::Online },
+        mode,
         max_kernels: args.max_kernels,
     };
     for result in set.fetch(&specs)? {

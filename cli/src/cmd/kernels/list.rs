@@ -7,6 +7,7 @@ use crate::{
     error::CommandResult,
     fetched::{progress::DownloadProgress, project::KernelProject},
     format::Format,
+    input::fetched_args::FetchMode,
     json::kernels::ListedKernel,
     text::table::{left_cell, right_cell},
 };
@@ -15,7 +16,7 @@ use std::collections::BTreeSet;
 
 pub(super) fn run(console: &mut Console<'_>, args: &KernelsListArgs) -> CommandResult {
     let project = KernelProject::new(&args.config, &args.mirrors.mirror)?;
-    let specs = project.specs(&args.specs)?;
+    let specs = project.specs(&args.specs, FetchMode::Online)?;
     let store = Store::of_user()?;
     let (mut rows, mut known) = (Vec::new(), BTreeSet::new());
     {

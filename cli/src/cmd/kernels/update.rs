@@ -5,6 +5,7 @@ use crate::{
     console::Console,
     error::CommandResult,
     fetched::{progress::DownloadProgress, project::KernelProject},
+    input::fetched_args::FetchMode,
     json::kernels::LockChange,
     text::line::Line,
 };
@@ -16,8 +17,8 @@ pub(super) fn run(console: &mut Console<'_>, args: &KernelsUpdateArgs) -> Comman
     let mut lock = LockFile::read(&path)?;
     let locked: Vec<String> = lock.specs().map(str::to_owned).collect();
     let specs = match project.has_specs(&args.specs) || locked.is_empty() {
-        true => project.specs(&args.specs)?,
-        false => project.specs(&locked)?,
+        true => project.specs(&args.specs, FetchMode::Online)?,
+        false => project.specs(&locked, FetchMode::Online)?,
     };
     let store = Store::of_user()?;
     let found: Vec<_> = {

@@ -1,6 +1,6 @@
 //! Errors of specifications.
 
-use crate::fetch::distribution::{Architecture, DISTRIBUTIONS, Distribution};
+use crate::fetch::distribution::{Architecture, DISTRIBUTIONS, Distribution, DistributionRelease};
 use core_relo::{Escaped, explain::nearest_names};
 use thiserror::Error;
 
@@ -18,10 +18,12 @@ pub enum SpecError {
         spec: String,
     },
     /// The distribution is unknown.
-    #[error("unknown distribution `{}`, expected {}", Escaped(name), quoted_list(known))]
+    #[error("unknown distribution `{}`{}; known: {}", Escaped(name), near_list(near), known.join(", "))]
     UnknownDistribution {
         /// The name.
         name: String,
+        /// Names that are similar.
+        near: Vec<String>,
         /// The known distributions.
         known: Vec<String>,
     },
@@ -111,16 +113,14 @@ core_relo::debug_as_message!(SpecError);
 
 impl SpecError {
     pub(super) fn unknown_distribution(name: &str) -> Self {
-        let known = DISTRIBUTIONS.iter().map(|distribution| distribution.name.to_owned()).collect();
-        Self::UnknownDistribution { name: name.to_owned(), known }
+        let known: Vec<_> = DISTRIBUTIONS.iter().map(|distribution| distribution.name.to_owned()).collect();
+        let near = nearest(name, known.iter().map(String::as_str));
+        Self::UnknownDistribution { name: name.to_owned(), near, known }
     }
 
     pub(super) fn unknown_release(distribution: &'static Distribution, name: &str) -> Self {
         let names = distribution.releases.iter().flat_map(|release| [release.number, release.code_name]);
-        let known = distribution.releases.iter().map(|release| match release.number == release.code_name {
-            true => release.number.to_owned(),
-            false => format!("{} ({})", release.number, release.code_name),
-        });
+        let known = distribution.releases.iter().map(DistributionRelease::label);
         let near = nearest(name, names);
         Self::UnknownRelease {
             distribution: distribution.name,
@@ -148,8 +148,4 @@ fn near_list(near: &[String]) -> String {
 
 fn versions_list(versions: &[String]) -> String {
     if versions.is_empty() { String::new() } else { format!("; versions: {}", versions.join(", ")) }
-}
-
-fn quoted_list(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

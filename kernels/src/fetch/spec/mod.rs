@@ -28,6 +28,10 @@ use super::{
 pub use error::SpecError;
 use std::{fmt, str::FromStr};
 
+/// The words of specifications that select versions, flavours and lines of kernels.
+pub const SELECTION_WORDS: [&str; 6] =
+    ["newest", "newest-of-each-series", "all", "all-flavours", "backports", "hwe"];
+
 /// A specification of kernels of one release of a distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelSpec {
@@ -218,7 +222,7 @@ mod tests {
     #[test]
     fn errors_name_what_is_near_and_what_is_known() {
         for (text, expected) in [
-            ("debain:12", "unknown distribution `debain`, expected `debian`, `ubuntu`"),
+            ("debain:12", "unknown distribution `debain`; near: debian; known: debian, ubuntu"),
             (
                 "debian:bokworm",
                 "unknown release `bokworm` of debian; near: bookworm; known: 11 (bullseye), \

@@ -32,6 +32,18 @@ impl KernelSpec {
         Ok(selected.into_iter().cloned().collect())
     }
 
+    /// Returns whether a kernel has what the words of the specification name. Without words, all kernels of
+    /// the release have it: this is the question about kernels that were chosen before.
+    pub fn describes(&self, kernel: &AvailableKernel) -> bool {
+        kernel.distribution == self.distribution.name
+            && kernel.distribution_release == self.release.number
+            && self.architecture.is_none_or(|architecture| kernel.architecture == architecture.machine())
+            && (!self.is_backports || kernel.line == KernelLine::Backports)
+            && (!self.is_hwe || kernel.line == KernelLine::Additional)
+            && (self.flavour == Flavour::Default || self.has_flavour(kernel))
+            && self.has_version(kernel)
+    }
+
     /// Returns whether a kernel is of the release, the architecture and the line of kernels.
     fn is_in_release(&self, kernel: &AvailableKernel) -> bool {
         kernel.distribution == self.distribution.name

@@ -11,6 +11,9 @@ pub struct Manifest {
     pub kernel: AvailableKernel,
     /// The number of modules with BTF.
     pub module_count: usize,
+    /// The bytes of the BTF of modules.
+    #[serde(default)]
+    pub module_bytes: u64,
     /// The files, except those of modules.
     pub files: Vec<StoredFile>,
 }
@@ -27,9 +30,22 @@ pub struct StoredFile {
     pub sha256: String,
 }
 
+/// The modules of a kernel that have BTF.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ModuleTotals {
+    pub(super) count: usize,
+    /// The bytes of their BTF.
+    pub(super) bytes: u64,
+}
+
 impl Manifest {
-    pub(super) const fn new(kernel: AvailableKernel, module_count: usize, files: Vec<StoredFile>) -> Self {
-        Self { kernel, module_count, files }
+    /// Returns the modules.
+    pub(super) const fn modules(&self) -> ModuleTotals {
+        ModuleTotals { count: self.module_count, bytes: self.module_bytes }
+    }
+
+    pub(super) const fn new(kernel: AvailableKernel, modules: ModuleTotals, files: Vec<StoredFile>) -> Self {
+        Self { kernel, module_count: modules.count, module_bytes: modules.bytes, files }
     }
 }
 

@@ -8,7 +8,7 @@
 //! kernels/KEY/System.map-R       symbols, if the package has them
 //! kernels/KEY/version-R          version
 //! kernels/KEY/vmlinuz-R          image
-//! indexes/                       lists of packages, by their hashes
+//! indexes/                       kernels in lists of packages, by the hashes of the lists; dates of indexes
 //! locks/, tmp/                   for fetches that run
 //! ```
 //!
@@ -18,6 +18,8 @@
 //! the next fetch.
 
 mod content;
+mod copy;
+mod indexes;
 mod manifest;
 
 use super::{
@@ -27,8 +29,8 @@ use super::{
     transport::{NoProgress, Progress},
 };
 use crate::FetchedKernel;
-use content::remove_tree;
 pub(crate) use content::{StagedKernel, write_file};
+use content::{remove_tree, sync};
 pub use manifest::{Manifest, StoredFile};
 use std::{
     env,
@@ -113,6 +115,23 @@ impl Store {
         Ok(stored.into_iter().filter(|kernel| selected.contains(&kernel.manifest.kernel)).collect())
     }
 
+    /// Returns all kernels in the store that a specification describes, the oldest first. A release without
+    /// further words describes all its kernels. It is an error if there is none.
+    pub fn matching(&self, spec: &KernelSpec) -> Result<Vec<StoredKernel>, FetchError> {
+        let mut kernels = self.kernels()?;
+        kernels.retain(|kernel| spec.describes(&kernel.manifest.kernel));
+        match kernels.is_empty() {
+            true => Err(FetchError::Offline { name: spec.to_string(), store: self.root.clone() }),
+            false => Ok(kernels),
+        }
+    }
+
+    /// Returns whether the directory has kernels: a mirror that does is a store, no repository.
+    pub(crate) fn has_kernels(&self) -> bool {
+        let entries = fs::read_dir(self.root.join("kernels")).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.path().join(MANIFEST).is_file())
+    }
+
     /// Returns a kernel, if it is in the store.
     pub fn find(&self, kernel: &AvailableKernel) -> Result<Option<StoredKernel>, FetchError> {
         read_kernel(self.kernel_dir(kernel))
@@ -125,7 +144,7 @@ impl Store {
         // The kernel disappears as a whole.
         let doomed = self.temporary_dir()?;
         let target = doomed.path().join("removed");
-        fs::rename(&kernel.dir, &target).map_err(|error| FetchError::store(&kernel.dir, &error))?;
+        fs::rename(&kernel.dir, &target).map_err(|error| FetchError::unwritable(&kernel.dir, &error))?;
         remove_tree(&target)
     }
 
@@ -139,13 +158,25 @@ impl Store {
         kernel: &AvailableKernel,
         progress: &dyn Progress,
     ) -> Result<StoreLock, FetchError> {
-        let path = self.subdir("locks")?.join(kernel.key());
-        let failed = |error: &io::Error| FetchError::store(&path, error);
+        self.lock(&kernel.key(), progress, || {
+            format!("{}: waits for another fetch of this kernel", kernel.name())
+        })
+    }
+
+    /// Takes a lock with a name. Waits for other processes, with a note.
+    fn lock(
+        &self,
+        name: &str,
+        progress: &dyn Progress,
+        note: impl FnOnce() -> String,
+    ) -> Result<StoreLock, FetchError> {
+        let path = self.subdir("locks")?.join(name);
+        let failed = |error: &io::Error| FetchError::unwritable(&path, error);
         let file = File::create(&path).map_err(|error| failed(&error))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                progress.note(&format!("{}: waits for another fetch of this kernel", kernel.name()));
+                progress.note(&note());
                 file.lock().map_err(|error| failed(&error))?;
             }
             Err(TryLockError::Error(error)) => return Err(failed(&error)),
@@ -157,7 +188,7 @@ impl Store {
     /// been killed are removed.
     pub(crate) fn enter(&self) -> Result<StoreLock, FetchError> {
         let path = self.subdir("locks")?.join("users");
-        let failed = |error: io::Error| FetchError::store(&path, &error);
+        let failed = |error: io::Error| FetchError::unwritable(&path, &error);
         let file = File::create(&path).map_err(failed)?;
         if file.try_lock().is_ok() {
             let tmp = self.subdir("tmp")?;
@@ -179,12 +210,17 @@ impl Store {
     pub(crate) fn publish(&self, staged: StagedKernel) -> Result<StoredKernel, FetchError> {
         let manifest = staged.write_manifest(MANIFEST)?;
         let dir = self.kernel_dir(&manifest.kernel);
-        self.subdir("kernels")?;
+        let kernels = self.subdir("kernels")?;
+        // After a loss of power, a kernel that is visible is whole.
+        staged.sync()?;
         // The rest of a kernel whose description somebody has removed.
         remove_tree(&dir)?;
         let source = staged.into_dir();
         match fs::rename(&source, &dir) {
-            Ok(()) => Ok(StoredKernel { dir, manifest }),
+            Ok(()) => {
+                sync(&kernels)?;
+                Ok(StoredKernel { dir, manifest })
+            }
             Err(error) => {
                 remove_tree(&source)?;
                 Err(FetchError::store(dir, &error))
@@ -192,29 +228,15 @@ impl Store {
         }
     }
 
-    /// Returns the text of an index that was stored under a name.
-    pub(crate) fn read_index(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.root.join("indexes").join(name)).ok()
-    }
-
-    /// Stores the text of an index under a name.
-    pub(crate) fn write_index(&self, name: &str, content: &[u8]) -> Result<(), FetchError> {
-        let path = self.subdir("indexes")?.join(name);
-        let tmp = self.temporary_dir()?;
-        let staged = tmp.path().join("index");
-        write_file(&staged, content)?;
-        fs::rename(&staged, &path).map_err(|error| FetchError::store(path, &error))
-    }
-
     /// Creates a directory in `tmp`, which is removed when it is dropped.
     pub(crate) fn temporary_dir(&self) -> Result<tempfile::TempDir, FetchError> {
         let tmp = self.subdir("tmp")?;
-        tempfile::tempdir_in(&tmp).map_err(|error| FetchError::store(tmp, &error))
+        tempfile::tempdir_in(&tmp).map_err(|error| FetchError::unwritable(tmp, &error))
     }
 
     fn subdir(&self, name: &str) -> Result<PathBuf, FetchError> {
         let path = self.root.join(name);
-        fs::create_dir_all(&path).map_err(|error| FetchError::store(&path, &error))?;
+        fs::create_dir_all(&path).map_err(|error| FetchError::unwritable(&path, &error))?;
         Ok(path)
     }
 }
@@ -246,9 +268,10 @@ impl StoredKernel {
         }
     }
 
-    /// Returns the bytes of all files, except those of modules.
+    /// Returns the bytes of all files, also those of modules.
     pub fn bytes(&self) -> u64 {
-        self.manifest.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
+        let files = self.manifest.files.iter();
+        files.fold(self.manifest.module_bytes, |sum, file| sum.saturating_add(file.bytes))
     }
 }
 

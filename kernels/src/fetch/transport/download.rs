@@ -1,10 +1,13 @@
 //! The download of a file whose size and hash the index has.
 
 use super::{OpenedFile, Pace, Progress, Transport};
-use crate::fetch::{
-    address::Address,
-    error::{FetchError, MirrorDefect},
-    hash::FileHasher,
+use crate::{
+    fetch::{
+        address::Address,
+        error::{FetchError, MirrorDefect},
+        hash::FileHasher,
+    },
+    limits::MAX_PAUSE_SECONDS,
 };
 use std::{
     io::{self, Read},
@@ -33,14 +36,21 @@ pub(crate) struct Expected<'e> {
 #[derive(Debug, Default)]
 pub(super) struct Retries {
     count: u32,
+    /// The pause that the server asks for.
+    pause: Option<Duration>,
 }
 
 impl Retries {
     /// Returns whether an error may be gone at the next try, and counts the try.
     pub(super) fn may_retry(&mut self, error: &FetchError) -> bool {
+        self.pause = None;
         let is_temporary = match error {
             FetchError::Mirror { defect, .. } => match defect {
                 MirrorDefect::Connection { .. } | MirrorDefect::Short { .. } => true,
+                MirrorDefect::Busy { seconds, .. } => {
+                    self.pause = Some(Duration::from_secs(*seconds));
+                    *seconds <= MAX_PAUSE_SECONDS
+                }
                 MirrorDefect::Status { code } => matches!(code, 408 | 429 | 500..=599),
                 _ => false,
             },
@@ -53,7 +63,8 @@ impl Retries {
     /// Waits before the next try.
     pub(super) fn wait(&self) {
         let doublings = self.count.saturating_sub(1).min(RETRIES);
-        thread::sleep(FIRST_WAIT.saturating_mul(1 << doublings));
+        let wait = FIRST_WAIT.saturating_mul(1 << doublings);
+        thread::sleep(self.pause.map_or(wait, |pause| pause.max(wait)));
     }
 }
 

@@ -5,10 +5,13 @@
 
 use super::OpenedFile;
 use crate::{
-    fetch::{address::Address, error::MirrorDefect},
+    fetch::{address::Address, date::parse_date, error::MirrorDefect},
     limits::MAX_REDIRECTS,
 };
-use std::{io, time::Duration};
+use std::{
+    io,
+    time::{Duration, SystemTime},
+};
 use ureq::{
     Agent,
     config::Config,
@@ -72,7 +75,7 @@ impl HttpClient {
         let offset = match response.status() {
             StatusCode::OK => 0,
             StatusCode::PARTIAL_CONTENT if offset > 0 && starts_at(&response, offset) => offset,
-            status => return Err(MirrorDefect::Status { code: status.as_u16() }),
+            status => return Err(refusal(status, &response)),
         };
         Ok(OpenedFile { content: Box::new(response.into_body().into_reader()), offset })
     }
@@ -88,6 +91,26 @@ fn encode_path(address: &str) -> String {
 fn starts_at<B>(response: &ureq::http::Response<B>, offset: u64) -> bool {
     let range = response.headers().get(header::CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {offset}-")))
+}
+
+/// Returns the defect of an answer without the file. Servers that are busy may ask for a pause.
+fn refusal<B>(status: StatusCode, response: &ureq::http::Response<B>) -> MirrorDefect {
+    let code = status.as_u16();
+    let is_busy = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    let pause = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    match pause.filter(|_| is_busy).and_then(|value| parse_pause(value, SystemTime::now())) {
+        Some(seconds) => MirrorDefect::Busy { code, seconds },
+        None => MirrorDefect::Status { code },
+    }
+}
+
+/// Parses the value of `Retry-After`: seconds, or a date (RFC 9110, 10.2.3). Returns the seconds from `now`.
+fn parse_pause(value: &str, now: SystemTime) -> Option<u64> {
+    if let Ok(seconds) = value.trim().parse() {
+        return Some(seconds);
+    }
+    let pause = parse_date(value)?.duration_since(now);
+    Some(pause.map_or(0, |pause| pause.as_secs()))
 }
 
 fn connection(error: &ureq::Error) -> MirrorDefect {
@@ -151,5 +174,19 @@ mod tls {
 
     pub(super) fn config() -> Result<TlsConfig, &'static str> {
         Err("builds for this architecture have no TLS")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_seconds_or_dates() {
+        let now = parse_date("Thu, 29 Feb 2024 12:00:00 GMT").unwrap();
+        assert_eq!(parse_pause("120", now), Some(120));
+        assert_eq!(parse_pause("Thu, 29 Feb 2024 12:00:30 GMT", now), Some(30));
+        assert_eq!(parse_pause("Thu, 29 Feb 2024 11:00:00 GMT", now), Some(0), "a date in the past");
+        assert_eq!(parse_pause("soon", now), None);
     }
 }
