@@ -103,6 +103,9 @@ fn the_shell_completes_tags_and_btfs() {
 fn words_are_completed_without_the_kernel() {
     assert!(complete(&["prog", "at"]).contains(&"attach".to_owned()));
     assert!(complete_values("check nosuch").is_empty());
+    assert!(complete_values("check a.o --kernels debian:1").contains(&"debian:12".to_owned()));
+    assert!(complete_values("kernels fetch ubu").contains(&"ubuntu:jammy".to_owned()));
+    assert!(complete_values("kernels list debian:12/back").contains(&"debian:12/backports".to_owned()));
     assert_eq!(complete_values("feature trace_fen"), ["trace_fentry", "trace_fentry_multi"]);
     assert!(complete_values("feature probe bpf_lo").contains(&"bpf_loop".to_owned()));
     assert_eq!(complete_values("feature bpf_loop --program-type xd"), ["xdp"]);

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `line` | the user's line up to the word that is completed |
 //! | `values` | the values of each kind of argument: ids and names of objects in the running kernel, attach points and so on |
+//! | `kernel_specs` | specifications of kernels |
 //! | `script` | the scripts for the shells |
 //!
 //! The script of `core-relo completions SHELL` runs this command with [`VARIABLE`], and the words of the
 //! user's line as arguments.
 
+#[cfg(feature = "fetch")]
+mod kernel_specs;
 mod line;
 mod script;
 mod values;
@@ -41,6 +44,7 @@ The script calls `core-relo`, which must be in PATH. It completes commands, opti
   kinds of attach points, with their interfaces, cgroups, network namespaces and maps
   names of programs, maps and variables in the object of the line, for settings of user space
     (`--max-entries`, `--program-type` and the like), and names of types
+  releases of distributions, words of specifications, and fetched kernels (`--kernels`, `kernels fetch`)
 Keys and values of maps are not completed. `link update` completes the link only.";
 
 /// The completed arguments by the names of their fields. `name` is completed only in commands with `--id`:
@@ -74,6 +78,15 @@ const ARGUMENTS: [(&str, Values); 26] = [
     ("ksym", Values::Setting(NameKind::Symbol)),
 ];
 
+/// The completed arguments of fetched kernels.
+#[cfg(feature = "fetch")]
+const KERNEL_ARGUMENTS: [(&str, Values); 2] =
+    [("kernels", Values::KernelSpec), ("specs", Values::KernelSpec)];
+
+/// The completed arguments of fetched kernels, which this build does not have.
+#[cfg(not(feature = "fetch"))]
+const KERNEL_ARGUMENTS: [(&str, Values); 0] = [];
+
 /// Answers a request of the shell's completion script, and ends the process. Returns if there is no request.
 /// `feature_names` returns the names that `feature` knows.
 pub(crate) fn answer_shell(feature_names: fn() -> Vec<String>) {
@@ -105,7 +118,8 @@ fn with_completers(command: Command, completer: &dyn Fn(Values) -> Completer) ->
     let selects_objects = has_option(&command, "id");
     let command = command.mut_subcommands(|subcommand| with_completers(subcommand, completer));
     command.mut_args(|arg| {
-        let values = ARGUMENTS.iter().find(|(field, _)| arg.get_id() == field).map(|(_, values)| *values);
+        let mut known = ARGUMENTS.iter().chain(&KERNEL_ARGUMENTS);
+        let values = known.find(|(field, _)| arg.get_id() == field).map(|(_, values)| *values);
         match values.filter(|values| *values != Values::Names || selects_objects) {
             Some(values) => arg.add(ArgValueCompleter::new(completer(values))),
             None => arg,
@@ -127,7 +141,7 @@ mod tests {
     fn completed_arguments_exist() {
         let mut all = Vec::new();
         fields(&Args::described_command(), &mut all);
-        for (field, _) in ARGUMENTS {
+        for (field, _) in ARGUMENTS.into_iter().chain(KERNEL_ARGUMENTS) {
             assert!(all.iter().any(|name| name == field), "{field}");
         }
     }

@@ -44,6 +44,9 @@ pub(super) enum Values {
     SetType,
     /// `MAP=`, and a map type.
     InnerMap,
+    /// A specification of kernels.
+    #[cfg(feature = "fetch")]
+    KernelSpec,
 }
 
 /// The completion of an argument in a line.
@@ -75,7 +78,7 @@ struct Candidates<'w> {
 impl Candidates<'_> {
     /// Adds a value, unless it does not begin with the word, or is no word of a shell's line.
     fn add(&mut self, value: &str, help: &str) {
-        let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-/".contains(c));
+        let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-/+".contains(c));
         let is_new = !self.found.iter().any(|candidate| candidate.get_value() == value);
         if is_word && is_new && !value.is_empty() && value.starts_with(self.current) {
             let help = (!help.is_empty()).then(|| help.to_owned().into());
@@ -204,6 +207,10 @@ impl Completer {
                     return with_prefix(&format!("{map}="), candidates.found);
                 }
             },
+            #[cfg(feature = "fetch")]
+            V::KernelSpec => {
+                super::kernel_specs::values(current).iter().for_each(|value| candidates.add(value, ""));
+            }
             V::ReusedMap => return self.complete_after_equals(V::Map, current),
             V::AttachRequest => return self.complete_after_equals(V::AttachPoint, current),
             V::AttachPoint => match current.split_once(':') {
