@@ -34,7 +34,7 @@
 //! | [`file_kind`] | the kind of a file |
 //! | [`package`] | packages of distributions |
 //! | [`threads`] | worker threads |
-//! | `fetch` (feature `fetch`) | the kernels of distributions, from their package repositories |
+//! | `fetch` (feature `fetch`; `fetch-tls` for `https:`) | the kernels of distributions, from their package repositories |
 
 mod archive;
 mod boot_image;

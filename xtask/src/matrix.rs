@@ -66,7 +66,7 @@ const FEATURES: [(&str, &[&str]); 9] = [
         ],
     ),
     ("core-relo-adaptive", &["load", "serde"]),
-    ("core-relo-kernels", &["fetch"]),
+    ("core-relo-kernels", &["fetch", "fetch-tls"]),
     ("core-relo-build", &["btf-archive"]),
     ("core-relo-cli", &["completions", "fetch", "man", "jit-disassembly", "sign"]),
 ];

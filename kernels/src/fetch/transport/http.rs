@@ -1,7 +1,8 @@
 //! HTTP requests.
 //!
 //! TLS is rustls with Graviola's cryptography, which needs no C compiler to build. Graviola is for x86-64 and
-//! arm64 processors with certain instructions. Elsewhere, only `http:` and `file:` mirrors can be read.
+//! arm64 processors with certain instructions. Elsewhere, and without the feature `fetch-tls`, only `http:` and
+//! `file:` mirrors can be read.
 
 use super::OpenedFile;
 use crate::{
@@ -42,17 +43,16 @@ impl HttpClient {
             .timeout_per_read(Some(TIMEOUT))
             .accept_encoding("identity")
             .user_agent(concat!("core-relo/", env!("CARGO_PKG_VERSION")));
-        match tls::config() {
-            Ok(tls) => {
-                let config = config.max_redirects(MAX_REDIRECTS).tls_config(tls).build();
-                Self { agent: config.new_agent(), without_tls: None }
-            }
-            // A redirection may lead to https.
-            Err(reason) => {
-                let config = config.max_redirects(0).build();
-                Self { agent: config.new_agent(), without_tls: Some(reason) }
-            }
-        }
+        #[cfg(feature = "fetch-tls")]
+        let (config, without_tls) = match tls::config() {
+            Ok(tls) => (config.tls_config(tls), None),
+            Err(reason) => (config, Some(reason)),
+        };
+        #[cfg(not(feature = "fetch-tls"))]
+        let without_tls = Some("this build has no TLS (feature `fetch-tls` of core-relo-kernels)");
+        // A redirection may lead to https.
+        let redirects = if without_tls.is_some() { 0 } else { MAX_REDIRECTS };
+        Self { agent: config.max_redirects(redirects).build().new_agent(), without_tls }
     }
 
     /// Requests a file, from an offset on.
@@ -124,7 +124,7 @@ fn connection(error: &ureq::Error) -> MirrorDefect {
     MirrorDefect::Connection { message }
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(all(feature = "fetch-tls", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tls {
     use std::sync::Arc;
     use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -168,7 +168,7 @@ mod tls {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(feature = "fetch-tls", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod tls {
     use ureq::tls::TlsConfig;
 
