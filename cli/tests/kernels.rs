@@ -152,7 +152,10 @@ fn a_lock_file_pins_kernels_until_the_next_update() {
 fn wrong_specifications_and_too_many_kernels_are_refused_before_a_download() {
     let Some(project) = Project::new() else { return };
     for (arguments, message) in [
-        ("kernels fetch debain:12", "unknown distribution `debain`; near: debian; known: debian, ubuntu"),
+        (
+            "kernels fetch debain:12",
+            "unknown distribution `debain`; near: debian; known: debian, ubuntu, alpine, arch",
+        ),
         ("kernels fetch debian:12/claud@amd64", "no flavour `claud`; near: cloud"),
         ("kernels fetch debian:12/6.6@amd64", "selects none of 3 kernels; versions: 6.1.9, 6.1.1"),
         ("kernels fetch debian:12/all@amd64 --max-kernels 1", "2 kernels, 1 MiB, expected at most 1"),

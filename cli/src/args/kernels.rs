@@ -17,12 +17,13 @@ const SPEC_HELP: &str = "SPEC is DISTRIBUTION:RELEASE[/WORD]...[@ARCHITECTURE]. 
   6.1.0-43-cloud-amd64    the kernel with this release (uname -r)
   backports               kernels of later releases, built for this one
   hwe                     kernels of later series that the release maintains
-Distributions: debian (11 to 14, sid, experimental), ubuntu (20.04, 22.04, 24.04), also by code names.";
+Distributions: debian (11 to 14, sid, experimental), ubuntu (20.04, 22.04, 24.04), also by code names,
+  alpine (3.18 to 3.23, edge), arch.";
 
 const LIST_EXAMPLES: &str = "Examples:
   core-relo kernels list debian:12
   core-relo kernels list debian:12/all/all-flavours
-  core-relo kernels list ubuntu:22.04 ubuntu:22.04/hwe
+  core-relo kernels list ubuntu:22.04 ubuntu:22.04/hwe alpine:3.22/virt arch/zen
   core-relo kernels list debian:13/newest-of-each-series@arm64 --format json";
 
 const FETCH_EXAMPLES: &str = "Examples:

@@ -6,8 +6,8 @@ use crate::{
     policy::{Config, ConfigArgs, KernelList},
 };
 use core_relo_kernels::fetch::{
-    Distribution, FetchError, FetchOptions, Fetcher, KernelSpec, Mirrors, NoProgress, SpecError, Store,
-    StoredKernel, lock_path,
+    Architecture, Distribution, FetchError, FetchOptions, Fetcher, KernelSpec, Mirrors, NoProgress,
+    SpecError, Store, StoredKernel, lock_path,
 };
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ impl KernelProject {
         let SpecError::UnknownRelease { distribution, .. } = error else { return None };
         let (distribution, store) = (Distribution::from_name(distribution)?, Store::of_user().ok()?);
         let fetcher = Fetcher::new(&self.mirrors, &store, FetchOptions::default(), &NoProgress);
-        let releases = fetcher.releases_on_mirror(distribution);
+        let releases = fetcher.releases_on_mirror(distribution, Architecture::of_host()?);
         (!releases.is_empty()).then(|| releases.join(", "))
     }
 

@@ -11,6 +11,10 @@ use core_relo_loader::target::ArchitectureNames;
 pub enum IndexFormat {
     /// apt: `Release`, `Packages`, `.deb`.
     Apt,
+    /// apk: `APKINDEX`, `.apk`.
+    Apk,
+    /// pacman: `core.db`, `.pkg.tar.zst`.
+    Pacman,
 }
 
 /// A distribution.
@@ -23,7 +27,7 @@ pub struct Distribution {
     pub format: IndexFormat,
     /// The address of its mirror, unless the machine or the user has one.
     pub default_mirror: Option<&'static str>,
-    /// The keyring that the distribution installs, if the machine has it.
+    /// The keyring that the distribution installs, if the machine has it, or the directory of keys.
     pub keyring: &'static str,
     /// The components of its repositories that contain kernels.
     pub components: &'static [&'static str],
@@ -152,8 +156,46 @@ const UBUNTU: Distribution = Distribution {
     ],
 };
 
+const ALPINE_3_18: [Suite; 1] = [main_suite("v3.18/main")];
+const ALPINE_3_19: [Suite; 1] = [main_suite("v3.19/main")];
+const ALPINE_3_20: [Suite; 1] = [main_suite("v3.20/main")];
+const ALPINE_3_21: [Suite; 1] = [main_suite("v3.21/main")];
+const ALPINE_3_22: [Suite; 1] = [main_suite("v3.22/main")];
+const ALPINE_3_23: [Suite; 1] = [main_suite("v3.23/main")];
+const ALPINE_EDGE: [Suite; 1] = [main_suite("edge/main")];
+
+/// Alpine. A repository has the newest version of a package only.
+const ALPINE: Distribution = Distribution {
+    name: "alpine",
+    format: IndexFormat::Apk,
+    default_mirror: Some("https://dl-cdn.alpinelinux.org/alpine"),
+    keyring: "/etc/apk/keys",
+    components: &[],
+    releases: &[
+        DistributionRelease { number: "3.18", code_name: "3.18", suites: &ALPINE_3_18 },
+        DistributionRelease { number: "3.19", code_name: "3.19", suites: &ALPINE_3_19 },
+        DistributionRelease { number: "3.20", code_name: "3.20", suites: &ALPINE_3_20 },
+        DistributionRelease { number: "3.21", code_name: "3.21", suites: &ALPINE_3_21 },
+        DistributionRelease { number: "3.22", code_name: "3.22", suites: &ALPINE_3_22 },
+        DistributionRelease { number: "3.23", code_name: "3.23", suites: &ALPINE_3_23 },
+        DistributionRelease { number: "edge", code_name: "edge", suites: &ALPINE_EDGE },
+    ],
+};
+
+const ARCH_ROLLING: [Suite; 2] = [main_suite("core"), main_suite("extra")];
+
+/// Arch Linux, for x86-64. It has one release, whose name may be left out: `arch`, `arch/zen`.
+const ARCH: Distribution = Distribution {
+    name: "arch",
+    format: IndexFormat::Pacman,
+    default_mirror: Some("https://geo.mirror.pkgbuild.com"),
+    keyring: "/usr/share/pacman/keyrings/archlinux.gpg",
+    components: &[],
+    releases: &[DistributionRelease { number: "rolling", code_name: "rolling", suites: &ARCH_ROLLING }],
+};
+
 /// The distributions.
-pub(super) const DISTRIBUTIONS: [&Distribution; 2] = [&DEBIAN, &UBUNTU];
+pub(super) const DISTRIBUTIONS: [&Distribution; 4] = [&DEBIAN, &UBUNTU, &ALPINE, &ARCH];
 
 /// The name of the flavour of a kernel that has no flavour in its release.
 pub(super) const GENERIC: &str = "generic";
@@ -208,6 +250,20 @@ impl Distribution {
     /// Returns the distribution with this name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         DISTRIBUTIONS.into_iter().find(|distribution| distribution.name == name)
+    }
+
+    /// Returns the only release of a distribution that has one.
+    pub(super) const fn only_release(&self) -> Option<&'static DistributionRelease> {
+        match self.releases {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Returns the flavour of kernels that a specification without one selects.
+    pub(super) fn default_flavour(&self) -> &'static str {
+        // The packages are `linux-lts` and `linux-virt`.
+        if self.name == "alpine" { "lts" } else { GENERIC }
     }
 
     /// Returns the archives of its repositories.

@@ -243,6 +243,16 @@ pub enum MirrorDefect {
         /// The hash in the index.
         expected: String,
     },
+    /// The metadata of a package differ from those in the index.
+    #[error(
+        "the metadata have the hash {found}, expected {expected} from the index\nhelp: the mirror is inconsistent or the file was changed; try again later, or another mirror"
+    )]
+    Metadata {
+        /// The hash of the metadata.
+        found: String,
+        /// The hash in the index.
+        expected: String,
+    },
     /// The signature is wrong.
     #[error(
         "the signature is not valid: {message}\nhelp: do not use this mirror; --mirror gives another one"

@@ -1,9 +1,10 @@
 //! Fetches kernels: finds them in repositories, downloads their packages, and stores what verdicts use.
 
 use super::{
+    apk::head::PackageHead,
     available::{AvailableKernel, KernelPackage},
-    distribution::{Architecture, Archive, Distribution},
-    error::FetchError,
+    distribution::{Architecture, Archive, Distribution, IndexFormat},
+    error::{FetchError, MirrorDefect},
     kernel_files::unpack_into,
     mirrors::Mirrors,
     spec::{KernelSpec, SpecError},
@@ -150,6 +151,14 @@ impl<'f> Fetcher<'f> {
         let address = self.package_address(staged.kernel(), package)?;
         let expected = Expected { bytes: package.bytes, hash: &package.hash };
         let mut download = Download::open(&self.transport, self.progress, &address, expected)?;
+        if self.hashes_files_only(staged.kernel()) {
+            let head = PackageHead::read(&self.transport, &address)?;
+            if head.files_sha256 != package.hash {
+                let (found, expected) = (head.files_sha256, package.hash.clone());
+                return Err(FetchError::mirror(&address, MirrorDefect::Hash { found, expected }));
+            }
+            download.hash_from(head.files_offset);
+        }
         let unpacked = unpack_into(staged, &package.name, &mut download, package.bytes);
         if let Some(error) = download.take_mirror_error() {
             return Err(error);
@@ -160,6 +169,13 @@ impl<'f> Fetcher<'f> {
             // A package that was changed on the way is the cause, and the damage the effect.
             Err(error) => download.finish().and(Err(error)),
         }
+    }
+
+    /// Returns whether the hash of a package is that of its files without its head: apk's indexes have no
+    /// hash of the whole.
+    fn hashes_files_only(&self, kernel: &AvailableKernel) -> bool {
+        Distribution::from_name(&kernel.distribution)
+            .is_some_and(|distribution| distribution.format == IndexFormat::Apk)
     }
 
     fn package_address(

@@ -29,11 +29,14 @@ enum KernelFile {
 /// Returns the part of a kernel that a path in a package is.
 ///
 /// `boot/vmlinuz-R`, `boot/config-R` and so on are Debian's names, `lib/modules/R/vmlinuz` and so on those of
-/// Fedora and Arch.
-fn classify(path: &Path, release: &str) -> Option<KernelFile> {
+/// Fedora and Arch. Alpine has `boot/vmlinuz-FLAVOUR`.
+fn classify(path: &Path, release: &str, flavour: &str) -> Option<KernelFile> {
     let path = path.to_str()?;
     let path = path.strip_prefix("usr/").unwrap_or(path);
-    let in_boot = path.strip_prefix("boot/").and_then(|name| name.strip_suffix(release)?.strip_suffix('-'));
+    let in_boot = path.strip_prefix("boot/").and_then(|name| {
+        let name = name.strip_suffix(release).or_else(|| name.strip_suffix(flavour));
+        name?.strip_suffix('-')
+    });
     let in_modules =
         path.strip_prefix("lib/modules/").and_then(|rest| rest.strip_prefix(release)?.strip_prefix('/'));
     match in_boot.or(in_modules) {
@@ -64,7 +67,7 @@ pub(crate) fn unpack_into(
     let package = Package::open(&path, package, package_bytes, Limits::default()).map_err(in_package)?;
     let mut result = Ok(());
     let visited = package.visit_files(&mut |file| {
-        let Some(kind) = classify(&file.path, &staged.kernel().release) else {
+        let Some(kind) = classify(&file.path, &staged.kernel().release, &staged.kernel().flavour) else {
             return ControlFlow::Continue(());
         };
         result = store_file(staged, kind, file, package_name);
@@ -142,7 +145,7 @@ mod tests {
     #[test]
     fn files_of_a_kernel_are_known_by_their_paths() {
         let release = "6.1.0-50-amd64";
-        let classify = |path: &str| classify(Path::new(path), release);
+        let classify = |path: &str| classify(Path::new(path), release, "lts");
         assert_eq!(classify("boot/vmlinuz-6.1.0-50-amd64"), Some(KernelFile::Image));
         assert_eq!(classify("boot/config-6.1.0-50-amd64"), Some(KernelFile::Kconfig));
         assert_eq!(classify("usr/lib/modules/6.1.0-50-amd64/vmlinuz"), Some(KernelFile::Image));
@@ -152,6 +155,8 @@ mod tests {
         assert_eq!(classify("usr/lib/modules/6.1.0-50-amd64/kernel/net/nf_tables.ko"), xfs);
         assert_eq!(classify("lib/modules/6.1.0-50-amd64/kernel/net/nf_tables.ko.sig"), None);
         assert_eq!(classify("boot/vmlinuz-6.1.0-50-cloud-amd64"), None);
+        assert_eq!(classify("boot/vmlinuz-lts"), Some(KernelFile::Image));
+        assert_eq!(classify("boot/vmlinuz-6.1.0-50-lts"), None);
         assert_eq!(classify("usr/share/doc/linux-image/config-6.1.0-50-amd64"), None);
     }
 }

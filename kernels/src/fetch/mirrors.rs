@@ -3,7 +3,7 @@
 use super::{
     address::{Address, Scheme},
     apt::sources::find_mirror,
-    distribution::{Archive, DISTRIBUTIONS, Distribution},
+    distribution::{Archive, DISTRIBUTIONS, Distribution, IndexFormat},
     error::FetchError,
     store::Store,
 };
@@ -19,6 +19,8 @@ const APT_DIR: &str = "/etc/apt";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirrors {
     given: BTreeMap<String, Address>,
+    /// The keyrings of distributions, other than those in the table.
+    keyrings: BTreeMap<String, PathBuf>,
     apt_dir: PathBuf,
 }
 
@@ -31,7 +33,7 @@ pub(crate) struct Mirror {
 
 impl Default for Mirrors {
     fn default() -> Self {
-        Self { given: BTreeMap::new(), apt_dir: PathBuf::from(APT_DIR) }
+        Self { given: BTreeMap::new(), keyrings: BTreeMap::new(), apt_dir: PathBuf::from(APT_DIR) }
     }
 }
 
@@ -50,6 +52,11 @@ impl Mirrors {
         self.given.insert(name, address);
     }
 
+    /// Replaces the keyring of a distribution, or its directory of keys.
+    pub fn set_keyring(&mut self, distribution: &str, keyring: impl Into<PathBuf>) {
+        self.keyrings.insert(distribution.to_owned(), keyring.into());
+    }
+
     /// Replaces the directory of the machine's apt configuration, `/etc/apt`.
     pub fn set_apt_dir(&mut self, dir: impl Into<PathBuf>) {
         self.apt_dir = dir.into();
@@ -66,7 +73,9 @@ impl Mirrors {
     /// Finds the mirror of an archive.
     pub(crate) fn find(&self, distribution: &Distribution, archive: Archive) -> Result<Mirror, FetchError> {
         let name = archive.mirror_key(distribution.name);
-        let with_keyring = |address| Mirror { address, keyring: PathBuf::from(distribution.keyring) };
+        let own = || PathBuf::from(distribution.keyring);
+        let keyring = self.keyrings.get(distribution.name).cloned().unwrap_or_else(own);
+        let with_keyring = |address| Mirror { address, keyring: keyring.clone() };
         if let Some(address) = self.given.get(&name) {
             return Ok(with_keyring(address.clone()));
         }
@@ -74,9 +83,10 @@ impl Mirrors {
             let ending = name.strip_prefix(distribution.name).unwrap_or("");
             return Ok(with_keyring(main.with_ending(ending)));
         }
-        if let Some(mirror) = find_mirror(&self.apt_dir, distribution, archive) {
-            let keyring = mirror.keyring.filter(|keyring| Path::is_file(keyring));
-            let keyring = keyring.unwrap_or_else(|| PathBuf::from(distribution.keyring));
+        let apt = (distribution.format == IndexFormat::Apt).then_some(());
+        if let Some(mirror) = apt.and_then(|()| find_mirror(&self.apt_dir, distribution, archive)) {
+            let found = mirror.keyring.filter(|keyring| Path::is_file(keyring));
+            let keyring = found.unwrap_or(keyring);
             return Ok(Mirror { address: mirror.address, keyring });
         }
         let default = distribution.default_mirror.and_then(|address| address.parse().ok());

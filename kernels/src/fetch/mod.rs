@@ -23,6 +23,7 @@
 //! | `distribution` | the table of distributions |
 //! | `mirrors` | the addresses of mirrors |
 //! | `apt`, `deb822` | the format of apt's repositories |
+//! | `apk`, `pacman`, `repositories` | the formats of apk's and pacman's repositories |
 //! | `repository` | the kernels in the repositories of a release |
 //! | `transport` | downloads: HTTP, retries, hashes |
 //! | `sha256`, `hash`, `date` | hashes and dates as text |
@@ -33,6 +34,7 @@
 //! | `fetcher` | all of this together |
 
 mod address;
+mod apk;
 mod apt;
 mod available;
 mod btf_support;
@@ -46,6 +48,8 @@ mod kernel_files;
 mod kernel_version;
 mod lock_file;
 mod mirrors;
+mod pacman;
+mod repositories;
 mod repository;
 mod sha256;
 mod spec;

@@ -1,7 +1,7 @@
 //! The kernels in the repositories of a release, from the indexes of a mirror.
 
 use super::{
-    address::{Address, Scheme},
+    address::Address,
     apt::{
         packages::{ListOrigin, find_kernels, retain_kernel_packages},
         release::{IndexedList, Release},
@@ -12,6 +12,7 @@ use super::{
     error::{FetchError, MirrorDefect},
     fetcher::Fetcher,
     mirrors::Mirror,
+    repositories::index_paths,
     spec::KernelSpec,
     store::write_file,
     transport::{Download, Expected},
@@ -49,6 +50,8 @@ impl Fetcher<'_> {
         for (index, suite) in suites.filter(|suite| suite.is_backports == spec.is_backports()).enumerate() {
             let found = match spec.distribution().format {
                 IndexFormat::Apt => self.read_suite(spec, suite, architecture),
+                IndexFormat::Apk => self.read_apk_repository(spec, suite, architecture),
+                IndexFormat::Pacman => self.read_pacman_repository(spec, suite, architecture),
             };
             match found {
                 Ok(found) => {
@@ -61,7 +64,7 @@ impl Fetcher<'_> {
                     self.progress.note(&format!("{} is left out: {error}", suite.name));
                 }
                 Err(error) if index == 0 && error.is_missing() => {
-                    return Err(self.missing_release(spec, suite).unwrap_or(error));
+                    return Err(self.missing_release(spec, suite, architecture).unwrap_or(error));
                 }
                 Err(error) => return Err(error),
             }
@@ -71,10 +74,15 @@ impl Fetcher<'_> {
 
     /// Returns the error of a mirror without a release, with the releases that it has. Returns `None` for a
     /// mirror that has the release, and lacks a list of it.
-    fn missing_release(&self, spec: &KernelSpec, suite: &Suite) -> Option<FetchError> {
+    fn missing_release(
+        &self,
+        spec: &KernelSpec,
+        suite: &Suite,
+        architecture: Architecture,
+    ) -> Option<FetchError> {
         let address = self.mirrors.find(spec.distribution(), suite.archive).ok()?.address;
         let release = spec.release().label();
-        let available = self.releases_on_mirror(spec.distribution());
+        let available = self.releases_on_mirror(spec.distribution(), architecture);
         if available.contains(&release) {
             return None;
         }
@@ -83,14 +91,18 @@ impl Fetcher<'_> {
 
     /// Returns the known releases of a distribution that its mirror has. Returns none if the mirror cannot be
     /// asked.
-    pub fn releases_on_mirror(&self, distribution: &'static Distribution) -> Vec<String> {
+    pub fn releases_on_mirror(
+        &self,
+        distribution: &'static Distribution,
+        architecture: Architecture,
+    ) -> Vec<String> {
         let mut found = Vec::new();
         for release in distribution.releases {
             let Some(suite) = release.suites.first() else { continue };
             let Ok(mirror) = self.mirrors.find(distribution, suite.archive) else { return found };
-            let directory = mirror.address.join(&format!("dists/{}", suite.name));
-            let names = ["InRelease", "Release"].iter().map(|name| directory.join(name));
-            let mut answers = names.map(|address| self.transport.open(&address, 0).map(drop));
+            let paths = index_paths(distribution.format, suite, architecture);
+            let addresses = paths.iter().map(|path| mirror.address.join(path));
+            let mut answers = addresses.map(|address| self.transport.open(&address, 0).map(drop));
             match answers.find(|answer| !matches!(answer, Err(error) if error.is_missing())) {
                 Some(Ok(())) => found.push(release.label()),
                 // The mirror does not answer, and will not answer the next question.
@@ -213,11 +225,7 @@ impl Fetcher<'_> {
     /// signature is an error, unless the mirror is a directory of this machine or the user allows it.
     fn verify_index(&self, mirror: &Mirror, index: &IndexFile) -> Result<Protection, FetchError> {
         let IndexFile { address, content, signature } = index;
-        let unsigned = match address.scheme() {
-            Scheme::File(_) => Protection::File,
-            Scheme::Https => Protection::Tls,
-            Scheme::Http => Protection::None,
-        };
+        let unsigned = address.protection();
         let verifier = Verifier::find().filter(|_| mirror.keyring.is_file());
         let Some(verifier) = verifier.filter(|_| !self.options.allow_unsigned) else {
             return Ok(unsigned);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
 
 mod lying_mirrors;
+mod other_formats;
 mod server;
 mod signatures;
 mod store_as_mirror;

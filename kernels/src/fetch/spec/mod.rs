@@ -135,10 +135,16 @@ impl FromStr for KernelSpec {
         if let Some(bad) = spec.chars().find(|&c| !is_allowed(c)) {
             return Err(SpecError::Character { spec: spec.to_owned(), character: bad });
         }
-        let (name, rest) =
-            spec.split_once(':').ok_or_else(|| SpecError::NoDistribution { spec: spec.to_owned() })?;
-        let distribution =
-            Distribution::from_name(name).ok_or_else(|| SpecError::unknown_distribution(name))?;
+        let (name, rest) = match spec.split_once(':') {
+            Some(parts) => parts,
+            None => spec.split_at_checked(spec.find(['/', '@']).unwrap_or(spec.len())).unwrap_or((spec, "")),
+        };
+        let has_release = spec.contains(':');
+        let distribution = Distribution::from_name(name);
+        if !has_release && distribution.is_none_or(|known| known.only_release().is_none()) {
+            return Err(SpecError::NoDistribution { spec: spec.to_owned() });
+        }
+        let distribution = distribution.ok_or_else(|| SpecError::unknown_distribution(name))?;
         let (rest, architecture) = match rest.rsplit_once('@') {
             Some((rest, name)) => {
                 let known = Architecture::from_name(name);
@@ -148,8 +154,10 @@ impl FromStr for KernelSpec {
         };
         let mut words = rest.split('/');
         let name = words.next().unwrap_or("");
-        let release =
-            distribution.release(name).ok_or_else(|| SpecError::unknown_release(distribution, name))?;
+        let release = match (has_release, distribution.only_release()) {
+            (false, Some(only)) => only,
+            _ => distribution.release(name).ok_or_else(|| SpecError::unknown_release(distribution, name))?,
+        };
         let mut parsed = Self {
             distribution,
             release,
@@ -212,6 +220,9 @@ mod tests {
             ("debian:12/backports/newest-of-each-series", "debian:12/backports/newest-of-each-series"),
             ("debian:11/all-flavours", "debian:11/all-flavours"),
             ("ubuntu:jammy/hwe", "ubuntu:22.04/hwe"),
+            ("alpine:3.20/virt", "alpine:3.20/virt"),
+            ("arch", "arch:rolling"),
+            ("arch/zen@x86_64", "arch:rolling/zen@x86_64"),
         ] {
             let spec: KernelSpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), expected);
@@ -222,7 +233,7 @@ mod tests {
     #[test]
     fn errors_name_what_is_near_and_what_is_known() {
         for (text, expected) in [
-            ("debain:12", "unknown distribution `debain`; near: debian; known: debian, ubuntu"),
+            ("debain:12", "unknown distribution `debain`; near: debian; known: debian, ubuntu, alpine, arch"),
             (
                 "debian:bokworm",
                 "unknown release `bokworm` of debian; near: bookworm; known: 11 (bullseye), \

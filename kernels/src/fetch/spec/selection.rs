@@ -75,7 +75,7 @@ impl KernelSpec {
             Flavour::Named(flavour) => kernel.flavour == *flavour,
             Flavour::Default => match &self.kernel {
                 Some(word) if has_release(kernel, word) || has_flavoured_version(kernel, word) => true,
-                _ => kernel.flavour == GENERIC,
+                _ => kernel.flavour == self.distribution.default_flavour(),
             },
         }
     }

@@ -78,6 +78,8 @@ pub(crate) struct Download<'d> {
     content: Option<Box<dyn Read + Send>>,
     hash: FileHasher,
     bytes: u64,
+    /// The offset of the first byte that the hash covers.
+    hash_from: u64,
     retries: Retries,
     pace: Pace,
     /// The error of the mirror that the reader hears of as an error of the system.
@@ -100,6 +102,7 @@ impl<'d> Download<'d> {
             content: None,
             hash: FileHasher::for_expected(expected.hash),
             bytes: 0,
+            hash_from: 0,
             retries: Retries::default(),
             pace: Pace::default(),
             error: None,
@@ -107,6 +110,11 @@ impl<'d> Download<'d> {
         download.connect()?;
         progress.begin(address.last_part(), expected.bytes);
         Ok(download)
+    }
+
+    /// Sets the offset of the first byte that the hash covers, before anything is read.
+    pub(crate) fn hash_from(&mut self, offset: u64) {
+        self.hash_from = offset;
     }
 
     /// Reads the rest of the file, and compares size and hash. Whatever was read before counts only now.
@@ -212,7 +220,9 @@ impl<'d> Download<'d> {
             let error = match self.read_connection(buf) {
                 Ok(0) => self.short(self.bytes),
                 Ok(count) => {
-                    self.hash.update(buf.get(..count).unwrap_or(buf));
+                    let skipped = self.hash_from.saturating_sub(self.bytes);
+                    let skipped = usize::try_from(skipped).unwrap_or(usize::MAX).min(count);
+                    self.hash.update(buf.get(skipped..count).unwrap_or(buf));
                     let count_bytes = u64::try_from(count).unwrap_or(u64::MAX);
                     self.bytes = self.bytes.saturating_add(count_bytes);
                     self.retries = Retries::default();
