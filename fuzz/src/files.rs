@@ -3,7 +3,7 @@
 use crate::{
     properties::{
         binaries, btf_ids as ids, debug_info, kernels, linking, loader_files, loading, packages, planning,
-        skeletons, types, verdict,
+        repositories, skeletons, types, verdict,
     },
     scratch::Scratch,
 };
@@ -123,6 +123,11 @@ pub fn package(data: &[u8]) {
         let file = Scratch::new(name, data);
         kernels::check(file.path(), 64 << 10);
     }
+}
+
+/// Reads indexes of package repositories, lock files and specifications of kernels.
+pub fn repository(data: &[u8]) {
+    repositories::check(data);
 }
 
 /// Checks an ELF file with `.BTF_ids`.

@@ -33,7 +33,7 @@ pub enum Input {
 }
 
 /// All targets.
-pub const TARGETS: [FuzzTarget; 20] = [
+pub const TARGETS: [FuzzTarget; 21] = [
     FuzzTarget::new("btf", files::btf, Input::File),
     FuzzTarget::new("ext", files::ext, Input::File),
     FuzzTarget::new("object", files::object, Input::File),
@@ -44,6 +44,7 @@ pub const TARGETS: [FuzzTarget; 20] = [
     FuzzTarget::new("loader_file", files::loader_file, Input::File),
     FuzzTarget::new("image", files::image, Input::File),
     FuzzTarget::new("package", files::package, Input::File),
+    FuzzTarget::new("repository", files::repository, Input::File),
     FuzzTarget::new("binary", files::binary, Input::File),
     FuzzTarget::new("btf_ids", files::btf_ids, Input::File),
     FuzzTarget::new("dwarf", files::dwarf, Input::File),

@@ -11,6 +11,7 @@ pub mod loader_files;
 pub mod loading;
 pub mod packages;
 pub mod planning;
+pub mod repositories;
 pub mod results;
 pub mod skeletons;
 pub mod types;

@@ -52,7 +52,7 @@ impl LockFile {
         })
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().zip(1u32..);
         let header = lines.next().and_then(|(line, _)| serde_json::from_str::<Header>(line).ok());
         match header {
@@ -75,7 +75,7 @@ impl LockFile {
     }
 
     /// Returns the text of the file.
-    fn to_text(&self) -> Result<String, serde_json::Error> {
+    pub(super) fn to_text(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string(&Header { core_relo_lock: VERSION })?;
         text.push('\n');
         for (spec, kernels) in &self.specs {

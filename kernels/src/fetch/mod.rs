@@ -32,6 +32,7 @@
 //! | `store` | the directory of fetched kernels |
 //! | `lock_file` | the kernels that a project has chosen: `core-relo.lock` |
 //! | `fetcher` | all of this together |
+//! | `fuzzing` | the parsers, for fuzz targets |
 
 mod address;
 mod apk;
@@ -43,6 +44,8 @@ mod deb822;
 mod distribution;
 mod error;
 mod fetcher;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hash;
 mod kernel_files;
 mod kernel_version;

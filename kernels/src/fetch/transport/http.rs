@@ -1,8 +1,8 @@
 //! HTTP requests.
 //!
 //! TLS is rustls with Graviola's cryptography, which needs no C compiler to build. Graviola is for x86-64 and
-//! arm64 processors with certain instructions. Elsewhere, and without the feature `fetch-tls`, only `http:` and
-//! `file:` mirrors can be read.
+//! arm64 processors with certain instructions. Elsewhere, and without the feature `fetch-tls`, only `http:`
+//! and `file:` mirrors can be read.
 
 use super::OpenedFile;
 use crate::{
