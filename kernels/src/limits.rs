@@ -82,6 +82,36 @@ pub(crate) const MAX_KERNEL_FILE_BYTES: u64 = 256 << 20;
 #[cfg(feature = "fetch")]
 pub(crate) const MAX_PAUSE_SECONDS: u64 = 30;
 
+/// The largest vmlinux with debug information that is taken from a package, in bytes.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_DEBUG_IMAGE_BYTES: u64 = 4 << 30;
+
 /// The number of redirections that are followed.
 #[cfg(feature = "fetch")]
 pub(crate) const MAX_REDIRECTS: u32 = 5;
+
+/// The largest list of packages of an rpm-md repository, unpacked, in bytes. Fedora's have about 200 MiB.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_PRIMARY_BYTES: u64 = 1 << 30;
+
+/// The largest tag or text in the lists of an rpm-md repository, in bytes. Descriptions of packages have some
+/// KiB.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_XML_EVENT_BYTES: usize = 1 << 20;
+
+/// The depth of elements in the lists of an rpm-md repository. The lists have 5 levels.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_XML_DEPTH: usize = 16;
+
+/// The longest name, path, hash or version in the lists of an rpm-md repository, in bytes.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_XML_FIELD_BYTES: usize = 1024;
+
+/// The number of packages of kernels in a list that are read. Repositories with all versions have a few
+/// thousand.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_KERNEL_PACKAGES: usize = 1 << 14;
+
+/// The largest file of keys that is read, in bytes.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_KEYRING_BYTES: u64 = 4 << 20;

@@ -1,8 +1,11 @@
 //! A small apt repository with kernels, made by the tools that Debian's are made with.
 
-use crate::{skip, this_test};
+use crate::{
+    skip, this_test,
+    tools::{is_installed, output, write},
+};
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -96,23 +99,4 @@ impl AptRepository {
         let index = output(command.args(["release", "."]).current_dir(self.suite()));
         write(&self.suite().join("Release"), &[fields.as_bytes(), &index].concat());
     }
-}
-
-/// Returns whether a program is installed.
-fn is_installed(tool: &str) -> bool {
-    let paths = env::var_os("PATH");
-    paths.is_some_and(|paths| env::split_paths(&paths).any(|dir| dir.join(tool).is_file()))
-}
-
-fn write(path: &Path, content: &[u8]) {
-    let dir = path.parent().expect("a path with a directory");
-    fs::create_dir_all(dir).expect("a directory");
-    fs::write(path, content).expect("a file");
-}
-
-/// Returns what a command that succeeds prints.
-fn output(command: &mut Command) -> Vec<u8> {
-    let output = command.output().expect("a tool that runs");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
 }

@@ -17,13 +17,16 @@ const SPEC_HELP: &str = "SPEC is DISTRIBUTION:RELEASE[/WORD]...[@ARCHITECTURE]. 
   6.1.0-43-cloud-amd64    the kernel with this release (uname -r)
   backports               kernels of later releases, built for this one
   hwe                     kernels of later series that the release maintains
-Distributions: debian (11 to 14, sid, experimental), ubuntu (20.04, 22.04, 24.04), also by code names,
+Distributions: debian (11 to 14, sid, experimental), ubuntu (20.04, 22.04, 24.04), also by code names;
+  rocky, alma, centos-stream (8 to 10), rhel (stands for rocky), fedora (41 to 45, rawhide), amazon (2, 2023),
+  opensuse (15.6, 16.0, tumbleweed), azurelinux (3), mariner (2), oracle (8 to 10, with the flavour uek),
   alpine (3.18 to 3.23, edge), arch.";
 
 const LIST_EXAMPLES: &str = "Examples:
   core-relo kernels list debian:12
   core-relo kernels list debian:12/all/all-flavours
   core-relo kernels list ubuntu:22.04 ubuntu:22.04/hwe alpine:3.22/virt arch/zen
+  core-relo kernels list rhel:9 fedora:43 oracle:9/uek amazon:2023
   core-relo kernels list debian:13/newest-of-each-series@arm64 --format json";
 
 const FETCH_EXAMPLES: &str = "Examples:
@@ -31,6 +34,7 @@ const FETCH_EXAMPLES: &str = "Examples:
   core-relo kernels fetch                           the list [kernels] in core-relo.toml
   core-relo kernels fetch debian:12 --mirror debian=file:///srv/debian
   core-relo kernels fetch debian:12 --mirror debian=file:///net/cache/core-relo/kernels    from another store
+  core-relo kernels fetch amazon:2/4.14 --from-debuginfo
 
 Debian's mirror is the one in the machine's apt configuration, unless --mirror or [mirrors] in core-relo.toml gives one.
 The index is verified with the distribution's keyring where the machine has it and gpgv or sqv; `kernels show` says so.";
@@ -106,6 +110,9 @@ pub(crate) struct KernelsFetchArgs {
     pub(crate) mirrors: MirrorArgs,
     #[command(flatten)]
     pub(crate) mode: FetchModeArgs,
+    /// Make the BTF of kernels without BTF from the debug information in another package
+    #[arg(long)]
+    pub(crate) from_debuginfo: bool,
     /// The largest number of kernels that are downloaded
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_KERNELS)]
     pub(crate) max_kernels: usize,

@@ -57,7 +57,8 @@ impl KernelSet<'_> {
         let mut missing = Vec::new();
         for kernel in &kernels {
             // Kernels without BTF are errors before a download.
-            if kernel.btf_missing_until().is_none() && self.store.find(kernel)?.is_none() {
+            let may_have_btf = self.options.from_debuginfo || kernel.btf_missing_until().is_none();
+            if may_have_btf && self.store.find(kernel)?.is_none() {
                 missing.push(kernel);
             }
         }
@@ -106,7 +107,8 @@ pub(super) fn fetch_targets(
     args: &FetchedKernelArgs,
     config: &ConfigArgs,
 ) -> Result<Vec<FetchedKernel>, BadInput> {
-    let (mode, options) = (args.mode.mode(), args.mirrors.options());
+    let mode = args.mode.mode();
+    let options = args.mirrors.options().from_debuginfo(args.from_debuginfo);
     let store = Store::of_user()?;
     let mut targets: Vec<FetchedKernel> = Vec::new();
     let mut add = |project: &KernelProject, specs: &[KernelSpec]| -> Result<(), BadInput> {

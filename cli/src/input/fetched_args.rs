@@ -5,7 +5,7 @@ use clap::{ArgGroup, Args};
 /// Fetched kernels as targets
 #[derive(Clone, Debug, Default, Args)]
 #[command(group = ArgGroup::new("fetch_options")
-    .args(["offline", "locked", "mirror", "allow_expired", "allow_unsigned"])
+    .args(["offline", "locked", "from_debuginfo", "mirror", "allow_expired", "allow_unsigned"])
     .multiple(true)
     .requires("kernels"))]
 pub(crate) struct FetchedKernelArgs {
@@ -16,6 +16,9 @@ pub(crate) struct FetchedKernelArgs {
     pub(crate) kernels: Vec<String>,
     #[command(flatten)]
     pub(crate) mode: FetchModeArgs,
+    /// Make the BTF of kernels without BTF from the debug information in another package
+    #[arg(long)]
+    pub(crate) from_debuginfo: bool,
     #[command(flatten)]
     pub(crate) mirrors: MirrorArgs,
 }

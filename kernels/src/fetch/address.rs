@@ -1,6 +1,5 @@
 //! Addresses of mirrors: `http:`, `https:` and `file:`.
 
-use super::available::Protection;
 use core_relo::Escaped;
 use std::{fmt, path::PathBuf, str::FromStr};
 use thiserror::Error;
@@ -49,15 +48,6 @@ impl Address {
     /// Returns the last part of the path.
     pub(crate) fn last_part(&self) -> &str {
         self.text.rsplit('/').next().unwrap_or(&self.text)
-    }
-
-    /// Returns what protects an index at this address without a signature.
-    pub(crate) fn protection(&self) -> Protection {
-        match self.scheme() {
-            Scheme::File(_) => Protection::File,
-            Scheme::Https => Protection::Tls,
-            Scheme::Http => Protection::None,
-        }
     }
 
     pub(crate) fn scheme(&self) -> Scheme {

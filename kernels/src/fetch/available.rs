@@ -1,9 +1,10 @@
 //! Kernels that can be fetched, as an index lists them.
 
 use super::{
-    distribution::GENERIC,
+    distribution::{Distribution, GENERIC, IndexFormat},
     hash::is_hash,
     kernel_version::{compare_versions, has_valid_epoch, series, upstream_version},
+    rpm_version::compare_rpm_versions,
     sha256::hex,
 };
 use core_relo_verdict::kernel::DistributionKernel;
@@ -114,6 +115,14 @@ impl fmt::Display for Protection {
     }
 }
 
+/// Returns the order of the versions of a distribution's packages.
+fn version_order(distribution: &str) -> fn(&str, &str) -> Ordering {
+    match Distribution::from_name(distribution).map(|distribution| distribution.format) {
+        Some(IndexFormat::RpmMd(_)) => compare_rpm_versions,
+        Some(IndexFormat::Apt) | None => compare_versions,
+    }
+}
+
 /// Returns whether a name is a plain file name.
 pub(super) fn is_file_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.~".contains(&byte);
@@ -186,7 +195,7 @@ impl AvailableKernel {
         distribution(self)
             .cmp(&distribution(other))
             .then_with(|| compare_versions(&self.distribution_release, &other.distribution_release))
-            .then_with(|| compare_versions(&self.version, &other.version))
+            .then_with(|| version_order(&self.distribution)(&self.version, &other.version))
             .then_with(|| (self.flavour != GENERIC).cmp(&(other.flavour != GENERIC)))
             .then_with(|| self.release.cmp(&other.release))
     }

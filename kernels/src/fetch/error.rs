@@ -1,7 +1,10 @@
 //! Errors of fetches.
 
-use super::{address::Address, address::AddressError, hash::algorithm, spec::SpecError};
+use super::{
+    address::Address, address::AddressError, hash::algorithm, rpm_md_defect::RpmMdDefect, spec::SpecError,
+};
 use crate::error::{InputError, IoFailure, escape_path};
+use core_relo_dwarf::EncodeError;
 use std::{io::ErrorKind, path::PathBuf};
 use thiserror::Error;
 
@@ -115,6 +118,22 @@ pub enum FetchError {
         name: String,
         /// The error.
         error: Box<InputError>,
+    },
+    /// The image of a kernel has no BTF.
+    #[error("{name}: the kernel has no BTF{}", debug_package_text(debug_package.as_ref()))]
+    NoBtf {
+        /// The kernel.
+        name: String,
+        /// The package with the kernel's debug information and its size in bytes, if there is one.
+        debug_package: Option<(String, u64)>,
+    },
+    /// The debug information in a package cannot be converted.
+    #[error("{name}: no BTF from its debug information: {error}")]
+    DebugInfo {
+        /// The name of the package.
+        name: String,
+        /// The error.
+        error: Box<EncodeError>,
     },
     /// No package of the kernel has its image.
     #[error("{name}: no image in {}, expected boot/vmlinuz-R or lib/modules/R/vmlinuz", packages.join(", "))]
@@ -304,6 +323,9 @@ pub enum MirrorDefect {
         /// The architecture.
         architecture: String,
     },
+    /// A file of an rpm-md repository is damaged.
+    #[error(transparent)]
+    RpmMd(#[from] RpmMdDefect),
     /// A compressed list is damaged.
     #[error("cannot be unpacked: {0}")]
     Packed(IoFailure),
@@ -315,6 +337,17 @@ fn available_list(releases: &[String]) -> String {
     match releases {
         [] => "\nhelp: check the address".to_owned(),
         releases => format!("; it has {}", releases.join(", ")),
+    }
+}
+
+fn debug_package_text(package: Option<&(String, u64)>) -> String {
+    match package {
+        Some((name, bytes)) => format!(
+            "; its debug information is in {name}, {} MiB\n\
+             help: --from-debuginfo downloads the package and makes BTF from it",
+            bytes.div_ceil(1 << 20)
+        ),
+        None => "; no package with its debug information is known\nhelp: choose another kernel".to_owned(),
     }
 }
 

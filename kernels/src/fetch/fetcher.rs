@@ -12,6 +12,7 @@ use super::{
     transport::{Download, Expected, Progress, Transport},
 };
 use std::{
+    io::Read,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -30,6 +31,8 @@ pub struct FetchOptions {
     pub allow_expired: bool,
     /// Whether signatures are not verified.
     pub allow_unsigned: bool,
+    /// Whether the BTF of kernels without BTF is made from the debug information in another package.
+    pub from_debuginfo: bool,
 }
 
 impl FetchOptions {
@@ -43,6 +46,12 @@ impl FetchOptions {
     #[must_use]
     pub const fn allow_unsigned(self, allow_unsigned: bool) -> Self {
         Self { allow_unsigned, ..self }
+    }
+
+    /// Returns the options with or without BTF from debug information.
+    #[must_use]
+    pub const fn from_debuginfo(self, from_debuginfo: bool) -> Self {
+        Self { from_debuginfo, ..self }
     }
 }
 
@@ -124,7 +133,8 @@ impl<'f> Fetcher<'f> {
         if let Some(stored) = self.store.find(kernel)? {
             return Ok(stored);
         }
-        if let Some(since) = kernel.btf_missing_until() {
+        let without_btf = kernel.btf_missing_until().filter(|_| !self.options.from_debuginfo);
+        if let Some(since) = without_btf {
             let (name, bytes) = (kernel.name(), kernel.download_bytes());
             return Err(FetchError::TooOld { name, bytes, since });
         }
@@ -139,8 +149,12 @@ impl<'f> Fetcher<'f> {
             self.unpack_package(&mut staged, package)?;
         }
         if !staged.has(&format!("{}.btf", kernel.release)) {
-            let packages: Vec<_> = kernel.fetched_packages().map(|package| package.name.clone()).collect();
-            return Err(FetchError::NoImage { name: kernel.name(), packages });
+            if !staged.has(&format!("vmlinuz-{}", kernel.release)) {
+                let packages: Vec<_> =
+                    kernel.fetched_packages().map(|package| package.name.clone()).collect();
+                return Err(FetchError::NoImage { name: kernel.name(), packages });
+            }
+            self.store_btf_from_debug_info(&mut staged)?;
         }
         self.store.publish(staged)
     }
@@ -148,10 +162,23 @@ impl<'f> Fetcher<'f> {
     /// Downloads a package, and stores the files of the kernel while they arrive. The hash of the package is
     /// compared at its end, before the kernel becomes visible.
     fn unpack_package(&self, staged: &mut StagedKernel, package: &KernelPackage) -> Result<(), FetchError> {
-        let address = self.package_address(staged.kernel(), package)?;
+        let kernel = staged.kernel().clone();
+        self.read_package(&kernel, package, &mut |download, bytes| {
+            unpack_into(staged, &package.name, download, bytes)
+        })
+    }
+
+    /// Passes the stream of a package and its size to a function, then reads the rest and compares the hash.
+    pub(super) fn read_package(
+        &self,
+        kernel: &AvailableKernel,
+        package: &KernelPackage,
+        read: &mut dyn FnMut(&mut dyn Read, u64) -> Result<(), FetchError>,
+    ) -> Result<(), FetchError> {
+        let address = self.package_address(kernel, package)?;
         let expected = Expected { bytes: package.bytes, hash: &package.hash };
         let mut download = Download::open(&self.transport, self.progress, &address, expected)?;
-        if self.hashes_files_only(staged.kernel()) {
+        if hashes_files_only(kernel) {
             let head = PackageHead::read(&self.transport, &address)?;
             if head.files_sha256 != package.hash {
                 let (found, expected) = (head.files_sha256, package.hash.clone());
@@ -159,7 +186,7 @@ impl<'f> Fetcher<'f> {
             }
             download.hash_from(head.files_offset);
         }
-        let unpacked = unpack_into(staged, &package.name, &mut download, package.bytes);
+        let unpacked = read(&mut download, package.bytes);
         if let Some(error) = download.take_mirror_error() {
             return Err(error);
         }
@@ -171,13 +198,6 @@ impl<'f> Fetcher<'f> {
         }
     }
 
-    /// Returns whether the hash of a package is that of its files without its head: apk's indexes have no
-    /// hash of the whole.
-    fn hashes_files_only(&self, kernel: &AvailableKernel) -> bool {
-        Distribution::from_name(&kernel.distribution)
-            .is_some_and(|distribution| distribution.format == IndexFormat::Apk)
-    }
-
     fn package_address(
         &self,
         kernel: &AvailableKernel,
@@ -187,7 +207,9 @@ impl<'f> Fetcher<'f> {
         let distribution = Distribution::from_name(&kernel.distribution).ok_or_else(unknown)?;
         let is_archive = |archive: &Archive| archive.mirror_key(distribution.name) == package.archive;
         let archive = distribution.archives().find(is_archive).ok_or_else(unknown)?;
-        Ok(self.mirrors.find(distribution, archive)?.address.join(&package.path))
+        let (release, architecture) = (&kernel.distribution_release, &kernel.architecture);
+        let mirror = self.mirrors.find_for(distribution, archive, release, architecture)?;
+        Ok(mirror.address.join(&package.path))
     }
 }
 
@@ -195,4 +217,11 @@ impl<'f> Fetcher<'f> {
 fn well_formed_kernels(store: &Store) -> Result<Vec<AvailableKernel>, FetchError> {
     let kernels = store.kernels()?.into_iter().map(|kernel| kernel.manifest.kernel);
     Ok(kernels.filter(AvailableKernel::is_well_formed).collect())
+}
+
+/// Returns whether the hash of a package is that of its files without its head: apk's indexes have no hash of
+/// the whole.
+fn hashes_files_only(kernel: &AvailableKernel) -> bool {
+    Distribution::from_name(&kernel.distribution)
+        .is_some_and(|distribution| distribution.format == IndexFormat::Apk)
 }

@@ -24,11 +24,16 @@
 //! | `mirrors` | the addresses of mirrors |
 //! | `apt`, `deb822` | the format of apt's repositories |
 //! | `apk`, `pacman`, `repositories` | the formats of apk's and pacman's repositories |
-//! | `repository` | the kernels in the repositories of a release |
+//! | `rpm_md`, `rpm_md_defect`, `rpm_version` | the format of the repositories of rpm distributions |
+//! | `rpm_layout` | the layouts of these repositories |
+//! | `signature`, `keyring` | signatures of indexes, and the keys |
+//! | `repository`, `rpm_repository` | the kernels in the repositories of a release |
+//! | `index_file` | an index of a repository, and its verification |
 //! | `transport` | downloads: HTTP, retries, hashes |
 //! | `sha256`, `hash`, `date` | hashes and dates as text |
 //! | `btf_support` | the first kernels of distributions with BTF |
 //! | `kernel_files` | the files of a kernel in its packages |
+//! | `debug_info` | BTF from the debug information in another package |
 //! | `store` | the directory of fetched kernels |
 //! | `lock_file` | the kernels that a project has chosen: `core-relo.lock` |
 //! | `fetcher` | all of this together |
@@ -41,20 +46,29 @@ mod available;
 mod btf_support;
 mod date;
 mod deb822;
+mod debug_info;
 mod distribution;
 mod error;
 mod fetcher;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hash;
+mod index_file;
 mod kernel_files;
 mod kernel_version;
+mod keyring;
 mod lock_file;
 mod mirrors;
 mod pacman;
 mod repositories;
 mod repository;
+mod rpm_layout;
+mod rpm_md;
+mod rpm_md_defect;
+mod rpm_repository;
+mod rpm_version;
 mod sha256;
+mod signature;
 mod spec;
 mod store;
 mod transport;
@@ -66,6 +80,8 @@ pub use error::{FetchError, MirrorDefect};
 pub use fetcher::{FetchOptions, Fetcher};
 pub use lock_file::{LockFile, lock_path};
 pub use mirrors::Mirrors;
+pub use rpm_layout::RpmLayout;
+pub use rpm_md_defect::RpmMdDefect;
 pub use spec::{KernelSpec, SELECTION_WORDS, SpecError};
-pub use store::{Manifest, Store, StoredFile, StoredKernel};
+pub use store::{BtfOrigin, Manifest, Store, StoredFile, StoredKernel};
 pub use transport::{NoProgress, Progress};

@@ -9,8 +9,11 @@ use super::{
     distribution::{Architecture, IndexFormat, Suite},
     error::{FetchError, MirrorDefect},
     fetcher::Fetcher,
+    index_file::protection_without_signature,
     mirrors::Mirror,
     pacman,
+    rpm_layout::expand,
+    rpm_md::mirror_list::MIRROR_LIST,
     spec::KernelSpec,
 };
 use crate::limits::MAX_PACKAGES_BYTES;
@@ -27,11 +30,16 @@ fn architecture_name(architecture: Architecture) -> &'static str {
 
 /// Returns the paths of the index of a repository below the mirror's address. The first that exists is used.
 pub(super) fn index_paths(format: IndexFormat, suite: &Suite, architecture: Architecture) -> Vec<String> {
-    let (name, architecture) = (suite.name, architecture_name(architecture));
+    let (name, machine) = (suite.name, architecture.machine());
+    let architecture = architecture_name(architecture);
     match format {
         IndexFormat::Apt => vec![format!("dists/{name}/InRelease"), format!("dists/{name}/Release")],
         IndexFormat::Apk => vec![format!("{name}/{architecture}/APKINDEX.tar.gz")],
         IndexFormat::Pacman => vec![format!("{name}/os/{architecture}/{name}.db")],
+        IndexFormat::RpmMd(_) => match expand(name, machine) {
+            list if list.ends_with(MIRROR_LIST) => vec![list],
+            path => vec![format!("{path}/repodata/repomd.xml")],
+        },
     }
 }
 
@@ -110,7 +118,7 @@ impl Fetcher<'_> {
     ) -> Result<Vec<AvailableKernel>, FetchError> {
         let repository = self.open_repository(spec, suite, architecture)?;
         // Arch does not sign its databases. The signatures of packages are not verified.
-        let protection = repository.address.protection();
+        let protection = protection_without_signature(&repository.address);
         let listed = pacman::find_kernels(&repository.index).map_err(|error| repository.packed(error))?;
         let listed = listed.into_iter().map(|kernel| ListedKernel {
             release: kernel.release(),
@@ -146,10 +154,9 @@ impl Fetcher<'_> {
     /// unless the mirror is a directory of this machine or the user allows it.
     fn verify_apk_index(&self, repository: &Repository<'_>) -> Result<Protection, FetchError> {
         let Repository { address, index, mirror, .. } = repository;
-        let unsigned = address.protection();
-        if self.options.allow_unsigned || !signature::can_verify(&mirror.keyring) {
-            return Ok(unsigned);
-        }
+        let unsigned = protection_without_signature(address);
+        let keys = mirror.keyrings.first().filter(|keys| signature::can_verify(keys));
+        let Some(keys) = keys.filter(|_| !self.options.allow_unsigned) else { return Ok(unsigned) };
         let Some(found) = index::signature(index).map_err(|error| repository.packed(error))? else {
             if unsigned == Protection::File {
                 return Ok(unsigned);
@@ -158,7 +165,7 @@ impl Fetcher<'_> {
             return Err(FetchError::Unverified { address: address.clone(), reason });
         };
         let tmp = self.store.temporary_dir()?;
-        let key = signature::verify(&mirror.keyring, index, &found, tmp.path(), address)?;
+        let key = signature::verify(keys, index, &found, tmp.path(), address)?;
         Ok(Protection::Signature { keyring: key.display().to_string() })
     }
 }

@@ -3,18 +3,20 @@
 use super::{
     address::Address,
     apt::{
+        clear_signed::ClearSigned,
         packages::{ListOrigin, find_kernels, retain_kernel_packages},
         release::{IndexedList, Release},
-        signature::{ClearSigned, SignedIndex, Verifier, verify},
     },
     available::{AvailableKernel, Protection},
     distribution::{Architecture, Distribution, IndexFormat, Suite},
     error::{FetchError, MirrorDefect},
     fetcher::Fetcher,
+    index_file::IndexFile,
     mirrors::Mirror,
     repositories::index_paths,
+    rpm_layout::expand,
+    rpm_md::mirror_list::MIRROR_LIST,
     spec::KernelSpec,
-    store::write_file,
     transport::{Download, Expected},
 };
 use crate::{
@@ -23,17 +25,16 @@ use crate::{
 };
 use std::{collections::BTreeSet, time::SystemTime};
 
+/// The files with signatures of an index.
+const SIGNATURES: &str = "InRelease or Release.gpg";
+
+/// The files that an rpm-md repository always has.
+const RPM_INDEX_FILES: [&str; 2] = ["repomd.xml", MIRROR_LIST];
+
 /// An index that has been read and verified.
 struct VerifiedIndex {
     release: Release,
     protection: Protection,
-}
-
-/// An index that has not been verified.
-struct IndexFile {
-    address: Address,
-    content: String,
-    signature: Option<Vec<u8>>,
 }
 
 impl Fetcher<'_> {
@@ -52,6 +53,7 @@ impl Fetcher<'_> {
                 IndexFormat::Apt => self.read_suite(spec, suite, architecture),
                 IndexFormat::Apk => self.read_apk_repository(spec, suite, architecture),
                 IndexFormat::Pacman => self.read_pacman_repository(spec, suite, architecture),
+                IndexFormat::RpmMd(layout) => self.read_rpm_repository(spec, layout, suite, architecture),
             };
             match found {
                 Ok(found) => {
@@ -60,8 +62,9 @@ impl Fetcher<'_> {
                     }
                     add_new(&mut kernels, found);
                 }
-                Err(error) if index > 0 && is_optional(&error) => {
-                    self.progress.note(&format!("{} is left out: {error}", suite.name));
+                Err(error) if index > 0 && is_optional(spec.distribution().format, &error) => {
+                    let name = expand(suite.name, architecture.machine());
+                    self.progress.note(&format!("{name} is left out: {error}"));
                 }
                 Err(error) if index == 0 && error.is_missing() => {
                     return Err(self.missing_release(spec, suite, architecture).unwrap_or(error));
@@ -99,7 +102,9 @@ impl Fetcher<'_> {
         let mut found = Vec::new();
         for release in distribution.releases {
             let Some(suite) = release.suites.first() else { continue };
-            let Ok(mirror) = self.mirrors.find(distribution, suite.archive) else { return found };
+            let machine = architecture.machine();
+            let mirror = self.mirrors.find_for(distribution, suite.archive, release.number, machine);
+            let Ok(mirror) = mirror else { return found };
             let paths = index_paths(distribution.format, suite, architecture);
             let addresses = paths.iter().map(|path| mirror.address.join(path));
             let mut answers = addresses.map(|address| self.transport.open(&address, 0).map(drop));
@@ -204,7 +209,12 @@ impl Fetcher<'_> {
                 let signed = ClearSigned::parse(&text);
                 let signed = signed.ok_or_else(|| FetchError::mirror(&address, MirrorDefect::NoIndex))?;
                 let signature = Some(signed.signature.into_bytes());
-                return Ok(IndexFile { address, content: signed.content, signature });
+                return Ok(IndexFile {
+                    address,
+                    content: signed.content,
+                    signature,
+                    signature_names: SIGNATURES,
+                });
             }
             Err(error) if error.is_missing() => {}
             Err(error) => return Err(error),
@@ -216,34 +226,7 @@ impl Fetcher<'_> {
             Err(error) if error.is_missing() => None,
             signature => Some(signature?),
         };
-        Ok(IndexFile { address, content, signature })
-    }
-
-    /// Verifies the signature of an index, and returns what protects it.
-    ///
-    /// Where the machine has the keyring and a program that verifies signatures, an index without a good
-    /// signature is an error, unless the mirror is a directory of this machine or the user allows it.
-    fn verify_index(&self, mirror: &Mirror, index: &IndexFile) -> Result<Protection, FetchError> {
-        let IndexFile { address, content, signature } = index;
-        let unsigned = address.protection();
-        let verifier = Verifier::find().filter(|_| mirror.keyring.is_file());
-        let Some(verifier) = verifier.filter(|_| !self.options.allow_unsigned) else {
-            return Ok(unsigned);
-        };
-        let Some(signature) = signature else {
-            if unsigned == Protection::File {
-                return Ok(unsigned);
-            }
-            let reason = "the mirror has neither InRelease nor Release.gpg".to_owned();
-            return Err(FetchError::Unverified { address: address.clone(), reason });
-        };
-        let tmp = self.store.temporary_dir()?;
-        let files =
-            SignedIndex { content: tmp.path().join("Release"), signature: tmp.path().join("Release.gpg") };
-        write_file(&files.content, content.as_bytes())?;
-        write_file(&files.signature, signature)?;
-        verify(verifier, &mirror.keyring, &files, address)?;
-        Ok(Protection::Signature { keyring: mirror.keyring.display().to_string() })
+        Ok(IndexFile { address, content, signature, signature_names: SIGNATURES })
     }
 
     /// Returns the paragraphs of kernels in a list of packages, from the store if the list was read before.
@@ -298,13 +281,19 @@ fn add_new(kernels: &mut Vec<AvailableKernel>, found: Vec<AvailableKernel>) {
 }
 
 /// Returns whether a repository may be left out: the mirror does not have it, or not this architecture.
-fn is_optional(error: &FetchError) -> bool {
-    error.is_missing()
-        || matches!(
-            error,
-            FetchError::NoMirror { .. }
-                | FetchError::Mirror { defect: MirrorDefect::NoArchitecture { .. }, .. }
-        )
+///
+/// An rpm-md repository with an index and without the list of packages is one that is changing. Debian's
+/// indexes have lists for architectures that a release no longer supports.
+fn is_optional(format: IndexFormat, error: &FetchError) -> bool {
+    match error {
+        FetchError::NoMirror { .. }
+        | FetchError::Mirror { defect: MirrorDefect::NoArchitecture { .. }, .. } => true,
+        FetchError::Mirror { address, .. } => {
+            let is_of_rpm = matches!(format, IndexFormat::RpmMd(_));
+            error.is_missing() && (!is_of_rpm || RPM_INDEX_FILES.contains(&address.last_part()))
+        }
+        _ => false,
+    }
 }
 
 /// Unpacks a list of packages.

@@ -60,7 +60,9 @@ impl<'p> KernelFile<'p> {
         match parts {
             ["boot", name] => Self::with_release(name),
             ["lib", "modules", release, name] | ["lib", "modules", release, "build", name] => {
-                Self::named(name, release)
+                // Azure Linux has `vmlinux-R` in its directory of debug information.
+                let stem = name.strip_suffix(release).and_then(|name| name.strip_suffix('-'));
+                Self::named(stem.unwrap_or(name), release)
             }
             ["lib", "modules", release, .., name] => {
                 is_module_name(Path::new(name)).then_some(Self { kind: KernelFileKind::Module, release })
@@ -129,6 +131,7 @@ mod tests {
             ("usr/lib/debug/vmlinux-6.1.0-50-amd64", Image, "6.1.0-50-amd64"),
             ("usr/lib/debug/lib/modules/6.1.0-50-amd64/vmlinux", Image, "6.1.0-50-amd64"),
             ("usr/lib/debug/usr/lib/modules/6.4.0-default/vmlinux.debug", Image, "6.4.0-default"),
+            ("usr/lib/debug/lib/modules/6.6.64.2-7.azl3/vmlinux-6.6.64.2-7.azl3", Image, "6.6.64.2-7.azl3"),
             ("lib/modules/6.1.0/kernel/fs/xfs/xfs.ko.xz", Module, "6.1.0"),
             ("lib/modules/6.1.0/extra/x.ko", Module, "6.1.0"),
         ] {

@@ -3,6 +3,7 @@
 
 mod lying_mirrors;
 mod other_formats;
+mod rpm;
 mod server;
 mod signatures;
 mod store_as_mirror;

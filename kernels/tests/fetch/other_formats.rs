@@ -178,7 +178,7 @@ fn indexes_of_alpine_are_verified_with_its_keys() {
     openssl(keys.path(), "rsa -in ./key.pem -pubout -out ./keys/test.rsa.pub");
     let find = || {
         let mut machine = repository.local_machine();
-        machine.mirrors.set_keyring("alpine", keys.path().join("keys"));
+        machine.mirrors.set_apk_keys(keys.path().join("keys"));
         let (store, spec) = (machine.store(), "alpine:3.20@x86_64".parse::<KernelSpec>().unwrap());
         let kernels =
             Fetcher::new(&machine.mirrors, &store, FetchOptions::default(), &NoProgress).find(&spec)?;

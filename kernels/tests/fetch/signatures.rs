@@ -15,13 +15,13 @@ use std::{
 const TOOLS: [&str; 2] = ["gpg", "gpgv"];
 
 /// A key of a distribution.
-struct Key {
+pub(crate) struct Key {
     home: tempfile::TempDir,
 }
 
 impl Key {
     /// Creates a key. Returns `None` with a skip if a program is missing.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let paths = std::env::var_os("PATH").unwrap();
         let is_installed = |tool: &&str| std::env::split_paths(&paths).any(|dir| dir.join(tool).is_file());
         if let Some(tool) = TOOLS.iter().find(|tool| !is_installed(tool)) {
@@ -50,6 +50,19 @@ impl Key {
 
     fn keyring(&self) -> PathBuf {
         self.home.path().join("keyring.gpg")
+    }
+
+    /// Writes the key as text.
+    pub(crate) fn export_text(&self, file: &Path) {
+        run(self.gpg().arg("--armor").arg("--output").arg(file).args(["--export", "test"]));
+    }
+
+    /// Signs a file in another one, `FILE.asc`, with further options.
+    pub(crate) fn sign_detached(&self, file: &Path, options: &[&str]) {
+        let signature = file.with_extension("xml.asc");
+        let mut command = self.gpg();
+        command.args(options).arg("--armor").arg("--output").arg(signature).arg("--detach-sign").arg(file);
+        run(&mut command);
     }
 
     /// Signs an index: `InRelease`, and `Release.gpg`.

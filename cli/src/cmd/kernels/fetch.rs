@@ -19,7 +19,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &KernelsFetchArgs) -> Command
     let set = KernelSet {
         project: &project,
         store: &store,
-        options: args.mirrors.options(),
+        options: args.mirrors.options().from_debuginfo(args.from_debuginfo),
         mode,
         max_kernels: args.max_kernels,
     };

@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `sources` | the mirrors in the machine's configuration |
 //! | `release` | `Release`: the hashes of the lists, and how long they are valid |
-//! | `signature` | signatures, verified by `gpgv` or `sqv` |
+//! | `clear_signed` | `InRelease`: an index with its signature |
 //! | `packages` | the kernels in a list of packages |
 
+pub(crate) mod clear_signed;
 pub(crate) mod packages;
 pub(crate) mod release;
-pub(crate) mod signature;
 pub(crate) mod sources;

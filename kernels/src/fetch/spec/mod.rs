@@ -22,7 +22,7 @@ mod error;
 mod selection;
 
 use super::{
-    distribution::{Architecture, Distribution, DistributionRelease},
+    distribution::{Architecture, Distribution, DistributionRelease, GENERIC},
     kernel_version::has_valid_epoch,
 };
 pub use error::SpecError;
@@ -103,6 +103,8 @@ impl KernelSpec {
             "all-flavours" => self.flavour = Flavour::All,
             "backports" => self.is_backports = true,
             "hwe" => self.is_hwe = true,
+            // openSUSE's name.
+            "default" => self.flavour = Flavour::Named(GENERIC.to_owned()),
             _ => return self.add_kernel_or_flavour(spec, word),
         }
         Ok(())
@@ -110,7 +112,8 @@ impl KernelSpec {
 
     /// Adds `since-VERSION`, a version, a release or a flavour.
     fn add_kernel_or_flavour(&mut self, spec: &str, word: &str) -> Result<(), SpecError> {
-        let is_version = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
+        let is_version =
+            |word: &str| word.starts_with(|first: char| first.is_ascii_digit()) && !is_page_size(word);
         if let Some(version) = word.strip_prefix("since-").or_else(|| word.strip_prefix("since ")) {
             if !is_version(version) || !has_valid_epoch(version) {
                 return Err(SpecError::NoVersion { spec: spec.to_owned(), word: word.to_owned() });
@@ -125,6 +128,12 @@ impl KernelSpec {
         }
         Ok(())
     }
+}
+
+/// Returns whether a word is a flavour that is named after the size of a page: `64k`, `16k`, `64kb`.
+fn is_page_size(word: &str) -> bool {
+    let digits = word.strip_suffix("kb").or_else(|| word.strip_suffix('k'));
+    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl FromStr for KernelSpec {
@@ -233,7 +242,11 @@ mod tests {
     #[test]
     fn errors_name_what_is_near_and_what_is_known() {
         for (text, expected) in [
-            ("debain:12", "unknown distribution `debain`; near: debian; known: debian, ubuntu, alpine, arch"),
+            (
+                "debain:12",
+                "unknown distribution `debain`; near: debian; known: debian, ubuntu, rocky, alma, \
+              centos-stream, fedora, amazon, opensuse, azurelinux, mariner, oracle, alpine, arch",
+            ),
             (
                 "debian:bokworm",
                 "unknown release `bokworm` of debian; near: bookworm; known: 11 (bullseye), \

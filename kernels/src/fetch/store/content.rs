@@ -1,6 +1,6 @@
 //! The files of a kernel while they are written.
 
-use super::manifest::{Manifest, ModuleTotals, StoredFile};
+use super::manifest::{BtfOrigin, Manifest, ModuleTotals, StoredFile};
 use crate::fetch::{available::AvailableKernel, error::FetchError, sha256::hex};
 use sha2::{Digest as _, Sha256};
 use std::{
@@ -17,11 +17,13 @@ pub(crate) struct StagedKernel {
     kernel: AvailableKernel,
     files: Vec<StoredFile>,
     modules: ModuleTotals,
+    btf_origin: BtfOrigin,
 }
 
 impl StagedKernel {
     pub(super) const fn new(dir: TempDir, kernel: AvailableKernel) -> Self {
-        Self { dir, kernel, files: Vec::new(), modules: ModuleTotals { count: 0, bytes: 0 } }
+        let modules = ModuleTotals { count: 0, bytes: 0 };
+        Self { dir, kernel, files: Vec::new(), modules, btf_origin: BtfOrigin::Image }
     }
 
     /// Returns the kernel.
@@ -68,11 +70,21 @@ impl StagedKernel {
         synced.map_err(|error| FetchError::store(path, &error))
     }
 
+    /// Returns the path of a file that is removed before the kernel becomes visible.
+    pub(crate) fn temporary_path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Sets the origin of the BTF, which is the image otherwise.
+    pub(crate) fn set_btf_origin(&mut self, origin: BtfOrigin) {
+        self.btf_origin = origin;
+    }
+
     /// Writes the description, and returns it.
     pub(super) fn write_manifest(&self, name: &str) -> Result<Manifest, FetchError> {
         let mut files = self.files.clone();
         files.sort_by(|left, right| left.name.cmp(&right.name));
-        let manifest = Manifest::new(self.kernel.clone(), self.modules, files);
+        let manifest = Manifest::new(self.kernel.clone(), self.modules, self.btf_origin.clone(), files);
         let path = self.dir.path().join(name);
         let text = serde_json::to_vec_pretty(&manifest).map_err(|error| FetchError::Damaged {
             path: path.clone(),

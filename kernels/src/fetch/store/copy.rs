@@ -19,6 +19,7 @@ impl StagedKernel {
     /// Copies the files of a kernel in another store. A file that is not as its manifest says is an error.
     pub(crate) fn copy_from(&mut self, source: &StoredKernel) -> Result<(), FetchError> {
         let manifest = &source.manifest;
+        self.set_btf_origin(manifest.btf_origin.clone());
         for file in manifest.files.iter().filter(|file| is_file_name(&file.name)) {
             let path = source.dir.join(&file.name);
             let content = read(&path, file.bytes)?;

@@ -1,6 +1,6 @@
 //! The description of a kernel in the store.
 
-use crate::fetch::available::AvailableKernel;
+use crate::fetch::available::{AvailableKernel, KernelPackage};
 use serde::{Deserialize, Serialize};
 
 /// The origin of a kernel, and its files.
@@ -14,8 +14,26 @@ pub struct Manifest {
     /// The bytes of the BTF of modules.
     #[serde(default)]
     pub module_bytes: u64,
+    /// The origin of the BTF.
+    #[serde(default)]
+    pub btf_origin: BtfOrigin,
     /// The files, except those of modules.
     pub files: Vec<StoredFile>,
+}
+
+/// The origin of a kernel's BTF.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum BtfOrigin {
+    /// The image.
+    #[default]
+    Image,
+    /// The debug information in a package, because the image has no BTF.
+    DebugInformation {
+        /// The package.
+        package: KernelPackage,
+    },
 }
 
 /// A file of a kernel.
@@ -44,8 +62,13 @@ impl Manifest {
         ModuleTotals { count: self.module_count, bytes: self.module_bytes }
     }
 
-    pub(super) const fn new(kernel: AvailableKernel, modules: ModuleTotals, files: Vec<StoredFile>) -> Self {
-        Self { kernel, module_count: modules.count, module_bytes: modules.bytes, files }
+    pub(super) const fn new(
+        kernel: AvailableKernel,
+        modules: ModuleTotals,
+        btf_origin: BtfOrigin,
+        files: Vec<StoredFile>,
+    ) -> Self {
+        Self { kernel, module_count: modules.count, module_bytes: modules.bytes, btf_origin, files }
     }
 }
 

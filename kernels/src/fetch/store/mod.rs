@@ -31,7 +31,7 @@ use super::{
 use crate::FetchedKernel;
 pub(crate) use content::{StagedKernel, write_file};
 use content::{remove_tree, sync};
-pub use manifest::{Manifest, StoredFile};
+pub use manifest::{BtfOrigin, Manifest, StoredFile};
 use std::{
     env,
     fs::{self, File, TryLockError},

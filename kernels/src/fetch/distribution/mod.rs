@@ -3,7 +3,11 @@
 //! A distribution without a default address has its mirror in the configuration of the machine, or the user
 //! gives one.
 
+mod rpm_table;
+
+use super::rpm_layout::RpmLayout;
 use core_relo_loader::target::ArchitectureNames;
+use rpm_table::{ALMA, AMAZON, AZURE_LINUX, CENTOS_STREAM, FEDORA, MARINER, OPENSUSE, ORACLE, ROCKY};
 
 /// The format of a distribution's package index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +19,8 @@ pub enum IndexFormat {
     Apk,
     /// pacman: `core.db`, `.pkg.tar.zst`.
     Pacman,
+    /// rpm-md: `repomd.xml`, `primary.xml`, `.rpm`.
+    RpmMd(&'static RpmLayout),
 }
 
 /// A distribution.
@@ -61,7 +67,7 @@ impl DistributionRelease {
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Suite {
-    /// The name of the directory below `dists`.
+    /// apt: the name of the directory below `dists`. rpm-md: the path of the repository ([`RpmLayout`]).
     pub name: &'static str,
     /// The archive on the mirror.
     pub archive: Archive,
@@ -165,7 +171,7 @@ const ALPINE_3_23: [Suite; 1] = [main_suite("v3.23/main")];
 const ALPINE_EDGE: [Suite; 1] = [main_suite("edge/main")];
 
 /// Alpine. A repository has the newest version of a package only.
-const ALPINE: Distribution = Distribution {
+pub(super) const ALPINE: Distribution = Distribution {
     name: "alpine",
     format: IndexFormat::Apk,
     default_mirror: Some("https://dl-cdn.alpinelinux.org/alpine"),
@@ -195,7 +201,24 @@ const ARCH: Distribution = Distribution {
 };
 
 /// The distributions.
-pub(super) const DISTRIBUTIONS: [&Distribution; 4] = [&DEBIAN, &UBUNTU, &ALPINE, &ARCH];
+pub(super) const DISTRIBUTIONS: [&Distribution; 13] = [
+    &DEBIAN,
+    &UBUNTU,
+    &ROCKY,
+    &ALMA,
+    &CENTOS_STREAM,
+    &FEDORA,
+    &AMAZON,
+    &OPENSUSE,
+    &AZURE_LINUX,
+    &MARINER,
+    &ORACLE,
+    &ALPINE,
+    &ARCH,
+];
+
+/// Further names of distributions. RHEL's packages are for its customers; Rocky Linux rebuilds their sources.
+const ALIASES: [(&str, &str); 1] = [("rhel", "rocky")];
 
 /// The name of the flavour of a kernel that has no flavour in its release.
 pub(super) const GENERIC: &str = "generic";
@@ -249,6 +272,8 @@ impl Distribution {
 
     /// Returns the distribution with this name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let name = alias.map_or(name, |(_, name)| name);
         DISTRIBUTIONS.into_iter().find(|distribution| distribution.name == name)
     }
 
