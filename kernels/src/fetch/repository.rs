@@ -58,7 +58,7 @@ impl Fetcher<'_> {
             match found {
                 Ok(found) => {
                     if found.iter().any(|kernel| kernel.protection == Protection::None) {
-                        self.progress.note(&unprotected_note(spec, suite));
+                        self.progress.note(&unprotected_note(spec, suite, architecture));
                     }
                     add_new(&mut kernels, found);
                 }
@@ -265,9 +265,14 @@ impl Fetcher<'_> {
 }
 
 /// Returns the note about an index that nothing protects.
-fn unprotected_note(spec: &KernelSpec, suite: &Suite) -> String {
-    let (name, keyring) = (suite.name, spec.distribution().keyring);
-    format!("{name}: neither a signature nor TLS protects the index; help: install {keyring} and gpgv")
+fn unprotected_note(spec: &KernelSpec, suite: &Suite, architecture: Architecture) -> String {
+    let name = expand(suite.name, architecture.machine());
+    let remedy = match spec.distribution().format {
+        IndexFormat::Apt => format!("install {} and gpgv", spec.distribution().keyring),
+        // Not every index has a signature.
+        IndexFormat::RpmMd(_) => "use a mirror with https".to_owned(),
+    };
+    format!("{name}: neither a signature nor TLS protects the index; help: {remedy}")
 }
 
 /// Adds kernels that are not in another repository with the same version already: an update is often in

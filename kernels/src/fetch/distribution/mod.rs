@@ -33,7 +33,8 @@ pub struct Distribution {
     pub format: IndexFormat,
     /// The address of its mirror, unless the machine or the user has one.
     pub default_mirror: Option<&'static str>,
-    /// The keyring that the distribution installs, if the machine has it, or the directory of keys.
+    /// The keyring that the distribution installs, if the machine has it, or the directory of keys. Empty for
+    /// rpm-md, whose layout names the keys.
     pub keyring: &'static str,
     /// The components of its repositories that contain kernels.
     pub components: &'static [&'static str],

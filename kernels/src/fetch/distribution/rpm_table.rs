@@ -68,7 +68,7 @@ const fn distribution(
         name,
         format: IndexFormat::RpmMd(layout),
         default_mirror: Some(address),
-        keyring: "the keys of the distribution (package distribution-gpg-keys)",
+        keyring: "",
         components: &[],
         releases,
     }
