@@ -99,8 +99,12 @@ impl Checks<'_> {
     /// Installs the `.deb` into a new Debian.
     fn debian_system(&mut self, binary: &Binary) -> Outcome {
         let part = "dist: the .deb in a new Debian";
-        if !binary.platform.is_host() || !is_root() {
-            report_skip(part, "another architecture, or not root");
+        if !binary.platform.is_host() {
+            report_skip(part, &format!("{} is not this machine's architecture", binary.platform.debian));
+            return Ok(());
+        }
+        if !is_root() {
+            report_skip(part, "not root");
             return Ok(());
         }
         if !is_installed("debootstrap") && !install::debootstrap() {
@@ -124,7 +128,6 @@ impl Checks<'_> {
             .map_err(|error| format!("{}: {error}", copy.display()))?;
         let mut dpkg = Command::new("chroot");
         run(dpkg.arg(&root).args(["dpkg", "-i", &format!("/tmp/{name}")]))?;
-        // This image leaves out manual pages or not, as its dpkg is configured.
         self.run_in(binary, &root, COMMAND)?;
         let mut purge = Command::new("chroot");
         run(purge.arg(&root).args(["dpkg", "--purge", "core-relo"]))?;

@@ -24,7 +24,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::static_binary::{Build, Target, selected, target_dir};
-use crate::system::{Failure, Outcome, read, report_skip, root};
+use crate::system::{Failure, Outcome, files_below, read, report_skip, root};
 use documents::Documents;
 use files::Files;
 use platform::Platform;
@@ -78,14 +78,18 @@ impl Options {
             let mut value = || args.next().ok_or_else(|| Failure::Usage(format!("{arg}: no value")));
             match arg.as_str() {
                 "--target" => options.targets.push(value()?.clone()),
-                "-o" => options.output = Some(root().join(value()?)),
-                "--binaries" => options.binaries = Some(root().join(value()?)),
+                "-o" => options.output = Some(absolute(value()?)?),
+                "--binaries" => options.binaries = Some(absolute(value()?)?),
                 "--check" => options.is_checked = true,
                 other => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
             }
         }
         Ok(options)
     }
+}
+
+fn absolute(path: &str) -> Outcome<PathBuf> {
+    std::path::absolute(path).map_err(|error| format!("{path}: {error}").into())
 }
 
 /// A static file of the command.
@@ -201,8 +205,13 @@ impl Parts<'_> {
     fn archive(&self) -> Outcome<Files> {
         let mut files = Files::default();
         files.add_executable("core-relo", self.command);
-        for name in ["README.md", "CHANGELOG.md"] {
+        for name in ["README.md", "CHANGELOG.md", "SECURITY.md"] {
             files.add(name, read(&root().join(name))?);
+        }
+        // The README refers to them.
+        for path in files_below(&root().join("docs")) {
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            files.add(format!("docs/{name}"), read(&path)?);
         }
         for (name, text) in &self.licences {
             files.add(*name, text.clone());

@@ -66,7 +66,11 @@ impl Platform {
 
     /// Returns whether programs of this architecture run here without an emulator.
     pub fn is_host(&self) -> bool {
-        std::env::consts::ARCH == self.architecture
+        let host = match std::env::consts::ARCH {
+            "powerpc64" if cfg!(target_endian = "little") => "ppc64le",
+            other => other,
+        };
+        host == self.architecture
     }
 }
 
