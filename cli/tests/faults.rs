@@ -147,7 +147,7 @@ fn has_map(prefix: &str) -> bool {
     while let Some(next) = ObjectKind::Map.next_id(id).unwrap() {
         id = next;
         // The map may be gone meanwhile.
-        let info = ObjectKind::Map.open(id).and_then(|map| MapInfo::query(&map));
+        let info = ObjectKind::Map.open(id).and_then(|map| Ok(MapInfo::query(&map)?));
         if info.is_ok_and(|info| info.name().starts_with(prefix)) {
             return true;
         }

@@ -7,6 +7,6 @@ use std::os::fd::BorrowedFd;
 pub(crate) fn program_btf(program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno> {
     match sys::ProgramInfo::query(&program)?.btf_id {
         0 => Ok(None),
-        id => sys::btf_bytes(&sys::ObjectKind::Btf.open(id)?).map(Some),
+        id => Ok(Some(sys::btf_bytes(&sys::ObjectKind::Btf.open(id)?)?)),
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 use core_relo_loader::{
     Errno, Loader,
     attach::{IterOptions, IterReader, IterTarget, Link},
-    inventory::{LinkInfo, ObjectKind},
+    inventory::{InfoError, LinkInfo, ObjectKind},
     load::RunningKernel,
     load_plan::LoadPlan,
     object::{AttachType, ProgramType},
@@ -66,7 +66,8 @@ fn pin_iterator(file: &ObjectFile, args: &IterPinArgs) -> Result<ObjectChange, O
         }
         _ => ObjectRefusal::from(e),
     })?;
-    let unreadable = |e| BadInput::new(&*file.name, format_args!("the link cannot be read: {e}"));
+    let unreadable =
+        |e: InfoError| BadInput::new(&*file.name, format_args!("the link cannot be read: {}", e.errno()));
     let id = match link.fd() {
         Some(fd) => LinkInfo::query(&fd).map_err(unreadable)?.id,
         None => return Err(BadInput::new(&*file.name, "the iterator has no link, expected one").into()),
@@ -112,8 +113,7 @@ fn read(console: &mut Console<'_>, args: &IterReadArgs) -> CommandResult {
 fn open_reader(args: &IterReadArgs) -> Result<IterReader, BadInput> {
     let (id, fd) = select_one(ObjectKind::Link, &args.selector)?;
     let name = kernel_object_name(ObjectKind::Link, id, "");
-    let info =
-        LinkInfo::query(&fd).map_err(|e| BadInput::new(&*name, format_args!("cannot be read: {e}")))?;
+    let info = LinkInfo::query(&fd).map_err(|e| BadInput::new(&*name, e.problem()))?;
     if info.link_type != ITER_LINK {
         let bad = BadInput::new(name, "is no link of an iterator");
         return Err(bad.help("`core-relo link list` lists them, with their types"));

@@ -6,15 +6,12 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
-        error::unreadable,
+        error::unreadable_info,
         select::{Selector, command, select_or_all},
     },
     text::{printer::Printer, table::Cell},
 };
-use core_relo_loader::{
-    Errno,
-    inventory::{self, BtfCache, Holders, KernelObject, ObjectKind},
-};
+use core_relo_loader::inventory::{self, BtfCache, Holders, InfoError, KernelObject, ObjectKind};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
@@ -33,7 +30,7 @@ pub(super) trait KernelFacts: Serialize + Sized {
     fn read_context() -> Result<Self::Context, BadInput>;
 
     /// Reads the facts of an object.
-    fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, Errno>;
+    fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, InfoError>;
 
     /// Returns the cells of the object's row.
     fn cells(&self) -> Vec<Cell>;
@@ -88,7 +85,7 @@ fn read_all<F: KernelFacts>(console: &mut Console<'_>, objects: Vec<KernelObject
         let Some(fd) = object.open()? else { continue };
         match F::read(&fd, &mut context) {
             Ok(facts) => all.push(facts),
-            Err(e) => console.report_error(&unreadable(kind, id, "its info", e))?,
+            Err(error) => console.report_error(&unreadable_info(kind, id, error))?,
         }
     }
     Ok(all)

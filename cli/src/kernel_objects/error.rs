@@ -1,7 +1,10 @@
 //! Errors for bpf(2) calls that the kernel refuses.
 
 use crate::error::BadInput;
-use core_relo_loader::{Errno, Hint, inventory::ObjectKind};
+use core_relo_loader::{
+    Errno, Hint,
+    inventory::{InfoError, ObjectKind},
+};
 
 /// Creates the error for a refused request about objects of a kind.
 pub(crate) fn refused(kind: ObjectKind, request: &str, errno: Errno) -> BadInput {
@@ -9,7 +12,12 @@ pub(crate) fn refused(kind: ObjectKind, request: &str, errno: Errno) -> BadInput
     with_hint(bad, errno)
 }
 
-/// Creates the error for facts of an object that cannot be read.
+/// Creates the error for facts of an object that cannot be read by its descriptor.
+pub(crate) fn unreadable_info(kind: ObjectKind, id: u32, error: InfoError) -> BadInput {
+    with_hint(BadInput::new(format!("{kind} {id}"), error.problem()), error.errno())
+}
+
+/// Creates the error for other facts of an object that cannot be read.
 pub(crate) fn unreadable(kind: ObjectKind, id: u32, facts: &str, errno: Errno) -> BadInput {
     let bad = BadInput::new(format!("{kind} {id}"), format_args!("cannot read {facts}: {errno}"));
     with_hint(bad, errno)

@@ -170,8 +170,8 @@ impl From<InventoryError> for BadInput {
         let errno = match &error {
             InventoryError::List { errno, .. }
             | InventoryError::Open { errno, .. }
-            | InventoryError::Info { errno, .. }
             | InventoryError::Pin { errno, .. } => Some(*errno),
+            InventoryError::Info { error, .. } => Some(error.errno()),
             _ => None,
         };
         let bad = match error {
@@ -181,9 +181,7 @@ impl From<InventoryError> for BadInput {
             InventoryError::Open { kind, id, errno } => {
                 Self::new("running kernel", format_args!("cannot open id {id} of {kind}s: {errno}"))
             }
-            InventoryError::Info { kind, id, errno } => {
-                Self::new(format!("{kind} {id}"), format_args!("cannot read its info: {errno}"))
-            }
+            InventoryError::Info { kind, id, error } => Self::new(format!("{kind} {id}"), error.problem()),
             InventoryError::NoTag { kind, .. } => {
                 Self::new("tag", format_args!("a {kind} has no tag")).help("use an id, --name or --pinned")
             }

@@ -129,7 +129,8 @@ impl From<SectionTargetError> for AttachError {
 }
 
 impl AttachError {
-    pub(crate) fn kernel(label: &str, action: &'static str, errno: Errno) -> Self {
+    pub(crate) fn kernel(label: &str, action: &'static str, errno: impl Into<Errno>) -> Self {
+        let errno = errno.into();
         Self::Kernel { label: label.into(), action, errno, hint: Hint::for_errno(errno) }
     }
 

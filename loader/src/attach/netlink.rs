@@ -1,6 +1,6 @@
 //! Encodes netlink requests and parses netlink answers. Performs no I/O and checks every length.
 
-use crate::sys::Errno;
+use crate::sys::{Errno, InfoError};
 use core_relo::Endian;
 
 /// `NLM_F_REQUEST`.
@@ -160,6 +160,12 @@ impl NetlinkError {
 impl From<Errno> for NetlinkError {
     fn from(errno: Errno) -> Self {
         Self { errno, ext_ack: Box::default() }
+    }
+}
+
+impl From<InfoError> for NetlinkError {
+    fn from(error: InfoError) -> Self {
+        error.errno().into()
     }
 }
 

@@ -50,7 +50,7 @@ impl ProgAttachment {
                 Self { target: clone(target)?, prog: clone(prog)?, attach_type, flags, replace_method };
             let replace_flag = if replace.is_some() { REPLACE } else { 0 };
             ProgAttach { flags: flags | replace_flag, replace, ..this.request() }.attach()?;
-            Ok(this)
+            Ok::<_, Errno>(this)
         };
         match attach() {
             Ok(this) => Ok(Link::new(this, label)),

@@ -96,7 +96,7 @@ fn attach_module<'k>(
     if let Some(module) = modules.iter().find(|module| module.id == id) {
         return Ok(Some(module));
     }
-    match sys::ObjectKind::Btf.open(id).and_then(|btf| sys::btf_name(&btf)) {
+    match sys::ObjectKind::Btf.open(id).and_then(|btf| Ok(sys::btf_name(&btf)?)) {
         Ok(name) if name != "vmlinux" => {
             let problem = format!("module `{name}`, for which the program was loaded, is not listed");
             Err(AttachError::target(label, problem))

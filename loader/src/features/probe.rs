@@ -230,7 +230,7 @@ pub(super) fn module_btf(token: Token<'_>) -> Result<bool, Errno> {
         b.int("int", 4, Builder::SIGNED);
     };
     match load_btf(int, token) {
-        Ok(btf) => supported(sys::btf_name(&btf)),
+        Ok(btf) => supported(sys::btf_name(&btf).map_err(Errno::from)),
         refused => supported(refused),
     }
 }

@@ -1,7 +1,7 @@
 //! [`InventoryError`]: an object of the kernel that cannot be found or read.
 
 use super::selection::{ObjectSelection, ProgramTag};
-use crate::sys::{Errno, ObjectKind};
+use crate::sys::{Errno, InfoError, ObjectKind};
 use core_relo::Escaped;
 use std::path::PathBuf;
 
@@ -28,14 +28,14 @@ pub enum InventoryError {
         errno: Errno,
     },
     /// The properties of an object cannot be read.
-    #[error("{kind} {id}: cannot read its info: {errno}")]
+    #[error("{kind} {id}: {}", error.problem())]
     Info {
         /// The kind of the object.
         kind: ObjectKind,
         /// Its id.
         id: u32,
-        /// The kernel's error.
-        errno: Errno,
+        /// The error.
+        error: InfoError,
     },
     /// No object fits a selection.
     #[error("no {kind} fits {selection}")]

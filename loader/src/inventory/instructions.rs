@@ -1,7 +1,7 @@
 //! The instructions of programs in the kernel, annotated with functions, source lines, maps and call targets.
 
 use super::{BtfCache, KernelSymbols};
-use crate::sys::{Errno, MapInfo, ObjectKind, ProgramInfo, ProgramLines};
+use crate::sys::{InfoError, MapInfo, ObjectKind, ProgramInfo, ProgramLines};
 use alloc::sync::Arc;
 use core_relo::{
     Endian, InsnIndex, Name, StrOffset, TypeId,
@@ -76,7 +76,7 @@ pub struct ProgramSourceLine {
 ///     Annotator, BtfCache, KernelSymbols, ObjectKind, ProgramInfo, translated_code,
 /// };
 ///
-/// # fn main() -> Result<(), core_relo_loader::Errno> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let program = ObjectKind::Program.open(7)?;
 /// let (symbols, mut btfs) = (KernelSymbols::read(), BtfCache::default());
 /// let annotator = Annotator::query(&program, &ProgramInfo::query(&program)?, &symbols, &mut btfs)?;
@@ -123,7 +123,7 @@ impl<'s> Annotator<'s> {
         info: &ProgramInfo,
         symbols: &'s KernelSymbols,
         btfs: &mut BtfCache,
-    ) -> Result<Self, Errno> {
+    ) -> Result<Self, InfoError> {
         let btf = btfs.get(info.btf_id);
         let records = if btf.is_some() { ProgramLines::query(program)? } else { ProgramLines::default() };
         Ok(Self { btf, records, jited: info.jited_prog_len != 0, symbols })

@@ -2,10 +2,10 @@
 //! type.
 
 use super::btf_cache::BtfCache;
-use crate::sys::{self, Errno, LinkInfo, ObjectKind, ProgramInfo};
+use crate::sys::{self, Errno, InfoError, LinkInfo, ObjectFacts, ObjectKind, ProgramInfo};
 use core_relo::Endian;
 use core_relo_object::object::{AttachType, LinkType, ProgramType};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd as _};
 
 /// The perf events that links attach to (`enum bpf_perf_event_type`).
 const PERF_EVENTS: [&str; 7] =
@@ -107,7 +107,14 @@ pub enum LinkTarget {
 impl LinkTarget {
     /// Reads the target of a link. [`OwnInterfaces::find_device`](super::OwnInterfaces::find_device) finds
     /// the network interface (feature `netlink`).
-    pub fn read(fd: &impl AsFd, info: &LinkInfo, btfs: &mut BtfCache) -> Result<Self, Errno> {
+    pub fn read(fd: &impl AsFd, info: &LinkInfo, btfs: &mut BtfCache) -> Result<Self, InfoError> {
+        Self::parse(fd, info, btfs).map_err(|errno| {
+            let (kind, facts) = (ObjectKind::Link, ObjectFacts::Target);
+            InfoError::Kernel { kind, facts, fd: fd.as_fd().as_raw_fd(), errno }
+        })
+    }
+
+    fn parse(fd: &impl AsFd, info: &LinkInfo, btfs: &mut BtfCache) -> Result<Self, Errno> {
         let detail = Detail(&info.detail);
         let name = || sys::link_target_name(fd).ok().filter(|name| !name.is_empty());
         let Some(link_type) = LinkType::from_number(info.link_type) else { return Ok(Self::Unknown) };
@@ -115,7 +122,7 @@ impl LinkTarget {
             LinkType::RawTracepoint => Self::RawTracepoint { tp_name: name(), cookie: detail.long(4)? },
             LinkType::Tracing => {
                 let program =
-                    ObjectKind::Program.open(info.prog_id).and_then(|fd| ProgramInfo::query(&fd)).ok();
+                    ObjectKind::Program.open(info.prog_id).ok().and_then(|fd| ProgramInfo::query(&fd).ok());
                 tracing(&detail, program.as_ref(), btfs)?
             }
             LinkType::Cgroup => {
@@ -333,7 +340,8 @@ fn tracing(
     let (target_obj_id, target_btf_id) = (detail.word(1)?, detail.word(2)?);
     let target_name = match program {
         Some(p) if is_extension || traces_program(p) => {
-            let target = ObjectKind::Program.open(target_obj_id).and_then(|fd| ProgramInfo::query(&fd)).ok();
+            let target =
+                ObjectKind::Program.open(target_obj_id).ok().and_then(|fd| ProgramInfo::query(&fd).ok());
             target.and_then(|target| btfs.type_name(target.btf_id, target_btf_id))
         }
         Some(_) => btfs.type_name(target_obj_id, target_btf_id),

@@ -75,10 +75,10 @@ mod symbols;
 mod unreadable;
 
 pub use crate::sys::{
-    BtfInfo, LinkInfo, MachineCode, MapInfo, OBJ_NAME_LEN, ObjectKind, ProgramInfo, ProgramLines, StreamId,
-    TaskProgram, TestRun, TestRunResult, btf_bytes, btf_name, detach_link, enable_run_statistics,
-    link_target_name, pin_in_new_directory, program_map_ids, read_stream, test_run, translated_code,
-    update_link,
+    BtfInfo, InfoError, LinkInfo, MachineCode, MapInfo, OBJ_NAME_LEN, ObjectFacts, ObjectKind, ProgramInfo,
+    ProgramLines, StreamId, TaskProgram, TestRun, TestRunResult, btf_bytes, btf_name, detach_link,
+    enable_run_statistics, link_target_name, pin_in_new_directory, program_map_ids, read_stream, test_run,
+    translated_code, update_link,
 };
 #[cfg(feature = "inventory")]
 pub use btf_cache::BtfCache;

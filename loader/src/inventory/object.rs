@@ -1,7 +1,7 @@
 //! [`KernelObject`]: an object by its id, and the list of all objects of a kind.
 
 use super::error::InventoryError;
-use crate::sys::{Errno, LinkInfo, ObjectKind};
+use crate::sys::{Errno, InfoError, LinkInfo, ObjectKind};
 use std::os::fd::OwnedFd;
 
 /// An object of the kernel that is opened only when it is read: a process may not have all objects open at
@@ -20,8 +20,8 @@ impl KernelObject {
         Self { kind, id, fd: None }
     }
 
-    /// Creates the object of a descriptor. A descriptor of another kind is `EINVAL`.
-    pub fn from_fd(kind: ObjectKind, fd: OwnedFd) -> Result<Self, Errno> {
+    /// Creates the object of a descriptor.
+    pub fn from_fd(kind: ObjectKind, fd: OwnedFd) -> Result<Self, InfoError> {
         Ok(Self { kind, id: kind.id(&fd)?, fd: Some(fd) })
     }
 
@@ -79,7 +79,7 @@ pub fn link_infos() -> Result<Vec<LinkInfo>, InventoryError> {
     for link in links {
         let id = link.id();
         if let Some(fd) = link.open()? {
-            infos.push(LinkInfo::query(&fd).map_err(|errno| InventoryError::Info { kind, id, errno })?);
+            infos.push(LinkInfo::query(&fd).map_err(|error| InventoryError::Info { kind, id, error })?);
         }
     }
     Ok(infos)

@@ -18,8 +18,12 @@ use std::{
 pub fn find(kind: ObjectKind, selection: &ObjectSelection) -> Result<Vec<KernelObject>, InventoryError> {
     let not_found = || InventoryError::NotFound { kind, selection: selection.clone() };
     let objects = match selection {
-        ObjectSelection::Id(id) => match kind.open(*id).and_then(|fd| KernelObject::from_fd(kind, fd)) {
-            Ok(object) => vec![object],
+        ObjectSelection::Id(id) => match kind.open(*id) {
+            Ok(fd) => vec![KernelObject::from_fd(kind, fd).map_err(|error| InventoryError::Info {
+                kind,
+                id: *id,
+                error,
+            })?],
             Err(Errno::ENOENT) => Vec::new(),
             Err(errno) => return Err(InventoryError::Open { kind, id: *id, errno }),
         },
@@ -29,7 +33,7 @@ pub fn find(kind: ObjectKind, selection: &ObjectSelection) -> Result<Vec<KernelO
         }
         ObjectSelection::Tag(tag) => filter(kind, |id, program| {
             let info = ProgramInfo::query(program);
-            Ok(info.map_err(|errno| InventoryError::Info { kind, id, errno })?.tag == *tag)
+            Ok(info.map_err(|error| InventoryError::Info { kind, id, error })?.tag == *tag)
         })?,
         ObjectSelection::Name(name) if name.is_empty() => Vec::new(),
         ObjectSelection::Name(name) => filter(kind, |_, fd| Ok(has_name(kind, fd, name)))?,
@@ -71,7 +75,7 @@ fn find_pin(kind: ObjectKind, path: &Path) -> Result<KernelObject, InventoryErro
             Err(InventoryError::PinKind { path: path.into(), found, expected: kind })
         }
         _ => KernelObject::from_fd(kind, opened.fd)
-            .map_err(|errno| InventoryError::Pin { path: path.into(), errno }),
+            .map_err(|error| InventoryError::Pin { path: path.into(), errno: error.errno() }),
     }
 }
 

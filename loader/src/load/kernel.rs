@@ -137,7 +137,7 @@ impl Kernel for RunningKernel {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        MapInfo::query(&map)
+        Ok(MapInfo::query(&map)?)
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {

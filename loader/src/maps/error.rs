@@ -153,7 +153,8 @@ impl MapError {
         Self::Kernel { map: map.into(), action, errno, hint }
     }
 
-    pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
+    pub(crate) fn kernel(map: &str, action: &'static str, errno: impl Into<Errno>) -> Self {
+        let errno = errno.into();
         let hint = match (action, errno.0) {
             (INSERT, libc::E2BIG) => Hint("the map is full, or the index is beyond max_entries"),
             (INSERT, libc::EEXIST) => Hint("the element exists already, and the flags forbid to replace it"),

@@ -110,7 +110,8 @@ impl RingError {
         }
     }
 
-    pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
+    pub(crate) fn kernel(map: &str, action: &'static str, errno: impl Into<Errno>) -> Self {
+        let errno = errno.into();
         let hint = match errno.0 {
             libc::EPERM | libc::EACCES if action == sys::PERF_OPEN => {
                 Hint("needs CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less")

@@ -9,9 +9,8 @@ use crate::{
         table::{Cell, left_cell, right_cell},
     },
 };
-use core_relo_loader::{
-    Errno,
-    inventory::{self, BtfInfo, Holders, MapInfo, ObjectKind, Process, ProgramInfo},
+use core_relo_loader::inventory::{
+    self, BtfInfo, Holders, InfoError, MapInfo, ObjectKind, Process, ProgramInfo,
 };
 use serde::Serialize;
 use std::{collections::BTreeMap, io, os::fd::OwnedFd};
@@ -77,7 +76,7 @@ impl KernelFacts for BtfFacts {
         Ok((BtfUsers::find()?, Holders::find()))
     }
 
-    fn read(fd: &OwnedFd, (users, holders): &mut (BtfUsers, Holders)) -> Result<Self, Errno> {
+    fn read(fd: &OwnedFd, (users, holders): &mut (BtfUsers, Holders)) -> Result<Self, InfoError> {
         let info = BtfInfo::query(fd)?;
         let ids =
             |users: &BTreeMap<u32, Vec<u32>>| users.get(&info.id).into_iter().flatten().copied().collect();

@@ -13,9 +13,8 @@ use crate::{
         table::{Cell, left_cell, right_cell},
     },
 };
-use core_relo_loader::{
-    Errno,
-    inventory::{LinkInfo, LinkTarget, ObjectKind, OwnInterfaces, Process, ProgramInfo, full_program_name},
+use core_relo_loader::inventory::{
+    InfoError, LinkInfo, LinkTarget, ObjectKind, OwnInterfaces, Process, ProgramInfo, full_program_name,
 };
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
@@ -55,7 +54,7 @@ impl KernelFacts for LinkFacts {
         Ok((HoldersAndTypes::read(), OwnInterfaces::default()))
     }
 
-    fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, Errno> {
+    fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, InfoError> {
         let (HoldersAndTypes { holders, btfs }, interfaces) = context;
         let info = LinkInfo::query(fd)?;
         let program =

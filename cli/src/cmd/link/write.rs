@@ -6,7 +6,7 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     kernel_objects::{
-        error::{object_name, unreadable, with_hint},
+        error::{object_name, unreadable_info, with_hint},
         link_text::type_name,
         select::{command, parse_selector, select_one},
     },
@@ -37,7 +37,7 @@ pub(super) fn detach(console: &mut Console<'_>, args: &ObjectChangeArgs) -> Comm
     open_and_change(console, ObjectKind::Link, selected, args.format, |id, fd, _| {
         let info = read_info(id, fd)?;
         let target = LinkTarget::read(fd, &info, &mut BtfCache::default())
-            .map_err(|e| unreadable(ObjectKind::Link, id, "its target", e))?;
+            .map_err(|e| unreadable_info(ObjectKind::Link, id, e))?;
         let holders = Holders::find_pins();
         let pins = holders.pins(ObjectKind::Link, id);
         // The kernel detaches a link twice without an error.
@@ -85,7 +85,7 @@ pub(super) fn update(console: &mut Console<'_>, args: &LinkUpdateArgs) -> Comman
 }
 
 fn read_info(id: u32, fd: &impl std::os::fd::AsFd) -> Result<LinkInfo, BadInput> {
-    LinkInfo::query(fd).map_err(|e| unreadable(ObjectKind::Link, id, "its type", e))
+    LinkInfo::query(fd).map_err(|e| unreadable_info(ObjectKind::Link, id, e))
 }
 
 /// Returns the error of a change that the kernel refuses.

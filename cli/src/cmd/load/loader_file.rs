@@ -18,8 +18,7 @@ use crate::{
     },
 };
 use core_relo_loader::{
-    Errno,
-    inventory::{MapInfo, ProgramInfo},
+    inventory::{InfoError, MapInfo, ProgramInfo},
     load::{LoadError, execute_loader_program, execute_signed_loader_program},
 };
 use std::io;
@@ -155,10 +154,10 @@ impl LoadRequest<'_, '_> {
 }
 
 /// Returns the text of a kernel object's id.
-fn id_text(id: Option<Result<u32, Errno>>) -> String {
+fn id_text(id: Option<Result<u32, InfoError>>) -> String {
     match id {
         Some(Ok(id)) => format!("id {id}"),
-        Some(Err(e)) => format!("id unknown: {e}"),
+        Some(Err(e)) => format!("id unknown: {}", e.errno()),
         None => "not created".to_owned(),
     }
 }

@@ -29,9 +29,9 @@ use crate::{
 use core_relo_adaptive::StartupReport;
 use core_relo_kernels::running_release;
 use core_relo_loader::{
-    Errno, Loader,
+    Loader,
     attach::AttachError,
-    inventory::{MapInfo, ProgramInfo},
+    inventory::{InfoError, MapInfo, ProgramInfo},
     load::{LoadError, Loaded, RemainingPins, check_reused_maps, retry_taken_pins},
     load_plan::LoadPlan,
     object::Object,
@@ -412,6 +412,6 @@ fn refused_stats(e: &LoadError) -> Option<ProgramStats> {
 }
 
 /// Returns the text of a kernel object's id, or of the error of reading the id.
-fn id_text(id: Result<u32, Errno>) -> String {
-    id.map_or_else(|e| format!("id unknown: {e}"), |id| format!("id {id}"))
+fn id_text(id: Result<u32, InfoError>) -> String {
+    id.map_or_else(|e| format!("id unknown: {}", e.errno()), |id| format!("id {id}"))
 }

@@ -48,9 +48,7 @@ fn create(args: &MapCreateArgs) -> Result<u32, BadInput> {
         ..MapCreate::default()
     });
     let map = map.map_err(|e| refusal(args, e))?;
-    let id = ObjectKind::Map
-        .id(&map)
-        .map_err(|e| BadInput::new("map create", format_args!("cannot read its id: {e}")))?;
+    let id = ObjectKind::Map.id(&map).map_err(|e| BadInput::new("map create", e.problem()))?;
     inventory::pin_in_new_directory(&map, &args.path).map_err(|e| pin_refusal(&args.path, e))?;
     Ok(id)
 }

@@ -8,7 +8,7 @@ use crate::{
     error::BadInput,
     format::Format,
     kernel_objects::{
-        error::{object_name, unreadable},
+        error::{object_name, unreadable, unreadable_info},
         text,
     },
     text::{
@@ -70,7 +70,7 @@ impl<'m> MapElements<'m> {
         btfs: &mut BtfCache,
     ) -> Result<Self, BadInput> {
         let failed = |e| unreadable(ObjectKind::Map, id, "its elements", e);
-        let info = MapInfo::query(fd).map_err(failed)?;
+        let info = MapInfo::query(fd).map_err(|e| unreadable_info(ObjectKind::Map, id, e))?;
         let shape = MapShape::query(fd).map_err(failed)?;
         let cpus = match shape.is_per_cpu() {
             true => maps::possible_cpu_numbers().map_err(|e| failed(Errno::from_io_error(&e)))?,

@@ -6,7 +6,7 @@ use crate::{
     error::{BadInput, CommandResult},
     events::{EventLimits, EventReaders, EventSource, print_events},
     kernel_objects::{
-        error::{object_name, unreadable},
+        error::{object_name, unreadable_info},
         select::select_one,
     },
     process::signals::TerminationSignals,
@@ -27,7 +27,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &MapEventsArgs) -> CommandRes
 
 fn open(args: &MapEventsArgs) -> Result<EventReaders, BadInput> {
     let (id, map) = select_one(ObjectKind::Map, &args.selector)?;
-    let info = MapInfo::query(&map).map_err(|e| unreadable(ObjectKind::Map, id, "its info", e))?;
+    let info = MapInfo::query(&map).map_err(|e| unreadable_info(ObjectKind::Map, id, e))?;
     let name = object_name(ObjectKind::Map, id, &info.name());
     let btf = record_btf(&info)?;
     let source = EventSource::of_kernel_map(&info, btf.as_ref(), args.type_name.as_deref())
@@ -47,7 +47,7 @@ fn record_btf(map: &MapInfo) -> Result<Option<Arc<Btf<'static>>>, BadInput> {
     for program in inventory::list(ObjectKind::Program)? {
         let id = program.id();
         let Some(program) = program.open()? else { continue };
-        let failed = |e| unreadable(ObjectKind::Program, id, "its maps", e);
+        let failed = |e| unreadable_info(ObjectKind::Program, id, e);
         if inventory::program_map_ids(&program).map_err(failed)?.contains(&map.id) {
             let btf_id = ProgramInfo::query(&program).map_err(failed)?.btf_id;
             if let Some(btf) = btfs.get(btf_id) {

@@ -16,8 +16,7 @@ use core_relo::{
     btf::{Btf, CType, Value, ValueText},
 };
 use core_relo_loader::{
-    Errno,
-    inventory::{BtfCache, FdInfo, MapInfo, ObjectKind, Process},
+    inventory::{BtfCache, FdInfo, InfoError, MapInfo, ObjectKind, Process},
     object::{MapType, ProgramType},
 };
 use serde::Serialize;
@@ -59,7 +58,10 @@ impl KernelFacts for MapFacts {
         Ok(HoldersAndTypes::read())
     }
 
-    fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
+    fn read(
+        fd: &OwnedFd,
+        HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes,
+    ) -> Result<Self, InfoError> {
         let info = MapInfo::query(fd)?;
         let (key, value) = (key_type(&info, btfs), value_type(&info, btfs));
         let fdinfo = FdInfo::read(fd);

@@ -10,7 +10,7 @@ use crate::{
     error::{BadInput, CommandResult, escape_path},
     format::Format,
     kernel_objects::{
-        error::{object_name, unreadable},
+        error::{object_name, unreadable_info},
         select::{select_one, selection_from_word},
     },
     text::{line::Line, style},
@@ -86,8 +86,7 @@ fn with_program<T>(
     change: impl FnOnce(&PointProgram<'_>) -> Result<T, AttachError>,
 ) -> Result<(u32, String, T), BadInput> {
     let (id, fd) = select_one(ObjectKind::Program, selector)?;
-    let info =
-        ProgramInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Program, id, "its properties", e))?;
+    let info = ProgramInfo::query(&fd).map_err(|e| unreadable_info(ObjectKind::Program, id, e))?;
     let name = full_program_name(&fd, &info);
     let bad = |what: String| BadInput::new(object_name(ObjectKind::Program, id, &name), what);
     let number = info.prog_type;
@@ -120,7 +119,9 @@ fn pin_link(program: &PointProgram<'_>, path: &Path) -> Result<u32, AttachError>
     let mut link = links.pop().ok_or_else(|| bad("no link was made, expected one"))?;
     // The id is read first: after an error, no pin remains.
     let id = match link.fd() {
-        Some(fd) => Some(LinkInfo::query(&fd).map_err(|e| bad(&format!("the link cannot be read: {e}")))?.id),
+        Some(fd) => Some(
+            LinkInfo::query(&fd).map_err(|e| bad(&format!("the link cannot be read: {}", e.errno())))?.id,
+        ),
         None => None,
     };
     link.pin(path)?;

@@ -9,7 +9,7 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
-        error::unreadable,
+        error::unreadable_info,
         instructions::{Call, MapRef, SourceLine},
         select::{select, select_one},
         text,
@@ -84,7 +84,7 @@ fn write_file(path: &OutputPath, args: &ProgDumpArgs) -> Result<(), BadInput> {
         jited::read_machine_code(id, &program)?.1.code
     } else {
         let insns = inventory::translated_code(&program);
-        insns.map_err(|e| unreadable(ObjectKind::Program, id, "its instructions", e))?
+        insns.map_err(|e| unreadable_info(ObjectKind::Program, id, e))?
     };
     if bytes.is_empty() {
         return Err(hidden_instructions(id));
@@ -106,7 +106,7 @@ fn read_code(
     symbols: &KernelSymbols,
     btfs: &mut BtfCache,
 ) -> Result<ProgramCode, BadInput> {
-    let failed = |e| unreadable(ObjectKind::Program, id, "its instructions", e);
+    let failed = |e| unreadable_info(ObjectKind::Program, id, e);
     let info = ProgramInfo::query(fd).map_err(failed)?;
     let insns = inventory::translated_code(fd).map_err(failed)?;
     if insns.is_empty() {

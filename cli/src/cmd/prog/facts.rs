@@ -14,8 +14,7 @@ use crate::{
     },
 };
 use core_relo_loader::{
-    Errno,
-    inventory::{self, FdInfo, ObjectKind, Process, ProgramInfo, full_program_name},
+    inventory::{self, FdInfo, InfoError, ObjectKind, Process, ProgramInfo, full_program_name},
     object::ProgramType,
 };
 use serde::Serialize;
@@ -73,7 +72,10 @@ impl KernelFacts for ProgramFacts {
         Ok(HoldersAndTypes::read())
     }
 
-    fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
+    fn read(
+        fd: &OwnedFd,
+        HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes,
+    ) -> Result<Self, InfoError> {
         let info = ProgramInfo::query(fd)?;
         let program_type = ProgramType::from_number(info.prog_type).map(ProgramType::name);
         Ok(Self {

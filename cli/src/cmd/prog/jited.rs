@@ -7,7 +7,7 @@ use crate::{
     error::{BadInput, CommandResult},
     format::Format,
     kernel_objects::{
-        error::unreadable,
+        error::unreadable_info,
         instructions::SourceLine,
         machine_code::{MachineInsn, disassembler},
         text,
@@ -42,7 +42,7 @@ struct MachineFunction<'c> {
 
 /// Reads the machine code of a program, which is not empty.
 pub(super) fn read_machine_code(id: u32, fd: &OwnedFd) -> Result<(ProgramInfo, MachineCode), BadInput> {
-    let failed = |e| unreadable(ObjectKind::Program, id, "its machine code", e);
+    let failed = |e| unreadable_info(ObjectKind::Program, id, e);
     let info = ProgramInfo::query(fd).map_err(failed)?;
     let machine_code = MachineCode::query(fd).map_err(failed)?;
     if machine_code.code.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn dump(
     if disassemble.is_none() && !args.raw {
         return Err(no_disassembler(id).into());
     }
-    let failed = |e| unreadable(ObjectKind::Program, id, "its machine code", e);
+    let failed = |e| unreadable_info(ObjectKind::Program, id, e);
     let (info, machine_code) = read_machine_code(id, fd)?;
     let annotator = Annotator::query(fd, &info, symbols, btfs).map_err(failed)?;
     if args.format == Format::Text {

@@ -6,7 +6,7 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult},
     kernel_objects::{
-        error::{object_name, unreadable},
+        error::{object_name, unreadable_info},
         select::select_one,
     },
 };
@@ -18,8 +18,7 @@ use std::os::fd::AsFd as _;
 
 pub(super) fn run(console: &mut Console<'_>, args: &ProgRunArgs) -> CommandResult {
     let (id, fd) = select_one(ObjectKind::Program, &args.selector)?;
-    let info =
-        ProgramInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Program, id, "its properties", e))?;
+    let info = ProgramInfo::query(&fd).map_err(|e| unreadable_info(ObjectKind::Program, id, e))?;
     let name = full_program_name(&fd, &info);
     let input = TestRunInput::read(&args.test)?;
     let program_type = ProgramType::from_number(info.prog_type);

@@ -4,13 +4,13 @@ use crate::{
     cmd::map::{MapElementType, value_type},
     error::BadInput,
     kernel_objects::{
-        error::{object_name, unreadable},
+        error::{object_name, unreadable, unreadable_info},
         text,
     },
 };
 use core_relo_loader::{
     Errno,
-    inventory::{BtfCache, Holders, KernelObject, MapInfo, ObjectKind, Process, link_infos},
+    inventory::{BtfCache, Holders, InfoError, KernelObject, MapInfo, ObjectKind, Process, link_infos},
     maps::MapShape,
     object::{LinkType, MapType},
 };
@@ -82,7 +82,7 @@ impl StructOpsMap {
     pub(super) fn open(map: KernelObject) -> Result<Option<Result<Self, BadInput>>, BadInput> {
         let id = map.id();
         let Some(fd) = map.open()? else { return Ok(None) };
-        let info = MapInfo::query(&fd).map_err(|e| unreadable(ObjectKind::Map, id, "its info", e))?;
+        let info = MapInfo::query(&fd).map_err(|e| unreadable_info(ObjectKind::Map, id, e))?;
         if info.map_type != MapType::StructOps.number() {
             let bad = BadInput::new(object_name(ObjectKind::Map, id, &info.name()), "is no struct_ops map");
             return Ok(Some(Err(bad.help("`core-relo struct_ops list` lists them"))));
@@ -147,7 +147,7 @@ fn state(value: &Value) -> Option<String> {
 }
 
 /// Returns the id of a map.
-pub(super) fn map_id(fd: &impl AsFd) -> Result<u32, Errno> {
+pub(super) fn map_id(fd: &impl AsFd) -> Result<u32, InfoError> {
     MapInfo::query(fd).map(|info| info.id)
 }
 

@@ -12,7 +12,7 @@ use crate::{
     format::Format,
     input::object::{ObjectFile, object_name},
     kernel_objects::{
-        error::{object_name as kernel_object_name, unreadable as object_unreadable, with_hint},
+        error::{object_name as kernel_object_name, unreadable_info, with_hint},
         select::select_one,
     },
     text::{line::Line, style},
@@ -20,7 +20,7 @@ use crate::{
 use core_relo_loader::{
     Errno, Loader,
     attach::Link,
-    inventory::{BtfCache, KernelObject, LinkInfo, ObjectKind},
+    inventory::{BtfCache, InfoError, KernelObject, LinkInfo, ObjectKind},
     load::{Loaded, LoadedMap, RunningKernel},
     load_plan::{LoadPlan, MapRole},
     map_flags,
@@ -165,7 +165,7 @@ fn registrations(
     names: &[String],
     links: &RegisteredLinks<'_>,
 ) -> Result<Vec<Registration>, BadInput> {
-    let unreadable = |e: Errno| BadInput::new(file, format_args!("a registered map cannot be read: {e}"));
+    let unreadable = |e: InfoError| BadInput::new(file, format_args!("a registered map: {}", e.problem()));
     let mut btfs = BtfCache::default();
     let mut found = Vec::new();
     for (name, link) in names.iter().zip(&links.links) {
@@ -198,8 +198,8 @@ pub(super) fn unregister(console: &mut Console<'_>, args: &ObjectChangeArgs) -> 
 fn unregister_map(args: &ObjectChangeArgs) -> Result<Registration, BadInput> {
     let (id, fd) = select_one(ObjectKind::Map, &StructOpsSelector(&args.selector))?;
     let gone = || BadInput::new(kernel_object_name(ObjectKind::Map, id, ""), "it is gone");
-    let object = KernelObject::from_fd(ObjectKind::Map, fd)
-        .map_err(|e| object_unreadable(ObjectKind::Map, id, "its info", e))?;
+    let object =
+        KernelObject::from_fd(ObjectKind::Map, fd).map_err(|e| unreadable_info(ObjectKind::Map, id, e))?;
     let map = StructOpsMap::open(object)?.ok_or_else(gone)??;
     let kernel_struct_ops = map.value_type(&mut BtfCache::default()).as_ref().and_then(kernel_struct_name);
     let shape = MapShape::query(&map.fd)

@@ -79,7 +79,7 @@ impl UsdtManager {
             );
             return Err(AttachError::target("__bpf_usdt_ip_to_spec_id", problem));
         }
-        let max_entries = sys::MapInfo::query(specs).map_err(failed)?.max_entries;
+        let max_entries = sys::MapInfo::query(specs).map_err(|error| failed(error.errno()))?.max_entries;
         Ok(Self(Arc::new(Shared {
             specs: specs.try_clone().map_err(failed)?,
             ip_to_spec_id: ip_to_spec_id.try_clone().map_err(failed)?,

@@ -2,6 +2,7 @@
 
 use super::{
     call::{Attr, Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, count, fd},
+    info_error::{InfoError, ObjectFacts},
     kind::ObjectKind,
 };
 use crate::convert::before_nul;
@@ -194,38 +195,38 @@ fn fill_info<I: Attr>(object: BorrowedFd<'_>, info: &mut I) -> Result<(), Errno>
 }
 
 /// Returns the properties of an object that must be of a kind.
-fn get_info<I: Attr>(kind: ObjectKind, object: BorrowedFd<'_>) -> Result<I, Errno> {
+fn get_info<I: Attr>(kind: ObjectKind, object: BorrowedFd<'_>) -> Result<I, InfoError> {
     kind.check(object)?;
     let mut info = I::default();
-    fill_info(object, &mut info)?;
+    fill_info(object, &mut info)
+        .map_err(|errno| InfoError::kernel(kind, ObjectFacts::Properties, object, errno))?;
     Ok(info)
 }
 
 impl ProgramInfo {
-    /// Returns the properties of a program. Here and in the other queries, a descriptor of another kind is
-    /// `EINVAL`.
-    pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
+    /// Returns the properties of a program.
+    pub fn query(prog: &impl AsFd) -> Result<Self, InfoError> {
         get_info(ObjectKind::Program, prog.as_fd())
     }
 }
 
 impl MapInfo {
     /// Returns the properties of a map.
-    pub fn query(map: &impl AsFd) -> Result<Self, Errno> {
+    pub fn query(map: &impl AsFd) -> Result<Self, InfoError> {
         get_info(ObjectKind::Map, map.as_fd())
     }
 }
 
 impl LinkInfo {
     /// Returns the properties of a link. [`link_target_name`] returns the name of a tracepoint or iterator.
-    pub fn query(link: &impl AsFd) -> Result<Self, Errno> {
+    pub fn query(link: &impl AsFd) -> Result<Self, InfoError> {
         get_info(ObjectKind::Link, link.as_fd())
     }
 }
 
 impl ObjectKind {
-    /// Returns the id of an open object. A descriptor of another kind is `EINVAL`.
-    pub fn id(self, object: &impl AsFd) -> Result<u32, Errno> {
+    /// Returns the id of an open object.
+    pub fn id(self, object: &impl AsFd) -> Result<u32, InfoError> {
         match self {
             Self::Program => ProgramInfo::query(object).map(|info| info.id),
             Self::Map => MapInfo::query(object).map(|info| info.id),
@@ -237,7 +238,7 @@ impl ObjectKind {
 
 /// Returns the name of a link's attach target: the raw tracepoint, the iterator's target, the function,
 /// tracepoint or binary of a perf event, the binary of uprobe.multi. Other links have no name.
-pub fn link_target_name(link: &impl AsFd) -> Result<String, Errno> {
+pub fn link_target_name(link: &impl AsFd) -> Result<String, InfoError> {
     // The indices of the words with the name's address and the size of the buffer, by link type.
     let link = link.as_fd();
     let (address, room) = match LinkInfo::query(&link)?.link_type {
@@ -246,18 +247,19 @@ pub fn link_target_name(link: &impl AsFd) -> Result<String, Errno> {
         12 => (0, 8),    // uprobe.multi
         _ => return Ok(String::new()),
     };
+    let failed = |errno| InfoError::kernel(ObjectKind::Link, ObjectFacts::Target, link, errno);
     let mut name = vec![0u8; 4096];
     let mut info = LinkInfo::default();
     let at = address_mut(&mut name);
-    let (low, high) = (low32(at)?, low32(at >> 32)?);
+    let (low, high) = (low32(at).map_err(failed)?, low32(at >> 32).map_err(failed)?);
     let order = if Endian::native() == Endian::Little { [low, high] } else { [high, low] };
     for (to, from) in info.detail.iter_mut().skip(address).zip(order) {
         *to = from;
     }
     for to in info.detail.iter_mut().skip(room).take(1) {
-        *to = count(&name)?;
+        *to = count(&name).map_err(failed)?;
     }
-    fill_info(link, &mut info)?;
+    fill_info(link, &mut info).map_err(failed)?;
     Ok(name_of(&name))
 }
 
@@ -267,55 +269,59 @@ fn low32(v: u64) -> Result<u32, Errno> {
 
 impl BtfInfo {
     /// Returns the properties of a BTF object.
-    pub fn query(btf: &impl AsFd) -> Result<Self, Errno> {
+    pub fn query(btf: &impl AsFd) -> Result<Self, InfoError> {
         get_info(ObjectKind::Btf, btf.as_fd())
     }
 }
 
 /// Returns the name of a BTF object: `vmlinux`, a module's name, or an empty name.
-pub fn btf_name(btf: &impl AsFd) -> Result<String, Errno> {
-    let mut name = vec![0u8; 64];
-    let room = count(&name)?;
-    let mut info = BtfInfo { name: address_mut(&mut name), name_len: room, ..BtfInfo::default() };
+pub fn btf_name(btf: &impl AsFd) -> Result<String, InfoError> {
     let btf = btf.as_fd();
     ObjectKind::Btf.check(btf)?;
-    fill_info(btf, &mut info)?;
+    let failed = |errno| InfoError::kernel(ObjectKind::Btf, ObjectFacts::Name, btf, errno);
+    let mut name = vec![0u8; 64];
+    let room = count(&name).map_err(failed)?;
+    let mut info = BtfInfo { name: address_mut(&mut name), name_len: room, ..BtfInfo::default() };
+    fill_info(btf, &mut info).map_err(failed)?;
     Ok(name_of(&name))
 }
 
 /// Returns the bytes of a BTF object. The BTF of a module is split from the kernel's.
-pub fn btf_bytes(btf: &impl AsFd) -> Result<Vec<u8>, Errno> {
+pub fn btf_bytes(btf: &impl AsFd) -> Result<Vec<u8>, InfoError> {
     let btf = btf.as_fd();
+    let failed = |errno| InfoError::kernel(ObjectKind::Btf, ObjectFacts::Types, btf, errno);
     let size = BtfInfo::query(&btf)?.btf_size;
-    let mut bytes = vec![0u8; usize::try_from(size).map_err(|_big| Errno(libc::E2BIG))?];
+    let mut bytes = vec![0u8; length(size).map_err(failed)?];
     let mut info = BtfInfo { btf: address_mut(&mut bytes), btf_size: size, ..BtfInfo::default() };
-    fill_info(btf, &mut info)?;
+    fill_info(btf, &mut info).map_err(failed)?;
     Ok(bytes)
 }
 
 /// Returns the ids of the maps that a program uses.
-pub fn program_map_ids(prog: &impl AsFd) -> Result<Vec<u32>, Errno> {
+pub fn program_map_ids(prog: &impl AsFd) -> Result<Vec<u32>, InfoError> {
     let prog = prog.as_fd();
+    let failed = |errno| InfoError::kernel(ObjectKind::Program, ObjectFacts::Maps, prog, errno);
     let map_count = ProgramInfo::query(&prog)?.nr_map_ids;
-    let mut ids = vec![0u32; length(map_count)?];
+    let mut ids = vec![0u32; length(map_count).map_err(failed)?];
     let mut info =
         ProgramInfo { nr_map_ids: map_count, map_ids: address_mut(&mut ids), ..ProgramInfo::default() };
-    fill_info(prog, &mut info)?;
+    fill_info(prog, &mut info).map_err(failed)?;
     Ok(ids)
 }
 
 /// Returns a program's instructions after the verifier's rewriting, in the machine's byte order. The result
 /// is empty if the process lacks the privilege to read them.
-pub fn translated_code(prog: &impl AsFd) -> Result<Vec<u8>, Errno> {
+pub fn translated_code(prog: &impl AsFd) -> Result<Vec<u8>, InfoError> {
     let prog = prog.as_fd();
+    let failed = |errno| InfoError::kernel(ObjectKind::Program, ObjectFacts::Instructions, prog, errno);
     let len = ProgramInfo::query(&prog)?.xlated_prog_len;
-    let mut insns = vec![0u8; length(len)?];
+    let mut insns = vec![0u8; length(len).map_err(failed)?];
     let mut info = ProgramInfo {
         xlated_prog_len: len,
         xlated_prog_insns: address_mut(&mut insns),
         ..ProgramInfo::default()
     };
-    fill_info(prog, &mut info)?;
+    fill_info(prog, &mut info).map_err(failed)?;
     if info.xlated_prog_insns == 0 {
         insns.clear();
     }
@@ -339,11 +345,12 @@ fn length(count: u32) -> Result<usize, Errno> {
 
 impl ProgramLines {
     /// Returns the function and source line records of a program.
-    pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
+    pub fn query(prog: &impl AsFd) -> Result<Self, InfoError> {
         let prog = prog.as_fd();
         let first = ProgramInfo::query(&prog)?;
-        let mut functions = vec![[0u32; 2]; length(first.nr_func_info)?];
-        let mut lines = vec![[0u32; 4]; length(first.nr_line_info)?];
+        let failed = |errno| InfoError::kernel(ObjectKind::Program, ObjectFacts::SourceLines, prog, errno);
+        let mut functions = vec![[0u32; 2]; length(first.nr_func_info).map_err(failed)?];
+        let mut lines = vec![[0u32; 4]; length(first.nr_line_info).map_err(failed)?];
         let mut info = ProgramInfo {
             nr_func_info: first.nr_func_info,
             func_info_rec_size: 8,
@@ -353,7 +360,7 @@ impl ProgramLines {
             line_info: address_mut(&mut lines),
             ..ProgramInfo::default()
         };
-        fill_info(prog, &mut info)?;
+        fill_info(prog, &mut info).map_err(failed)?;
         Ok(Self { functions, lines })
     }
 }
@@ -376,13 +383,14 @@ pub struct MachineCode {
 impl MachineCode {
     /// Returns the machine code of a program. Addresses and code are hidden from a process that may not see
     /// the kernel's addresses (`kernel.kptr_restrict`).
-    pub fn query(prog: &impl AsFd) -> Result<Self, Errno> {
+    pub fn query(prog: &impl AsFd) -> Result<Self, InfoError> {
         let prog = prog.as_fd();
         let first = ProgramInfo::query(&prog)?;
-        let mut code = vec![0u8; length(first.jited_prog_len)?];
-        let mut function_lens = vec![0u32; length(first.nr_jited_func_lens)?];
-        let mut function_addresses = vec![0u64; length(first.nr_jited_ksyms)?];
-        let mut line_addresses = vec![0u64; length(first.nr_jited_line_info)?];
+        let failed = |errno| InfoError::kernel(ObjectKind::Program, ObjectFacts::MachineCode, prog, errno);
+        let mut code = vec![0u8; length(first.jited_prog_len).map_err(failed)?];
+        let mut function_lens = vec![0u32; length(first.nr_jited_func_lens).map_err(failed)?];
+        let mut function_addresses = vec![0u64; length(first.nr_jited_ksyms).map_err(failed)?];
+        let mut line_addresses = vec![0u64; length(first.nr_jited_line_info).map_err(failed)?];
         let mut info = ProgramInfo {
             jited_prog_len: first.jited_prog_len,
             jited_prog_insns: address_mut(&mut code),
@@ -395,7 +403,7 @@ impl MachineCode {
             jited_line_info: address_mut(&mut line_addresses),
             ..ProgramInfo::default()
         };
-        fill_info(prog, &mut info)?;
+        fill_info(prog, &mut info).map_err(failed)?;
         // The kernel clears the address of a buffer that it does not fill.
         if info.jited_prog_insns == 0 {
             code.clear();

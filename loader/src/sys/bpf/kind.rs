@@ -1,11 +1,7 @@
 //! Kinds of BPF objects. The kernel has one request for the properties of all kinds, but a struct for each.
 
 use core::fmt;
-use core_relo_object::Errno;
-use std::{
-    os::fd::{AsRawFd as _, BorrowedFd},
-    path::Path,
-};
+use std::path::Path;
 
 /// A kind of BPF object that has an id in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,17 +18,6 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    /// Checks a descriptor's kind. Another kind is `EINVAL`.
-    ///
-    /// Without `/proc` the check succeeds. Even then no request accesses memory beyond its buffers.
-    pub(super) fn check(self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
-        // A thread may have its own descriptors; `/proc/self` would show those of the first thread.
-        let Ok(target) = std::fs::read_link(format!("/proc/thread-self/fd/{}", fd.as_raw_fd())) else {
-            return Ok(());
-        };
-        if Self::from_fd_link(&target) == Some(self) { Ok(()) } else { Err(Errno(libc::EINVAL)) }
-    }
-
     /// Returns the kind of a descriptor from its link in `/proc/PID/fd`: `anon_inode:bpf-map`. New links and
     /// links opened by id or pin differ in name.
     pub(crate) fn from_fd_link(link: &Path) -> Option<Self> {
@@ -61,8 +46,9 @@ impl fmt::Display for ObjectKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::{BtfInfo, LinkInfo, MapFd, MapInfo, ProgramInfo};
-    use std::os::fd::AsFd as _;
+    use crate::sys::{BtfInfo, InfoError, LinkInfo, MapFd, MapInfo, ProgramInfo};
+    use core_relo_object::Errno;
+    use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
     #[test]
     fn kinds_of_descriptors() {
@@ -89,18 +75,20 @@ mod tests {
             ..Default::default()
         };
         let prog = crate::sys::prog_load(&load, &mut []).unwrap();
-        let no = Errno(libc::EINVAL);
-        assert_eq!(MapFd::new(prog.try_clone().unwrap()).unwrap_err(), no);
+        let is = |kind, found, object: BorrowedFd<'_>| {
+            Some(InfoError::OtherKind { kind, found, fd: object.as_raw_fd() })
+        };
+        assert_eq!(MapFd::new(prog.try_clone().unwrap()).unwrap_err(), Errno::EINVAL);
         assert!(MapInfo::query(&map).is_ok() && ProgramInfo::query(&prog).is_ok());
-        assert_eq!(
-            (ProgramInfo::query(&map), LinkInfo::query(&map), BtfInfo::query(&map)),
-            (Err(no), Err(no), Err(no))
-        );
+        let (a_map, found) = (map.as_fd(), Some(ObjectKind::Map));
+        assert_eq!(ProgramInfo::query(&map).err(), is(ObjectKind::Program, found, a_map));
+        assert_eq!(LinkInfo::query(&map).err(), is(ObjectKind::Link, found, a_map));
+        assert_eq!(BtfInfo::query(&map).err(), is(ObjectKind::Btf, found, a_map));
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert_eq!((MapInfo::query(&file), ProgramInfo::query(&file)), (Err(no), Err(no)));
+        assert_eq!(MapInfo::query(&file).err(), is(ObjectKind::Map, None, file.as_fd()));
         let link = crate::sys::raw_tracepoint_open(Some(c"sys_enter"), prog.as_fd(), 0).unwrap();
         assert!(LinkInfo::query(&link).is_ok());
-        assert_eq!(MapInfo::query(&link), Err(no));
+        assert_eq!(MapInfo::query(&link).err(), is(ObjectKind::Map, Some(ObjectKind::Link), link.as_fd()));
         if let Ok(Some(id)) = ObjectKind::Btf.next_id(0) {
             assert!(BtfInfo::query(&ObjectKind::Btf.open(id).unwrap()).is_ok());
         }

@@ -7,6 +7,7 @@ mod call;
 mod element;
 mod ids;
 mod info;
+mod info_error;
 mod kind;
 mod link;
 #[cfg(feature = "loader-program")]
@@ -27,6 +28,7 @@ pub use info::{
     BtfInfo, LinkInfo, MachineCode, MapInfo, ProgramInfo, ProgramLines, btf_bytes, btf_name,
     link_target_name, program_map_ids, translated_code,
 };
+pub use info_error::{InfoError, ObjectFacts};
 pub use kind::ObjectKind;
 pub(crate) use link::{
     LinkCreate, LinkExtra, LinkTarget, UprobeBinary, has_link_type, iter_create, link_create,

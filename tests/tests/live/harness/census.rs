@@ -96,10 +96,10 @@ fn ids(kind: ObjectKind, all: &mut BTreeSet<String>) {
 fn with_name(line: String) -> String {
     let name = match line.split_once(' ').map(|(kind, id)| (kind, id.parse())) {
         Some(("program", Ok(id))) => {
-            ObjectKind::Program.open(id).and_then(|fd| ProgramInfo::query(&fd)).map(|i| i.name())
+            ObjectKind::Program.open(id).and_then(|fd| Ok(ProgramInfo::query(&fd)?)).map(|i| i.name())
         }
         Some(("map", Ok(id))) => {
-            ObjectKind::Map.open(id).and_then(|fd| MapInfo::query(&fd)).map(|i| i.name())
+            ObjectKind::Map.open(id).and_then(|fd| Ok(MapInfo::query(&fd)?)).map(|i| i.name())
         }
         _ => return line,
     };

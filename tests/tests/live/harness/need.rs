@@ -249,7 +249,7 @@ const FIRST_TRAMPOLINES: (u32, u32) = if cfg!(target_arch = "x86_64") {
 
 fn jit() -> Result<(), String> {
     let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
-    let info = RunningKernel.prog_load(&load, &mut []).and_then(|prog| ProgramInfo::query(&prog));
+    let info = RunningKernel.prog_load(&load, &mut []).and_then(|prog| Ok(ProgramInfo::query(&prog)?));
     let is_compiled = info.map_err(|e| e.to_string())?.jited_prog_len > 0;
     met(is_compiled, "this kernel has no JIT compiler, or it is off")
 }

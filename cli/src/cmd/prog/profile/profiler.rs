@@ -3,7 +3,7 @@
 use crate::{
     args::prog_profile::Metric,
     error::BadInput,
-    kernel_objects::error::{object_name, unreadable},
+    kernel_objects::error::{object_name, unreadable_info},
 };
 use core_relo::Endian;
 use core_relo_loader::{
@@ -58,8 +58,7 @@ pub(super) struct Profiler {
 impl Profiler {
     /// Opens the counters, and loads and attaches the programs. After an error, nothing stays in the kernel.
     pub(super) fn attach(id: u32, program: OwnedFd, metrics: &[Metric]) -> Result<Self, BadInput> {
-        let info = ProgramInfo::query(&program)
-            .map_err(|e| unreadable(ObjectKind::Program, id, "its properties", e))?;
+        let info = ProgramInfo::query(&program).map_err(|e| unreadable_info(ObjectKind::Program, id, e))?;
         let program_name = full_program_name(&program, &info);
         let bad = |what: String| BadInput::new(object_name(ObjectKind::Program, id, &program_name), what);
         let function = main_function(&program, &info).ok_or_else(|| {
