@@ -114,7 +114,7 @@ pub use view::{
     ArrayInfo, Enumerator, Enumerators, Extent, IntInfo, Member, Members, Param, Params, SecInfo, SecInfos,
     Type, WalkError,
 };
-pub use write::{Builder, BuiltMember, Editor};
+pub use write::{Builder, BuiltMember, BuiltRecord, Editor};
 #[cfg(feature = "transform")]
 pub use write::{
     ConvertError, DedupError, DedupResult, DistilError, DistilledBtf, ImportError, Importer, LayoutChange,

@@ -12,8 +12,8 @@
 
 use core::fmt::{self, Write as _};
 use core_relo_btf::{
-    BitOffset, Btf, BtfError, Builder, BuiltMember, ByteSize, CType, Endian, Kind, StrOffset, Type, TypeId,
-    WalkError, limits,
+    BitOffset, Btf, BtfError, Builder, BuiltMember, BuiltRecord, ByteSize, CType, Endian, Kind, StrOffset,
+    Type, TypeId, WalkError, limits,
 };
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn every_kind(endian: Endian) -> Vec<u8> {
     let var = b.var("v", tagged, 1);
     b.datasec(".data", 64, &[(var, 0, 64)]);
     b.decl_attribute("tag", flagged, 1);
-    b.raw("young", Kind::Unknown(20), 1, false, 0, &[1, 2, 3]);
+    b.raw("young", BuiltRecord { vlen: 1, words: &[1, 2, 3], ..BuiltRecord::new(Kind::Unknown(20)) });
     let mut layout = [[0, 0]; 21];
     layout[20] = [4, 8];
     b.layout(&layout);
@@ -66,7 +66,15 @@ fn split_btf(base: &Btf<'_>) -> Vec<u8> {
     let flagged = base.find(b"flagged___v2", Kind::Struct).unwrap().id();
     let ptr = b.pointer(flagged);
     let array = b.array(flagged, TypeId(1), 2);
-    b.raw("own", Kind::Struct, 2, false, 136, &[1, ptr.0, 0, 5, array.0, 64]);
+    b.raw(
+        "own",
+        BuiltRecord {
+            vlen: 2,
+            size_or_type: 136,
+            words: &[1, ptr.0, 0, 5, array.0, 64],
+            ..BuiltRecord::new(Kind::Struct)
+        },
+    );
     let proto = b.func_proto(flagged, &[("arg", ptr)]);
     b.func("own_f", proto, 1);
     b.finish()

@@ -20,7 +20,7 @@ use core::{
 };
 use core_relo::{
     Endian,
-    btf::{Btf, Builder, Kind, Type, dedup},
+    btf::{Btf, Builder, BuiltRecord, Kind, Type, dedup},
     internal::Invariant as _,
 };
 use object::{ReadCache, ReadRef};
@@ -356,7 +356,16 @@ fn append(builder: &mut Builder, shard: &Shard<'_>) -> Result<(), EncodeError> {
         let (head, trailer) = words.split_first_chunk().invariant("a record has a head")?;
         let [_, info, size_or_type] = *head;
         let name = shard.names.get(record.name)?;
-        builder.raw(name, record.kind(), info & 0xffff, record.kflag(), size_or_type, trailer);
+        builder.raw(
+            name,
+            BuiltRecord {
+                kind: record.kind(),
+                vlen: info & 0xffff,
+                kflag: record.kflag(),
+                size_or_type,
+                words: trailer,
+            },
+        );
     }
     Ok(())
 }

@@ -207,7 +207,7 @@ mod tests {
                 for reason in &mut program.reasons {
                     reason.evidence = Some(evidence.clone());
                 }
-                let second = ProgramVerdict::new("second", true, program.reasons.clone());
+                let second = ProgramVerdict::new("second", program.reasons.clone());
                 *program = if number % 2 == 0 { program.clone() } else { second };
             }
             row

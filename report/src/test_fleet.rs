@@ -17,7 +17,7 @@ pub(super) const fn version(major: u8, minor: u8, patch: u16) -> KernelVersion {
 }
 
 pub(super) fn loads() -> ObjectVerdict {
-    ObjectVerdict::new(vec![ProgramVerdict::new("main", true, Vec::new())])
+    ObjectVerdict::new(vec![ProgramVerdict::new("main", Vec::new())])
 }
 
 pub(super) fn row(
@@ -47,7 +47,7 @@ pub(super) fn package_row(
 
 pub(super) fn refused_row(object: &str, kernel: &str) -> Row {
     let reason = Reason::new(ReasonKind::MapType, Verdict::Refused, "map type arena is missing");
-    let verdict = ObjectVerdict::new(vec![ProgramVerdict::new("main", true, vec![reason])]);
+    let verdict = ObjectVerdict::new(vec![ProgramVerdict::new("main", vec![reason])]);
     row(object, kernel, None, None, verdict)
 }
 
@@ -90,9 +90,9 @@ fn tracer(release: KernelVersion, has_kfunc: bool) -> ObjectVerdict {
     let exit = if is_old { vec![helper()] } else { Vec::new() };
     let rare = if has_kfunc { Vec::new() } else { vec![kfunc()] };
     ObjectVerdict::new(vec![
-        ProgramVerdict::new("on_exec", true, exec),
-        ProgramVerdict::new("on_exit", true, exit),
-        ProgramVerdict::new("rare", false, rare),
+        ProgramVerdict::new("on_exec", exec),
+        ProgramVerdict::new("on_exit", exit),
+        ProgramVerdict::new("rare", rare).without_autoload(),
     ])
 }
 
@@ -103,7 +103,7 @@ fn hostile() -> ObjectVerdict {
         .with_source(source)
         .with_evidence(Evidence { source: EvidenceSource::Btf, text: HOSTILE.into() })
         .with_fix(HOSTILE);
-    ObjectVerdict::new(vec![ProgramVerdict::new(HOSTILE, true, vec![reason])])
+    ObjectVerdict::new(vec![ProgramVerdict::new(HOSTILE, vec![reason])])
 }
 
 /// Creates the report of four objects on six kernels of two architectures.

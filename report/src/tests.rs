@@ -171,11 +171,9 @@ fn large_row(object: u32, kernel: &str, architecture: &str, version: KernelVersi
         .with_evidence(evidence)
         .with_fix("guard the call with bpf_core_enum_value_exists");
         let is_refused = u32::from(version.minor) < object % 12 && program < object % 7;
-        ProgramVerdict::new(
-            format!("handle_{program}"),
-            program != 5,
-            if is_refused { vec![reason] } else { Vec::new() },
-        )
+        let reasons = if is_refused { vec![reason] } else { Vec::new() };
+        let verdict = ProgramVerdict::new(format!("handle_{program}"), reasons);
+        if program == 5 { verdict.without_autoload() } else { verdict }
     });
     let name = format!("libbpf-tools-0.37.0/tool{object:02}.bpf.o");
     row(&name, kernel, Some(architecture), Some(version), ObjectVerdict::new(programs.collect()))

@@ -57,7 +57,7 @@ mod tests {
             r#""loader":{"name":"core-relo","rule":"legacy_maps","accepted_by":["core-relo","cilium","aya"]}}"#,
         );
         assert_eq!(json(&reason), expected);
-        let program = ProgramVerdict::new("on_exec", true, Vec::new());
+        let program = ProgramVerdict::new("on_exec", Vec::new());
         let expected = concat!(
             r#"{"loader":"libbpf","verdict":"loads","reasons":[],"programs":[{"name":"on_exec","autoload":true,"#,
             r#""verdict":"loads","reasons":[],"guarded":[],"later":[]}],"warnings":[]}"#,

@@ -49,7 +49,7 @@ pub(super) fn find_records(data: &[u8], header: &Header, first_id: TypeId) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Btf, Builder, endian::Endian};
+    use crate::{Btf, Builder, BuiltRecord, endian::Endian};
     use alloc::vec;
 
     fn in_both_orders(test: impl Fn(Builder)) {
@@ -112,7 +112,10 @@ mod tests {
             in_both_orders(|b| {
                 let build = |words: u32| {
                     let mut b = b.clone();
-                    b.raw("", kind, vlen, false, 0, &vec![0; to_usize(words)]);
+                    b.raw(
+                        "",
+                        BuiltRecord { vlen, words: &vec![0; to_usize(words)], ..BuiltRecord::new(kind) },
+                    );
                     Btf::parse(b.finish())
                 };
                 assert_eq!(offsets_from_end(&build(words).unwrap()), [12 + 4 * words], "{kind}");
@@ -127,7 +130,15 @@ mod tests {
     fn a_vlen_beyond_the_section_is_an_error_without_allocation() {
         for vlen in [2, 65_536, 0x00ff_ffff] {
             in_both_orders(|mut b| {
-                b.raw("", Kind::Struct, vlen, false, 8, &[0, 0, 0]);
+                b.raw(
+                    "",
+                    BuiltRecord {
+                        vlen,
+                        size_or_type: 8,
+                        words: &[0, 0, 0],
+                        ..BuiltRecord::new(Kind::Struct)
+                    },
+                );
                 let (id, kind) = (TypeId(1), Kind::Struct);
                 let expected = BtfError::TypeBounds { id, kind, vlen, offset: 0, section_len: 24 };
                 assert_eq!(Btf::parse(b.finish()).err(), Some(expected));
@@ -152,7 +163,16 @@ mod tests {
     fn an_unknown_kind_is_skipped_with_a_layout_and_refused_without() {
         let parse_unknown = |mut b: Builder, entries: &[[u8; 2]]| {
             b.int("int", 4, 0);
-            b.raw("unknown", Kind::Unknown(20), 3, true, 9, &[1, 2, 3, 4, 5]);
+            b.raw(
+                "unknown",
+                BuiltRecord {
+                    kind: Kind::Unknown(20),
+                    vlen: 3,
+                    kflag: true,
+                    size_or_type: 9,
+                    words: &[1, 2, 3, 4, 5],
+                },
+            );
             b.float("double", 8);
             if !entries.is_empty() {
                 b.layout(entries);
@@ -183,7 +203,7 @@ mod tests {
     #[test]
     fn a_record_of_kind_zero_is_refused_without_a_layout() {
         in_both_orders(|mut b| {
-            b.raw("", Kind::Void, 0, false, 0, &[]);
+            b.raw("", BuiltRecord::new(Kind::Void));
             let refused = BtfError::UnknownKind { id: TypeId(1), kind: 0, offset: 0 };
             assert_eq!(Btf::parse(b.finish()).err(), Some(refused));
         });
@@ -209,7 +229,7 @@ mod tests {
             let base = Btf::parse(b.finish()).unwrap();
             let mut s = Builder::split(&base);
             s.pointer(TypeId(1));
-            s.raw("", Kind::Array, 0, false, 0, &[]);
+            s.raw("", BuiltRecord::new(Kind::Array));
             let got = Btf::parse_split(s.finish(), alloc::sync::Arc::new(base)).err();
             let (id, kind) = (TypeId(3), Kind::Array);
             assert_eq!(got, Some(BtfError::TypeBounds { id, kind, vlen: 0, offset: 12, section_len: 24 }));

@@ -69,7 +69,7 @@ fn validate_record(btf: &Btf<'_>, id: TypeId, record: &[u8]) -> Result<(), BtfEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Builder, endian::Endian};
+    use crate::{Builder, BuiltRecord, endian::Endian};
     use alloc::{sync::Arc, vec::Vec};
 
     const KINDS_WITH_A_TARGET: [Kind; 9] = [
@@ -100,7 +100,7 @@ mod tests {
         third: u32,
         trailer: &[u32],
     ) -> Result<Btf<'static>, BtfError> {
-        b.raw("", kind, vlen, false, third, trailer);
+        b.raw("", BuiltRecord { vlen, size_or_type: third, words: trailer, ..BuiltRecord::new(kind) });
         Btf::parse(b.finish())
     }
 
@@ -176,7 +176,14 @@ mod tests {
                     let mut b = Builder::new(endian);
                     b.int("int", 4, 0);
                     // Type 3 is the FUNC_PROTO to which a FUNC must refer.
-                    b.raw("", kind, 0, false, if kind == Kind::Func { 3 } else { 0 }, &[0, 0, 0][..words]);
+                    b.raw(
+                        "",
+                        BuiltRecord {
+                            size_or_type: if kind == Kind::Func { 3 } else { 0 },
+                            words: &[0, 0, 0][..words],
+                            ..BuiltRecord::new(kind)
+                        },
+                    );
                     b.func_proto(TypeId(1), &[]);
                     let mut data = b.finish();
                     data[40..44].copy_from_slice(&endian.u32_bytes(offset));
@@ -253,7 +260,7 @@ mod tests {
             let base = Arc::new(Btf::parse(b.finish()).unwrap());
             let parse = |words: &[u32]| {
                 let mut s = Builder::split(&base);
-                s.raw("own", Kind::Struct, 1, false, 0, words);
+                s.raw("own", BuiltRecord { vlen: 1, words, ..BuiltRecord::new(Kind::Struct) });
                 Btf::parse_split(s.finish(), Arc::clone(&base)).map(|_| ())
             };
             let (id, kind, split_without_base) = (TypeId(2), Kind::Struct, false);

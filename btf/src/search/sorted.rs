@@ -245,7 +245,7 @@ fn is_exactly_in_order(left: &[u8], right: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Builder, NameIndex, endian::Endian};
+    use crate::{Builder, BuiltRecord, NameIndex, endian::Endian};
     use alloc::{format, string::String, sync::Arc, vec::Vec};
 
     const ENDIANS: [Endian; 2] = [Endian::Little, Endian::Big];
@@ -285,10 +285,10 @@ mod tests {
     fn build_types<'n>(mut b: Builder, unnamed: usize, names: impl IntoIterator<Item = &'n [u8]>) -> Vec<u8> {
         for n in 0..unnamed {
             let kind = [Kind::Ptr, Kind::FuncProto, Kind::Struct][n % 3];
-            b.raw("", kind, 0, false, 0, &[]);
+            b.raw("", BuiltRecord::new(kind));
         }
         for (name, kind) in names.into_iter().zip(KINDS.into_iter().cycle()) {
-            b.raw(name, kind, 0, false, 0, &[]);
+            b.raw(name, BuiltRecord::new(kind));
         }
         b.finish()
     }

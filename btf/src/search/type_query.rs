@@ -252,7 +252,7 @@ fn until_nul(word: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Builder;
+    use crate::{Builder, BuiltRecord};
     use alloc::{format, sync::Arc};
 
     const KINDS: [Kind; 6] = [Kind::Struct, Kind::Typedef, Kind::Func, Kind::Enum, Kind::Var, Kind::Union];
@@ -268,7 +268,7 @@ mod tests {
                 _ => format!("bpf_name_{}", n % 300),
             };
             let trailer: &[u32] = if kind == Kind::Var { &[1] } else { &[] };
-            b.raw(&name, kind, 0, false, 0, trailer);
+            b.raw(&name, BuiltRecord { words: trailer, ..BuiltRecord::new(kind) });
         }
         b.finish()
     }
@@ -310,7 +310,7 @@ mod tests {
     fn a_trusted_order_finds_the_same() {
         let mut b = Builder::new(Endian::Little);
         for n in 0..20_000 {
-            b.raw(format!("name_{:05}", n / 2), KINDS[n % 4], 0, false, 0, &[]);
+            b.raw(format!("name_{:05}", n / 2), BuiltRecord::new(KINDS[n % 4]));
         }
         let mut btf = Btf::parse_unvalidated(b.finish(), None).unwrap();
         assert!(btf.trust_order());

@@ -1,7 +1,7 @@
 //! Split BTF: ids, names and searches through several levels of bases.
 
 use crate::{
-    Btf, BtfError, Builder, Endian, Kind, Type,
+    Btf, BtfError, Builder, BuiltRecord, Endian, Kind, Type,
     ids::{ByteSize, StrOffset, TypeId},
     limits,
 };
@@ -67,7 +67,10 @@ fn a_split_btf_without_strings_of_its_own_is_sound_and_one_without_a_base_is_not
         let base = base(endian);
         let anonymous = build_split(&base, |b| {
             b.pointer(TypeId(2));
-            b.raw("", Kind::Struct, 1, false, 4, &[1, 1, 0]);
+            b.raw(
+                "",
+                BuiltRecord { vlen: 1, size_or_type: 4, words: &[1, 1, 0], ..BuiltRecord::new(Kind::Struct) },
+            );
         });
         assert_eq!(anonymous.string_end(), base.string_end());
         let member = anonymous.ty(TypeId(4)).unwrap().member(0).unwrap();

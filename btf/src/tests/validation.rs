@@ -3,7 +3,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "offsets and numbers that the tests choose")]
 
 use crate::{
-    Btf, BtfError, Builder, Kind, Type,
+    Btf, BtfError, Builder, BuiltRecord, Kind, Type,
     endian::Endian,
     format::{References, WordMeaning},
     ids::{TypeId, to_usize},
@@ -38,7 +38,7 @@ fn builder(endian: Endian, base: &Base) -> Builder {
 /// Adds a record whose words after the third are all 1, which is a valid name offset and a valid type id.
 fn record(b: &mut Builder, kind: Kind, count: u32) -> TypeId {
     let words = kind.layout().unwrap().size().trailer_words(count);
-    b.raw("", kind, count, false, 0, &vec![1; words])
+    b.raw("", BuiltRecord { vlen: count, words: &vec![1; words], ..BuiltRecord::new(kind) })
 }
 
 /// Returns the kinds with elements, each with several values of vlen. The vlen of an ARRAY does not change

@@ -2,7 +2,7 @@
 
 use crate::Member;
 use crate::{
-    ArrayInfo, Btf, Builder, BuiltMember, Endian, IntInfo, Kind, Type,
+    ArrayInfo, Btf, Builder, BuiltMember, BuiltRecord, Endian, IntInfo, Kind, Type,
     ids::{BitOffset, ByteSize, TypeId},
 };
 use alloc::{
@@ -67,7 +67,10 @@ fn each_kind_has_values_only_for_its_own_accessors() {
         let build = |b: &mut Builder| {
             // Type 2 is the FUNC_PROTO to which a FUNC must refer. Every record has room for one element.
             b.func_proto(INT, &[]);
-            b.raw("x", kind, 1, true, 2, &[0, 1, 1][..words(kind)])
+            b.raw(
+                "x",
+                BuiltRecord { kind, vlen: 1, kflag: true, size_or_type: 2, words: &[0, 1, 1][..words(kind)] },
+            )
         };
         check_type(build, |ty| {
             let mut expected = [false; 10];
@@ -101,7 +104,9 @@ fn an_int_has_encoding_offset_and_width() {
         assert!(ty.int().unwrap().is_signed());
         assert_eq!(ty.size(), Some(ByteSize(4)));
     });
-    let build = |b: &mut Builder| b.raw("i", Kind::Int, 0, false, 1, &[0xf200_0008]);
+    let build = |b: &mut Builder| {
+        b.raw("i", BuiltRecord { size_or_type: 1, words: &[0xf200_0008], ..BuiltRecord::new(Kind::Int) })
+    };
     check_type(build, |ty| {
         let int = ty.int().unwrap();
         assert_eq!(int, IntInfo { encoding: 2, offset: 0, bits: 8 }, "the encoding has four bits");
@@ -141,7 +146,15 @@ fn members_without_the_flag_have_32_bits_of_offset_and_no_width() {
     for kind in [Kind::Struct, Kind::Union] {
         let build = |b: &mut Builder| {
             let name = b.string("far").0;
-            b.raw("s", kind, 2, false, 0x2000_0000, &[0, 1, 32, name, 1, 0xfedc_ba98])
+            b.raw(
+                "s",
+                BuiltRecord {
+                    vlen: 2,
+                    size_or_type: 0x2000_0000,
+                    words: &[0, 1, 32, name, 1, 0xfedc_ba98],
+                    ..BuiltRecord::new(kind)
+                },
+            )
         };
         check_type(build, |ty| {
             assert_eq!((ty.size(), ty.kflag()), (Some(ByteSize(0x2000_0000)), false));

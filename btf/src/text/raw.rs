@@ -114,7 +114,7 @@ fn variables(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Btf, Builder, BuiltMember, Endian, Kind, ids::TypeId};
+    use crate::{Btf, Builder, BuiltMember, BuiltRecord, Endian, Kind, ids::TypeId};
     use alloc::{
         string::{String, ToString as _},
         vec::Vec,
@@ -255,7 +255,15 @@ mod tests {
         // Byte 4 of the strings is the end of `int`.
         prints(
             |b| {
-                b.raw("", Kind::Struct, 1, false, 4, &[4, 1, 0]);
+                b.raw(
+                    "",
+                    BuiltRecord {
+                        vlen: 1,
+                        size_or_type: 4,
+                        words: &[4, 1, 0],
+                        ..BuiltRecord::new(Kind::Struct)
+                    },
+                );
             },
             &["[2] STRUCT '(anon)' size=4 vlen=1\n\t'' type_id=1 bits_offset=0"],
         );
@@ -266,7 +274,15 @@ mod tests {
         prints(
             |b| {
                 b.layout(&[[0; 2]; 26]);
-                b.raw("odd", Kind::Unknown(25), 3, true, 4, &[]);
+                b.raw(
+                    "odd",
+                    BuiltRecord {
+                        vlen: 3,
+                        kflag: true,
+                        size_or_type: 4,
+                        ..BuiltRecord::new(Kind::Unknown(25))
+                    },
+                );
             },
             &["[2] UNKNOWN 'odd'"],
         );

@@ -50,6 +50,29 @@ pub struct BuiltMember<'a> {
     pub bitfield_bits: u8,
 }
 
+/// A record for [`Builder::raw`]: the fields of `struct btf_type` behind its name, and what follows.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "written out by callers; the record holds no more")]
+pub struct BuiltRecord<'w> {
+    /// The kind.
+    pub kind: Kind,
+    /// The number of members, parameters, enumerators or variables; the linkage of a FUNC.
+    pub vlen: u32,
+    /// The flag whose meaning depends on the kind.
+    pub kflag: bool,
+    /// The size in bytes, or the id of a type.
+    pub size_or_type: u32,
+    /// The words after `struct btf_type`.
+    pub words: &'w [u32],
+}
+
+impl BuiltRecord<'_> {
+    /// Creates a record without elements, whose other fields are 0.
+    pub const fn new(kind: Kind) -> Self {
+        Self { kind, vlen: 0, kflag: false, size_or_type: 0, words: &[] }
+    }
+}
+
 impl Builder {
     /// The encoding of a signed integer.
     pub const SIGNED: u8 = 1;
@@ -257,12 +280,27 @@ impl Builder {
     /// Adds a DECL_TAG on `target`, or on its member or parameter number `component` (-1 for `target`
     /// itself).
     pub fn decl_tag(&mut self, name: &str, target: TypeId, component: i32) -> TypeId {
-        self.raw(name, Kind::DeclTag, 0, false, target.0, &[component.cast_unsigned()])
+        self.raw(
+            name,
+            BuiltRecord {
+                size_or_type: target.0,
+                words: &[component.cast_unsigned()],
+                ..BuiltRecord::new(Kind::DeclTag)
+            },
+        )
     }
 
     /// Adds a DECL_TAG with the flag that GCC and newer clang set for other attributes than `btf_decl_tag`.
     pub fn decl_attribute(&mut self, name: &str, target: TypeId, component: i32) -> TypeId {
-        self.raw(name, Kind::DeclTag, 0, true, target.0, &[component.cast_unsigned()])
+        self.raw(
+            name,
+            BuiltRecord {
+                kflag: true,
+                size_or_type: target.0,
+                words: &[component.cast_unsigned()],
+                ..BuiltRecord::new(Kind::DeclTag)
+            },
+        )
     }
 
     /// Adds a FUNC_PROTO that returns `ret`.
@@ -289,7 +327,10 @@ impl Builder {
 
     /// Adds a DATASEC: type, offset and size in bytes of each variable.
     pub fn datasec(&mut self, name: impl AsRef<[u8]>, size: u32, vars: &[(TypeId, u32, u32)]) -> TypeId {
-        let id = self.raw(name, Kind::Datasec, to_u32(vars.len()), false, size, &[]);
+        let id = self.raw(
+            name,
+            BuiltRecord { vlen: to_u32(vars.len()), size_or_type: size, ..BuiltRecord::new(Kind::Datasec) },
+        );
         for (ty, offset, size) in vars {
             self.words(&[ty.0, *offset, *size]);
         }
@@ -297,18 +338,11 @@ impl Builder {
     }
 
     /// Adds a record of any kind with any words after `struct btf_type`. The record is not validated.
-    pub fn raw(
-        &mut self,
-        name: impl AsRef<[u8]>,
-        kind: Kind,
-        vlen: u32,
-        kflag: bool,
-        third: u32,
-        trailer: &[u32],
-    ) -> TypeId {
+    pub fn raw(&mut self, name: impl AsRef<[u8]>, record: BuiltRecord<'_>) -> TypeId {
+        let BuiltRecord { kind, vlen, kflag, size_or_type, words } = record;
         let name = self.string_bytes(name.as_ref());
-        let id = self.record_words(&[name.0, Info::new(kind, vlen, kflag).0, third]);
-        self.words(trailer);
+        let id = self.record_words(&[name.0, Info::new(kind, vlen, kflag).0, size_or_type]);
+        self.words(words);
         id
     }
 
@@ -358,7 +392,10 @@ impl Builder {
     }
 
     fn record(&mut self, name: &str, kind: Kind, vlen: usize, kflag: bool, third: u32) -> TypeId {
-        self.raw(name, kind, to_u32(vlen), kflag, third, &[])
+        self.raw(
+            name,
+            BuiltRecord { vlen: to_u32(vlen), kflag, size_or_type: third, ..BuiltRecord::new(kind) },
+        )
     }
 
     /// Adds a record of these words.

@@ -120,7 +120,7 @@ fn convert_layout(layout: &[u8], from: Endian, to: Endian) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Builder;
+    use crate::{Builder, BuiltRecord};
     use alloc::string::ToString as _;
 
     fn sample(endian: Endian, layout: Option<&[[u8; 2]]>) -> Builder {
@@ -167,7 +167,7 @@ mod tests {
     fn a_record_of_kind_0_needs_the_layout() {
         let mut b = Builder::new(Endian::Little);
         b.layout(&[[0, 0]]);
-        b.raw("void", Kind::Void, 0, false, 0, &[]);
+        b.raw("void", BuiltRecord::new(Kind::Void));
         let btf = Btf::parse(b.finish()).unwrap();
         assert_eq!(
             convert(&btf, Endian::Little, LayoutChange::Remove),
@@ -182,7 +182,10 @@ mod tests {
             let mut layout = [[0, 0]; 21];
             layout[20] = [fixed, 0];
             b.layout(&layout);
-            b.raw("new", Kind::from_raw(20), 0, false, 7, &[8]);
+            b.raw(
+                "new",
+                BuiltRecord { size_or_type: 7, words: &[8], ..BuiltRecord::new(Kind::from_raw(20)) },
+            );
             b.finish()
         };
         let btf = Btf::parse(with_unknown(4)).unwrap();

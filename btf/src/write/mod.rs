@@ -20,7 +20,7 @@ mod sort;
 #[cfg(feature = "transform")]
 mod tests;
 
-pub use builder::{Builder, BuiltMember};
+pub use builder::{Builder, BuiltMember, BuiltRecord};
 #[cfg(feature = "transform")]
 pub use convert::{ConvertError, LayoutChange, convert};
 #[cfg(feature = "transform")]

@@ -4,7 +4,7 @@ use super::{below, one_in};
 use arbitrary::{Arbitrary, Result, Unstructured};
 use core_relo::{
     TypeId,
-    btf::{Btf, Builder, Kind},
+    btf::{Btf, Builder, BuiltRecord, Kind},
 };
 
 /// Names that objects and targets share, so that records have candidates. Some names are flavours.
@@ -119,7 +119,15 @@ pub fn distilled(u: &mut Unstructured<'_>, btf: &Btf<'_>) -> Result<Builder> {
     for ty in btf.types().filter(|ty| DISTILLED.contains(&ty.kind()) && !ty.name().is_empty()) {
         if one_in(u, 3)? {
             let trailer: &[u32] = if ty.kind() == Kind::Int { &[32] } else { &[] };
-            builder.raw(ty.name().as_bytes(), ty.kind(), 0, ty.kflag(), ty.size_or_type(), trailer);
+            builder.raw(
+                ty.name().as_bytes(),
+                BuiltRecord {
+                    kflag: ty.kflag(),
+                    size_or_type: ty.size_or_type(),
+                    words: trailer,
+                    ..BuiltRecord::new(ty.kind())
+                },
+            );
         }
     }
     Ok(builder)
@@ -243,7 +251,7 @@ impl Types {
             Kind::Ptr | Kind::Array | Kind::Volatile | Kind::Const | Kind::Restrict | Kind::FuncProto
         );
         let name = if is_anonymous && !one_in(u, 64)? { &[] } else { &*name };
-        self.builder.raw(name, kind, vlen, kflag, third, &words);
+        self.builder.raw(name, BuiltRecord { kind, vlen, kflag, size_or_type: third, words: &words });
         Ok(generated)
     }
 
@@ -256,9 +264,21 @@ impl Types {
             let name = if matches!(kind, Kind::Typedef | Kind::Struct) { &*name } else { &[] };
             let none = self.builder.string_bytes(b"").0;
             previous = match kind {
-                Kind::Array => self.builder.raw(name, kind, 0, false, 0, &[previous.0, previous.0, 2]),
-                Kind::Struct => self.builder.raw(name, kind, 1, false, 8, &[none, previous.0, 0]),
-                _ => self.builder.raw(name, kind, 0, false, previous.0, &[]),
+                Kind::Array => self
+                    .builder
+                    .raw(name, BuiltRecord { words: &[previous.0, previous.0, 2], ..BuiltRecord::new(kind) }),
+                Kind::Struct => self.builder.raw(
+                    name,
+                    BuiltRecord {
+                        vlen: 1,
+                        size_or_type: 8,
+                        words: &[none, previous.0, 0],
+                        ..BuiltRecord::new(kind)
+                    },
+                ),
+                _ => {
+                    self.builder.raw(name, BuiltRecord { size_or_type: previous.0, ..BuiltRecord::new(kind) })
+                }
             };
         }
         Ok(())

@@ -9,7 +9,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let reason = Reason::new(ReasonKind::Helper, Verdict::Refused, "helper bpf_loop is missing");
-//! let verdict = ObjectVerdict::new(vec![ProgramVerdict::new("handle_exec", true, vec![reason])]);
+//! let verdict = ObjectVerdict::new(vec![ProgramVerdict::new("handle_exec", vec![reason])]);
 //! let list = AllowList::new(["object=exec*.o,kernel=5.10.*,kind=helper".parse()?]);
 //! let entries = list.for_kernel(&KernelNames::new("linux-5.10", Some("5.10.223-cloud")));
 //! let acceptance = entries.accept("exec.bpf.o", &verdict);

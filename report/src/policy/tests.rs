@@ -28,9 +28,9 @@ fn object() -> ObjectVerdict {
     let helper = || reason(ReasonKind::Helper, Verdict::Refused);
     let question = || reason(ReasonKind::Kconfig, Verdict::Unknown);
     ObjectVerdict::new(vec![
-        ProgramVerdict::new("first", true, vec![helper(), question()]),
-        ProgramVerdict::new("second", true, vec![]),
-        ProgramVerdict::new("optional", false, vec![helper()]),
+        ProgramVerdict::new("first", vec![helper(), question()]),
+        ProgramVerdict::new("second", vec![]),
+        ProgramVerdict::new("optional", vec![helper()]).without_autoload(),
     ])
 }
 
@@ -99,7 +99,7 @@ fn objects_for_another_architecture_are_accepted_on_kernels_that_the_user_did_no
     let helper = Reason::new(ReasonKind::Helper, Verdict::Refused, "a helper");
     let verdict_left = |is_listed, reasons: &[&Reason]| {
         let reasons = reasons.iter().map(|reason| (*reason).clone()).collect();
-        let verdict = ObjectVerdict::new(vec![ProgramVerdict::new("p", true, reasons)]);
+        let verdict = ObjectVerdict::new(vec![ProgramVerdict::new("p", reasons)]);
         let names = KernelNames { name: "k", release: None, version: None, is_listed };
         let list = AllowList::default();
         assert_eq!(list.unused().count(), 0);

@@ -18,7 +18,7 @@ pub use random::RandomBtf;
 
 use core_relo::{
     Endian, TypeId,
-    btf::{Builder, Kind},
+    btf::{Builder, BuiltRecord, Kind},
 };
 
 /// A BTF, and what Linux 6.18 says about it.
@@ -74,7 +74,16 @@ impl Raw<'_> {
     }
 
     fn add(self, b: &mut Builder) -> TypeId {
-        b.raw(self.name, self.kind, self.elements, self.flag, self.third, self.words)
+        b.raw(
+            self.name,
+            BuiltRecord {
+                kind: self.kind,
+                vlen: self.elements,
+                kflag: self.flag,
+                size_or_type: self.third,
+                words: self.words,
+            },
+        )
     }
 }
 

@@ -37,11 +37,17 @@ impl ObjectVerdict {
 }
 
 impl ProgramVerdict {
-    /// Creates the verdict on a program. Sorts the reasons, worst first.
-    pub fn new(name: impl Into<String>, autoload: bool, mut reasons: Vec<Reason>) -> Self {
+    /// Creates the verdict on a program of the default load. Sorts the reasons, worst first.
+    pub fn new(name: impl Into<String>, mut reasons: Vec<Reason>) -> Self {
         reasons.sort_by_key(|reason| core::cmp::Reverse(reason.verdict));
         let verdict = reasons.first().map_or(Verdict::Loads, |reason| reason.verdict);
-        Self { name: name.into(), autoload, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
+        Self { name: name.into(), autoload: true, verdict, reasons, guarded: Vec::new(), later: Vec::new() }
+    }
+
+    /// Takes the program out of the default load.
+    #[must_use]
+    pub fn without_autoload(self) -> Self {
+        Self { autoload: false, ..self }
     }
 
     /// Returns the verdict on a load by core-relo: see [`Reason::counts_for_core_relo`].

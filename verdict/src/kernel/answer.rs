@@ -96,10 +96,14 @@ impl serde::Serialize for Answer {
 }
 
 impl Answer {
-    /// Returns the answer that the kernel's BTF gives.
-    pub fn from_btf(is_present: bool, text: impl Into<String>) -> Self {
-        let evidence = Evidence { source: EvidenceSource::Btf, text: text.into() };
-        if is_present { Self::Present(evidence) } else { Self::Absent(evidence) }
+    /// Returns the answer that the kernel has it, with what its BTF shows.
+    pub fn present_in_btf(text: impl Into<String>) -> Self {
+        Self::Present(Evidence { source: EvidenceSource::Btf, text: text.into() })
+    }
+
+    /// Returns the answer that the kernel lacks it, with what its BTF shows.
+    pub fn absent_from_btf(text: impl Into<String>) -> Self {
+        Self::Absent(Evidence { source: EvidenceSource::Btf, text: text.into() })
     }
 
     /// Returns the evidence that the kernel lacks it.

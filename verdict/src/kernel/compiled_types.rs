@@ -38,7 +38,7 @@ impl KernelFacts<'_> {
     /// Answers whether the kernel was compiled with a helper.
     pub(super) fn compiled_helper(&self, helper: Helper) -> Answer {
         let in_enum = match helper.0 {
-            0 => return Answer::from_btf(false, "helper 0 is none"),
+            0 => return Answer::absent_from_btf("helper 0 is none"),
             number => self.answer_number(KernelNumber::Helper(number)),
         };
         match HELPERS.iter().find(|row| row.helper == helper) {
@@ -50,11 +50,11 @@ impl KernelFacts<'_> {
     fn conditional_helper(&self, row: &ConditionalHelper, in_enum: Answer) -> Answer {
         let ConditionalHelper { helper, function, neighbours, option } = row;
         if let Some(function) = self.find_any(&[*function]) {
-            return Answer::from_btf(true, format!("FUNC {function}"));
+            return Answer::present_in_btf(format!("FUNC {function}"));
         }
         if self.has_all(neighbours) {
             let name = self.number_text(KernelNumber::Helper(helper.0));
-            return Answer::from_btf(false, format!("{name} is not compiled: no FUNC {function}"));
+            return Answer::absent_from_btf(format!("{name} is not compiled: no FUNC {function}"));
         }
         option.map_or(in_enum, |option| self.answer_option(option))
     }
@@ -87,7 +87,7 @@ impl KernelFacts<'_> {
         match self.compiled(row.functions) {
             Answer::Absent(evidence) => {
                 let name = self.number_text(KernelNumber::MapType(row.map_type.number()));
-                Answer::from_btf(false, format!("{name} is not compiled: {}", evidence.text))
+                Answer::absent_from_btf(format!("{name} is not compiled: {}", evidence.text))
             }
             Answer::Unknown(_) => self.answer_option(row.option),
             present @ Answer::Present(_) => present,
@@ -105,13 +105,15 @@ impl KernelFacts<'_> {
         if let (Some(contexts), Some(name)) = (self.contexts, name) {
             let member = [name.as_bytes(), b"_prog"].concat();
             let is_compiled = contexts.members().any(|context| context.name.as_bytes() == member);
-            let verb = if is_compiled { "has" } else { "has no" };
-            let text = format!("struct bpf_ctx_convert {verb} {}", Name::new(&member).shortened());
-            return Answer::from_btf(is_compiled, text);
+            let member = Name::new(&member).shortened();
+            if is_compiled {
+                return Answer::present_in_btf(format!("struct bpf_ctx_convert has {member}"));
+            }
+            return Answer::absent_from_btf(format!("struct bpf_ctx_convert has no {member}"));
         }
         let row = PROGRAM_TYPES.iter().find(|(other, _)| other.number() == number);
         match row.and_then(|(_, function)| self.find_any(&[*function])) {
-            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
+            Some(function) => Answer::present_in_btf(format!("FUNC {function}")),
             None if in_enum.is_present()
                 && self.inputs.version.is_some()
                 && !self.describes_bpf_functions() =>
@@ -157,7 +159,7 @@ impl KernelFacts<'_> {
     pub fn module_btf(&self) -> Answer {
         const MODULE_BTF_STRUCT: Struct = Struct::btf_module;
         if self.vmlinux.find(MODULE_BTF_STRUCT).is_some() {
-            return Answer::from_btf(true, format!("struct {MODULE_BTF_STRUCT}"));
+            return Answer::present_in_btf(format!("struct {MODULE_BTF_STRUCT}"));
         }
         let compiled = self.compiled(&MODULE_BTF);
         if compiled.is_present() {
@@ -168,7 +170,7 @@ impl KernelFacts<'_> {
             return Answer::Present(Evidence { source: EvidenceSource::Btf, text });
         }
         if let Answer::Absent(evidence) = compiled {
-            return Answer::from_btf(false, format!("no struct {MODULE_BTF_STRUCT}, {}", evidence.text));
+            return Answer::absent_from_btf(format!("no struct {MODULE_BTF_STRUCT}, {}", evidence.text));
         }
         Answer::Unknown("the kernel's BTF does not show whether CONFIG_DEBUG_INFO_BTF_MODULES is set".into())
     }

@@ -61,12 +61,12 @@ impl<'k> Enumeration<'k> {
             return Answer::Unknown(format!("the kernel's BTF has no enum {name}"));
         };
         if let Some(enumerator) = self.enumerator(value) {
-            return Answer::from_btf(true, format!("enum {name} has {}", enumerator.shortened()));
+            return Answer::present_in_btf(format!("enum {name} has {}", enumerator.shortened()));
         }
         let end = last.shortened();
         match known_name {
-            Some(known) => Answer::from_btf(false, format!("enum {name} has no {known}: it ends with {end}")),
-            None => Answer::from_btf(false, format!("enum {name} has no value {value}: it ends with {end}")),
+            Some(known) => Answer::absent_from_btf(format!("enum {name} has no {known}: it ends with {end}")),
+            None => Answer::absent_from_btf(format!("enum {name} has no value {value}: it ends with {end}")),
         }
     }
 }

@@ -48,10 +48,10 @@ impl KernelFacts<'_> {
         }
         match self.find_any(&[ERROR_INJECTION]) {
             Some(_) if is_system_call(function) => {
-                Answer::from_btf(true, format!("FUNC {ERROR_INJECTION}, and {function} is a system call"))
+                Answer::present_in_btf(format!("FUNC {ERROR_INJECTION}, and {function} is a system call"))
             }
             _ if FMOD_RET_TARGETS.contains(&function) && self.find_any(&[FMOD_RET_SETS]).is_some() => {
-                Answer::from_btf(true, format!("FUNC {FMOD_RET_SETS}, and {function} is among the targets"))
+                Answer::present_in_btf(format!("FUNC {FMOD_RET_SETS}, and {function} is among the targets"))
             }
             Some(_) => Answer::Unknown(format!(
                 "it is not known whether {function} is in the kernel's error injection list"
@@ -64,7 +64,7 @@ impl KernelFacts<'_> {
             )),
             None if self.describes_bpf_functions() => {
                 let text = format!("no FUNC {ERROR_INJECTION}: CONFIG_FUNCTION_ERROR_INJECTION is not set");
-                Answer::from_btf(false, text)
+                Answer::absent_from_btf(text)
             }
             None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
         }

@@ -143,10 +143,10 @@ impl<'k> KernelFacts<'k> {
     /// Answers whether the kernel is compiled with one of these functions.
     pub(super) fn compiled(&self, functions: &[Func]) -> Answer {
         match self.find_any(functions) {
-            Some(function) => Answer::from_btf(true, format!("FUNC {function}")),
+            Some(function) => Answer::present_in_btf(format!("FUNC {function}")),
             None if self.describes_bpf_functions() => {
                 let names: Vec<_> = functions.iter().map(|function| function.name).collect();
-                Answer::from_btf(false, format!("no FUNC {}", names.join(" or ")))
+                Answer::absent_from_btf(format!("no FUNC {}", names.join(" or ")))
             }
             None => Answer::Unknown("the kernel's BTF is incomplete and has no functions of BPF".into()),
         }
@@ -155,10 +155,10 @@ impl<'k> KernelFacts<'k> {
     /// Answers whether the kernel has a declaration that only an option of the configuration compiles.
     pub(super) fn compiled_with(&self, option: &str, is_found: bool, declaration: String) -> Answer {
         if is_found {
-            return Answer::from_btf(true, declaration);
+            return Answer::present_in_btf(declaration);
         }
         if self.describes_bpf_functions() {
-            return Answer::from_btf(false, format!("no {declaration}: {option} is not set"));
+            return Answer::absent_from_btf(format!("no {declaration}: {option} is not set"));
         }
         self.answer_option(option)
     }
@@ -179,7 +179,7 @@ impl<'k> KernelFacts<'k> {
         let mut missing = None;
         for mark in change.marks {
             match self.find_mark(*mark) {
-                MarkPresence::Found => return Answer::from_btf(true, mark.to_string()),
+                MarkPresence::Found => return Answer::present_in_btf(mark.to_string()),
                 MarkPresence::Missing => missing = missing.or(Some(mark)),
                 MarkPresence::NotDecided => {}
             }
@@ -190,11 +190,11 @@ impl<'k> KernelFacts<'k> {
         if missing.is_some()
             && let Some((mark, newest)) = self.newest_release().filter(|(_, newest)| *newest > release)
         {
-            return Answer::from_btf(true, format!("{mark}, as kernels since {newest}"));
+            return Answer::present_in_btf(format!("{mark}, as kernels since {newest}"));
         }
         match (missing, self.inputs.version) {
             (Some(mark), _) => {
-                Answer::from_btf(false, format!("{}, as kernels before {release}", mark.absence()))
+                Answer::absent_from_btf(format!("{}, as kernels before {release}", mark.absence()))
             }
             (None, Some(version)) => {
                 let evidence =

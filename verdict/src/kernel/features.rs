@@ -125,10 +125,11 @@ impl KernelFacts<'_> {
                     Answer::Present(_) => {
                         let function = Function(function);
                         let is_found = self.find_mark(function) == MarkPresence::Found;
-                        Answer::from_btf(
-                            is_found,
-                            if is_found { function.to_string() } else { function.absence() },
-                        )
+                        if is_found {
+                            Answer::present_in_btf(function.to_string())
+                        } else {
+                            Answer::absent_from_btf(function.absence())
+                        }
                     }
                     answer => answer,
                 }

@@ -106,7 +106,7 @@ impl KernelFacts<'_> {
         let [wrappers @ .., _, _] = &self.vmlinux.query.syscalls;
         if let Some(wrapper) = wrappers.iter().find(|wrapper| self.vmlinux.find(&wrapper.function).is_some())
         {
-            return Answer::from_btf(true, format!("FUNC {}", wrapper.function.shortened()));
+            return Answer::present_in_btf(format!("FUNC {}", wrapper.function.shortened()));
         }
         let symbols = wrappers.iter().map(|wrapper| self.symbol(wrapper));
         let (mut absent, mut is_known) = (None, true);

@@ -122,7 +122,7 @@ impl KernelFacts<'_> {
     /// Answers whether the kernel's pages have 64 KiB.
     fn large_pages(&self) -> Answer {
         if let Some(mark) = SMALL_PAGES.iter().find(|mark| self.find_mark(**mark) == MarkPresence::Found) {
-            return Answer::from_btf(false, format!("{mark}: pages have 4096 bytes"));
+            return Answer::absent_from_btf(format!("{mark}: pages have 4096 bytes"));
         }
         let is_set = |option: &&&str| matches!(self.configured(option), KconfigAnswer::Value(value, _) if value == "y");
         let evidence = |option: &str| match self.configured(option) {

@@ -315,7 +315,7 @@ impl KernelFacts<'_> {
                 if let Some(SpecialField::Timer | SpecialField::WorkQueue) = used {
                     match self.find_mark(ANY_CONTEXT) {
                         MarkPresence::Found => {
-                            return Answer::from_btf(true, ANY_CONTEXT.to_string());
+                            return Answer::present_in_btf(ANY_CONTEXT.to_string());
                         }
                         // Kernels after 6.12 and before the change.
                         MarkPresence::Missing => {

@@ -52,9 +52,9 @@ impl<'k> KernelFacts<'k> {
         };
         let find_in = |types: &KernelTypes<'k>| types.find(name).is_some();
         match module {
-            Some("vmlinux") if find_in(&self.vmlinux) => return Answer::from_btf(true, named),
+            Some("vmlinux") if find_in(&self.vmlinux) => return Answer::present_in_btf(named),
             Some("vmlinux") if self.describes_bpf_functions() => {
-                return Answer::from_btf(false, format!("no {named} in vmlinux"));
+                return Answer::absent_from_btf(format!("no {named} in vmlinux"));
             }
             Some("vmlinux") => {}
             Some(module) => return self.answer_in_module(&named, module, find_in),
@@ -62,7 +62,7 @@ impl<'k> KernelFacts<'k> {
                 if let Some((types, _)) = self.find_name(name) {
                     let is_vmlinux = core::ptr::eq(types, &raw const self.vmlinux);
                     let of_module = || format!("{named} of module {}", shortened(types.name));
-                    return Answer::from_btf(true, if is_vmlinux { named } else { of_module() });
+                    return Answer::present_in_btf(if is_vmlinux { named } else { of_module() });
                 }
             }
         }
@@ -84,13 +84,13 @@ impl<'k> KernelFacts<'k> {
                 "{absence}, but another module may have it: give its BTF (--module)"
             ));
         }
-        Answer::from_btf(false, absence)
+        Answer::absent_from_btf(absence)
     }
 
     /// Answers whether the kernel has BTF of a module. A module that the target lacks is unknown.
     pub fn module(&self, module: &str) -> Answer {
         if self.modules().any(|types| types.name == module) {
-            return Answer::from_btf(true, format!("module {}", shortened(module)));
+            return Answer::present_in_btf(format!("module {}", shortened(module)));
         }
         self.missing_module(module)
     }
@@ -101,7 +101,7 @@ impl<'k> KernelFacts<'k> {
     pub fn variable_address(&self, name: &SymbolName) -> Answer {
         let Answer::Present(in_btf) = self.declaration(&name.variable, None) else {
             let text = format!("no variable {}", name.variable.shortened());
-            return Answer::from_btf(true, text);
+            return Answer::present_in_btf(text);
         };
         if self.inputs.kallsyms.as_deref().is_some_and(|text| !text.is_empty()) {
             return match self.symbol(name) {
@@ -142,13 +142,13 @@ impl<'k> KernelFacts<'k> {
         }
         if types.kfuncs().is_empty() && self.vmlinux.kfuncs().is_empty() {
             if is_known_kfunc(name) {
-                return Answer::from_btf(true, format!("FUNC {shown}"));
+                return Answer::present_in_btf(format!("FUNC {shown}"));
             }
             return Answer::Unknown(format!(
                 "the kernel's BTF does not tell whether FUNC {shown} is a kfunc"
             ));
         }
-        Answer::from_btf(false, format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
+        Answer::absent_from_btf(format!("FUNC {shown} is no kfunc: it has no tag bpf_kfunc"))
     }
 
     /// Returns the kfuncs of the kernel and of the target's modules, sorted by name, with the answers of
@@ -183,7 +183,7 @@ impl<'k> KernelFacts<'k> {
             let in_btf = declarations.find(|declaration| self.find_name(declaration).is_some());
             let in_btf = in_btf.map(|found| format!("{} {shown}", found.id.kind));
             return match in_btf.or_else(|| self.lists_variable(name)) {
-                Some(text) => Answer::from_btf(true, text),
+                Some(text) => Answer::present_in_btf(text),
                 None => Answer::Unknown("give the kernel's symbols (--kallsyms)".into()),
             };
         };
@@ -364,8 +364,11 @@ impl<'k> KernelFacts<'k> {
     ) -> Answer {
         let shown = shortened(module);
         if let Some(types) = self.modules().find(|types| types.name == module) {
-            let verb = if find_in(types) { "" } else { "no " };
-            return Answer::from_btf(find_in(types), format!("{verb}{named} of module {shown}"));
+            let text = format!("{named} of module {shown}");
+            if find_in(types) {
+                return Answer::present_in_btf(text);
+            }
+            return Answer::absent_from_btf(format!("no {text}"));
         }
         self.missing_module(module)
     }
@@ -404,7 +407,7 @@ impl<'k> KernelFacts<'k> {
 
 /// Returns the answer for a function with the tag of kfuncs.
 fn tagged_kfunc(name: Name<'_>) -> Answer {
-    Answer::from_btf(true, format!("FUNC {} has the tag bpf_kfunc", name.shortened()))
+    Answer::present_in_btf(format!("FUNC {} has the tag bpf_kfunc", name.shortened()))
 }
 
 /// Returns the name of a module for a message.

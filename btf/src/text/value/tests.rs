@@ -2,7 +2,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "counters of a test")]
 
 use super::{Aggregate, LongDouble, Scalar, ValueLocation, ValueVisitor};
-use crate::{Btf, Builder, BuiltMember, Endian, Kind, ids::TypeId, limits};
+use crate::{Btf, Builder, BuiltMember, BuiltRecord, Endian, Kind, ids::TypeId, limits};
 use alloc::{format, string::String, string::ToString as _, vec, vec::Vec};
 
 const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
@@ -411,7 +411,15 @@ fn few_bytes_with_many_parts_end() {
         let int = b.int("int", 1, 0);
         let long = vec![b'n'; 60_000];
         let at = b.string_bytes(&long);
-        let s = b.raw("s", Kind::Struct, 1, false, 1, &[at.0, int.0, 0]);
+        let s = b.raw(
+            "s",
+            BuiltRecord {
+                vlen: 1,
+                size_or_type: 1,
+                words: &[at.0, int.0, 0],
+                ..BuiltRecord::new(Kind::Struct)
+            },
+        );
         b.array(s, int, 1 << 20)
     });
     assert!(names.scalars < 2_000, "names are paid for: {}", names.scalars);
@@ -421,7 +429,10 @@ fn few_bytes_with_many_parts_end() {
             let vlen = u32::try_from(enumerators.len()).unwrap();
             let words: Vec<u32> =
                 enumerators.iter().flat_map(|value: &u8| [long, u32::from(*value)]).collect();
-            let ty = b.raw("e", Kind::Enum, vlen, false, 1, &words);
+            let ty = b.raw(
+                "e",
+                BuiltRecord { vlen, size_or_type: 1, words: &words, ..BuiltRecord::new(Kind::Enum) },
+            );
             b.array(ty, ty, 4096)
         });
         assert!(values.scalars < 100, "names of enumerators are paid for: {}", values.scalars);

@@ -3,7 +3,7 @@
 use super::fixture::{Fixture, imm64, in_both_orders, load, mov};
 use crate::{
     TypeId,
-    btf::{Btf, BtfError, Builder, Kind, WalkError},
+    btf::{Btf, BtfError, Builder, BuiltRecord, Kind, WalkError},
     ext::RelocKind::{EnumvalValue, FieldByteOffset, FieldByteSize, TypeExists, TypeMatches},
     plan::RelocError,
     resolve::MatchError,
@@ -21,8 +21,24 @@ fn add_types(f: &mut Fixture, [name, ty, enumerator]: [u32; 3]) {
     let f_name = f.target.string("f").0;
     let enumerator_name = f.target.string("A").0;
     let or = |replacement, valid| if replacement == 0 { valid } else { replacement };
-    f.target.raw("s", Kind::Struct, 2, false, 8, &[name, int, 0, f_name, or(ty, int), 32]);
-    f.target.raw("e", Kind::Enum, 1, false, 4, &[or(enumerator, enumerator_name), 7]);
+    f.target.raw(
+        "s",
+        BuiltRecord {
+            vlen: 2,
+            size_or_type: 8,
+            words: &[name, int, 0, f_name, or(ty, int), 32],
+            ..BuiltRecord::new(Kind::Struct)
+        },
+    );
+    f.target.raw(
+        "e",
+        BuiltRecord {
+            vlen: 1,
+            size_or_type: 4,
+            words: &[or(enumerator, enumerator_name), 7],
+            ..BuiltRecord::new(Kind::Enum)
+        },
+    );
     f.is_unvalidated = true;
 }
 

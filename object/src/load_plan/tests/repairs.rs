@@ -6,7 +6,7 @@ use crate::{
 };
 use core_relo::{
     TypeId,
-    btf::{Btf, BuiltMember, KernelBtfRules, Kind},
+    btf::{Btf, BuiltMember, BuiltRecord, KernelBtfRules, Kind},
 };
 use object::SectionKind;
 
@@ -237,7 +237,15 @@ fn an_empty_name_at_another_string_offset_is_no_name() {
     let (plan, id) = plan(newer_kernel(), |m| {
         // The NUL byte after the string.
         let empty = m.types.string("x").0 + 1;
-        m.types.raw("s", Kind::Struct, 1, false, 4, &[empty, m.int.0, 0])
+        m.types.raw(
+            "s",
+            BuiltRecord {
+                vlen: 1,
+                size_or_type: 4,
+                words: &[empty, m.int.0, 0],
+                ..BuiltRecord::new(Kind::Struct)
+            },
+        )
     });
     let btf = btf(&plan);
     assert!(btf.ty(id).unwrap().member(0).unwrap().name.is_empty());
