@@ -72,9 +72,16 @@ pub(crate) fn write_with(
     }
 }
 
+/// An output file that is not written yet.
+#[derive(Clone, Copy)]
+pub(crate) struct NewOutput<'o> {
+    pub(crate) path: &'o OutputPath,
+    pub(crate) content: &'o [u8],
+}
+
 /// Writes two output files of one result, as [`write`] does. If both are regular files, neither is replaced
 /// before both are complete.
-pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8])) -> Result<(), BadInput> {
+pub(crate) fn write_both(first: NewOutput<'_>, second: NewOutput<'_>) -> Result<(), BadInput> {
     let regular = |path: &OutputPath| {
         if is_dash(path) {
             return Ok(None);
@@ -82,23 +89,23 @@ pub(crate) fn write_both(first: (&OutputPath, &[u8]), second: (&OutputPath, &[u8
         let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
         Ok::<_, BadInput>(Some(found).filter(Destination::is_replaced))
     };
-    let found = (regular(first.0)?, regular(second.0)?);
+    let found = (regular(first.path)?, regular(second.path)?);
     match &found {
         (Some(to_first), Some(to_second)) => {
-            let first_content = |out: &mut dyn Write| out.write_all(first.1);
-            let second_content = |out: &mut dyn Write| out.write_all(second.1);
+            let first_content = |out: &mut dyn Write| out.write_all(first.content);
+            let second_content = |out: &mut dyn Write| out.write_all(second.content);
             let files = [
                 staged::NewFile { destination: to_first, content: &first_content },
                 staged::NewFile { destination: to_second, content: &second_content },
             ];
             staged::replace(&files).map_err(|failure| {
-                let path = if failure.index == 0 { first.0 } else { second.0 };
+                let path = if failure.index == 0 { first.path } else { second.path };
                 not_writable(path, DestinationError::from(failure.cause))
             })
         }
         // What a pipe has got cannot be taken back, so it gets the last bytes.
-        (None, Some(_)) => write(second.0, second.1).and_then(|()| write(first.0, first.1)),
-        _ => write(first.0, first.1).and_then(|()| write(second.0, second.1)),
+        (None, Some(_)) => write(second.path, second.content).and_then(|()| write(first.path, first.content)),
+        _ => write(first.path, first.content).and_then(|()| write(second.path, second.content)),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     format::Format,
-    output::{self, OutputPath},
+    output::{self, NewOutput, OutputPath},
     text::{line::Line, style},
 };
 use core_relo::{
@@ -197,7 +197,10 @@ fn distil(args: &BtfDistilArgs) -> Result<WriteReport, BadInput> {
     let base = Arc::new(base);
     let (written, mut report) = check_result(&[&input], distilled.split, Some(&base), &args.output)?;
     // A base without its split BTF is of no use, nor is split BTF without its base.
-    output::write_both((&args.output.output, written.as_bytes()), (&args.base_output, base.as_bytes()))?;
+    output::write_both(
+        NewOutput { path: &args.output.output, content: written.as_bytes() },
+        NewOutput { path: &args.base_output, content: base.as_bytes() },
+    )?;
     report.distilled_base = Some(DistilledBaseReport {
         output: escape_path(&args.base_output),
         types: base.types().count(),

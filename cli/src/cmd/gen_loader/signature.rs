@@ -5,7 +5,7 @@ use crate::{
     args::gen_loader::GenLoaderArgs,
     error::{BadInput, escape_path},
     input::{limits::MAX_KEY_BYTES, loader_file, object::ObjectFile},
-    output,
+    output::{self, NewOutput},
 };
 use core_relo_kernels::file;
 use core_relo_loader::loader_program::{LoaderFile, LoaderSignatures};
@@ -22,7 +22,10 @@ pub(super) fn write_bytes_to_sign(args: &GenLoaderArgs, loader: &LoaderFile) -> 
         let bad = BadInput::for_path(&args.file, what);
         return Err(bad.help("generate the file with --signable"));
     }
-    output::write_both((instructions, loader.instructions()), (with_data, &loader.instructions_and_data()))
+    output::write_both(
+        NewOutput { path: instructions, content: loader.instructions() },
+        NewOutput { path: with_data, content: &loader.instructions_and_data() },
+    )
 }
 
 /// Writes a loader file with the signatures of the options.

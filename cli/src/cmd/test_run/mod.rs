@@ -10,7 +10,7 @@ use crate::{
     format::Format,
     input::limits::MAX_OBJECT_BYTES,
     json::test_run as json,
-    output,
+    output::{self, NewOutput},
     text::{line::Line, style::BOLD},
 };
 use context_limits::ContextLimits;
@@ -138,7 +138,10 @@ impl TestRunOutput {
         let data = returned(data, result.data_len);
         let context = returned(context, result.ctx_len);
         let written = match (&args.data_out, &args.ctx_out) {
-            (Some(to_data), Some(to_context)) => output::write_both((to_data, data), (to_context, context)),
+            (Some(to_data), Some(to_context)) => output::write_both(
+                NewOutput { path: to_data, content: data },
+                NewOutput { path: to_context, content: context },
+            ),
             (Some(to_data), None) => output::write(to_data, data),
             (None, Some(to_context)) => output::write(to_context, context),
             (None, None) => Ok(()),
