@@ -50,6 +50,6 @@ pub use load::{
 };
 #[cfg(feature = "load")]
 pub use startup_report::{
-    AlternativeReport, CapabilityReport, ConstantReport, GroupReport, KernelIdentity, LinkReport, MapReport,
-    Outcome, ProgramReport, Rejection, RejectionStage, StartupReport, Status,
+    AlternativeReport, CapabilityReport, ConstantReport, GroupReport, LinkReport, MapReport, Outcome,
+    ProgramReport, Rejection, RejectionStage, ReportedKernel, StartupReport, Status,
 };

@@ -11,7 +11,7 @@ use aya::{
 use aya_obj::{Object, ProgramSection, btf::Btf};
 use core_relo_test_support::{Requirement, skip, skip_without};
 use core_relo_verdict::{
-    loaders::{Loader, LoaderRule, Stance},
+    loaders::{LoaderKind, LoaderRule, Stance},
     test_support::{knows_aya_section, loader_object, section_words},
 };
 use std::{collections::HashSet, error::Error, fs, mem, os::unix::fs::MetadataExt as _};
@@ -22,7 +22,7 @@ const MAP_FD: i32 = 3;
 /// Returns a part of the error with which aya refuses what a rule is about. `None` if the table says that aya
 /// accepts it.
 fn refusal(rule: LoaderRule) -> Option<&'static str> {
-    if !matches!(rule.stance(Loader::Aya), Stance::Refuses(_) | Stance::Unreached(_)) {
+    if !matches!(rule.stance(LoaderKind::Aya), Stance::Refuses(_) | Stance::Unreached(_)) {
         return None;
     }
     Some(match rule {
@@ -56,7 +56,7 @@ fn find_difference(rule: LoaderRule, result: Result<(), String>) -> Option<Strin
 
 /// Returns whether the crate `aya` decides, after it has created maps.
 fn needs_kernel(rule: LoaderRule) -> bool {
-    rule.stance(Loader::Aya).source().starts_with("aya/")
+    rule.stance(LoaderKind::Aya).source().starts_with("aya/")
 }
 
 /// Does what `aya::EbpfLoader::load` does before it creates maps, and after that before it loads programs.

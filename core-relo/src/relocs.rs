@@ -11,7 +11,7 @@ use crate::{
         Access, AccessWords, LineQuery, SourceLine, SourceLines, ValueUses, find_value_uses,
         is_register_struct,
     },
-    spec::{self, Spec, SpecError},
+    spec::{self, AccessStringError, Spec},
 };
 use alloc::vec::Vec;
 use core::fmt;
@@ -70,7 +70,7 @@ pub struct Record<'o> {
     /// The instruction, if the record's offset is a multiple of 8.
     pub insn: Option<InsnIndex>,
     /// The local access, or the reason why the record has none.
-    pub spec: Result<Spec, SpecError>,
+    pub spec: Result<Spec, AccessStringError>,
     /// The index of the record's section in [`Relocs::code`], if there is a section of that name.
     pub(crate) section_index: Option<usize>,
     /// The index of the record's function in that section.

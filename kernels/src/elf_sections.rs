@@ -3,7 +3,7 @@
 
 use crate::{file::InputFile, file_kind::is_elf};
 use core_relo::{Data, Endian};
-use core_relo_loader::target::{BtfFile, Class, FileFormat};
+use core_relo_loader::target::{BtfFile, ElfClass, FileFormat};
 use std::path::Path;
 
 const SHT_PROGBITS: u32 = 1;
@@ -70,7 +70,7 @@ fn try_read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> Option<BtfSec
 
 /// The fields of an ELF header.
 struct Header {
-    class: Class,
+    class: ElfClass,
     endian: Endian,
     machine: u16,
     table_offset: u64,
@@ -83,8 +83,8 @@ struct Header {
 impl Header {
     fn parse(head: &[u8]) -> Option<Self> {
         let (class, data) = match head.get(4..6)? {
-            [1, data] => (Class::Elf32, *data),
-            [2, data] => (Class::Elf64, *data),
+            [1, data] => (ElfClass::Elf32, *data),
+            [2, data] => (ElfClass::Elf64, *data),
             _ => return None,
         };
         let endian = match data {
@@ -93,7 +93,7 @@ impl Header {
             _ => return None,
         };
         let (table_offset, sizes_offset, min_entry_bytes) = match class {
-            Class::Elf32 => (u64::from(endian.u32(head, 0x20)?), 0x2e, 40),
+            ElfClass::Elf32 => (u64::from(endian.u32(head, 0x20)?), 0x2e, 40),
             _ => (endian.u64(head, 0x28)?, 0x3a, 64),
         };
         let entry_bytes = u64::from(endian.u16(head, sizes_offset)?);
@@ -111,7 +111,7 @@ impl Header {
         let (name_offset, kind) = (endian.u32(raw, 0)?, endian.u32(raw, 4)?);
         let word = |at| endian.u32(raw, at).map(u64::from);
         let (flags, offset, len) = match self.class {
-            Class::Elf32 => (word(8)?, word(16)?, word(20)?),
+            ElfClass::Elf32 => (word(8)?, word(16)?, word(20)?),
             _ => (endian.u64(raw, 8)?, endian.u64(raw, 24)?, endian.u64(raw, 32)?),
         };
         Some(Section { name_offset: usize::try_from(name_offset).ok()?, kind, flags, offset, len })
@@ -131,7 +131,7 @@ pub(super) struct Section {
 /// The section headers and names of an ELF.
 #[derive(Debug)]
 pub(super) struct Sections<'d> {
-    pub(super) class: Class,
+    pub(super) class: ElfClass,
     pub(super) endian: Endian,
     machine: u16,
     headers: Vec<Section>,

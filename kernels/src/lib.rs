@@ -72,7 +72,7 @@ pub use file_id::{FileId, Inode};
 pub use image_facts::{ImageFact, ImageFacts};
 pub use kernel::{
     id::{InvalidKernelId, KernelId},
-    image::KernelImage,
+    image::OpenedKernel,
     module,
     parsed::Kernel,
     release::KernelRelease,

@@ -91,7 +91,7 @@ core_relo::debug_as_message!(ElfError);
 /// The class of an ELF file, which is also its pointer size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the ELF format has two classes")]
-pub enum Class {
+pub enum ElfClass {
     /// `ELFCLASS32`.
     Elf32,
     /// `ELFCLASS64`.
@@ -169,7 +169,7 @@ impl core::fmt::Debug for Section<'_> {
 /// A validated ELF file: every section's name and bytes lie within the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Elf<'d> {
-    pub(crate) class: Class,
+    pub(crate) class: ElfClass,
     pub(crate) endian: Endian,
     pub(crate) machine: u16,
     pub(crate) file_type: u16,
@@ -189,8 +189,8 @@ impl<'d> Elf<'d> {
             return Err(ElfError::ByteOrder { found: *order });
         }
         let elf = match class {
-            1 => Self::read::<FileHeader32<Endianness>>(data, Class::Elf32),
-            2 => Self::read::<FileHeader64<Endianness>>(data, Class::Elf64),
+            1 => Self::read::<FileHeader32<Endianness>>(data, ElfClass::Elf32),
+            2 => Self::read::<FileHeader64<Endianness>>(data, ElfClass::Elf64),
             other => return Err(ElfError::Class { found: *other }),
         };
         if *version != 1 {
@@ -209,7 +209,7 @@ impl<'d> Elf<'d> {
         self.sections.get(usize::try_from(index.0).ok()?).filter(|s| !s.is_null())
     }
 
-    fn read<H: FileHeader<Endian = Endianness>>(data: &'d [u8], class: Class) -> Result<Self, ElfError> {
+    fn read<H: FileHeader<Endian = Endianness>>(data: &'d [u8], class: ElfClass) -> Result<Self, ElfError> {
         let len = data.len();
         let Ok(header) = H::parse(data) else { return Err(ElfError::Header { len }) };
         let Ok(e) = header.endian() else { return Err(ElfError::Header { len }) };

@@ -73,7 +73,7 @@ pub mod test_support;
 
 pub use core_relo::InternalError;
 pub(crate) use core_relo::internal;
-pub use elf::{Class, ElfError, key as name_key, string_at, text as shown_name};
+pub use elf::{ElfClass, ElfError, key as name_key, string_at, text as shown_name};
 pub use errno::Errno;
 pub use index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex, SectionIndex};
 pub use kernel_version::{KernelVersion, KernelVersionError};

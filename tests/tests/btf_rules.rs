@@ -13,7 +13,7 @@ use core_relo_tests::{
 use core_relo_verdict::{
     judge::{KernelAnswers, ReasonKind, judge},
     kernel::{KernelInputs, KernelVersion},
-    loaders::Loader as OpeningLoader,
+    loaders::LoaderKind,
     mismatch::MismatchKind,
     requirements::{NeedTable, ObjectNeeds},
 };
@@ -106,7 +106,7 @@ fn every_case_of_records_gets_the_verdict_of_linux_6_18() {
 fn is_without_btf(object: &Object<'_>) -> Option<bool> {
     let relocs = object.relocs().ok()?;
     let mut table = NeedTable::default();
-    let needs = ObjectNeeds::collect_for(OpeningLoader::CoreRelo, object, &relocs, &mut table).ok()?;
+    let needs = ObjectNeeds::collect_for(LoaderKind::CoreRelo, object, &relocs, &mut table).ok()?;
     let target = Target::new("6.18", Arc::new(Btf::parse(int_types()).unwrap()));
     let inputs = KernelInputs { version: Some(KernelVersion::release(6, 18)), ..KernelInputs::default() };
     let answers = KernelAnswers::new(&table, &target, &inputs);

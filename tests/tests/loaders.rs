@@ -11,12 +11,12 @@ use core_relo_object::{
     target::KernelBtf,
 };
 use core_relo_verdict::{
-    loaders::{Loader, LoaderRule, Stance},
+    loaders::{LoaderKind, LoaderRule, Stance},
     test_support::loader_object,
 };
 use std::sync::Arc;
 
-fn is_refused(rule: LoaderRule, loader: Loader) -> bool {
+fn is_refused(rule: LoaderRule, loader: LoaderKind) -> bool {
     matches!(rule.stance(loader), Stance::Refuses(_) | Stance::Unreached(_))
 }
 
@@ -41,7 +41,7 @@ fn core_relo_plans_the_loads_that_the_table_says() {
             LoadPlan::new(&object, &Settings::default(), &kernel()).map_err(|e| e.to_string())
         });
         let refusal = plan.err();
-        assert_eq!(refusal.is_some(), is_refused(*rule, Loader::CoreRelo), "{rule:?}: {refusal:?}");
+        assert_eq!(refusal.is_some(), is_refused(*rule, LoaderKind::CoreRelo), "{rule:?}: {refusal:?}");
     }
 }
 
@@ -60,7 +60,7 @@ mod with_libbpf {
     fn libbpf_opens_the_objects_that_the_table_says() {
         for rule in LoaderRule::ALL {
             let (opened, log) = libbpf::with_log(|| libbpf::open(&loader_object(*rule)).is_ok());
-            assert_eq!(opened, !is_refused(*rule, Loader::Libbpf), "{rule:?}: {log}");
+            assert_eq!(opened, !is_refused(*rule, LoaderKind::Libbpf), "{rule:?}: {log}");
         }
     }
 }

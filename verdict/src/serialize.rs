@@ -21,7 +21,7 @@ serialize_as_word!(
     crate::judge::ReasonKind,
     crate::judge::Verdict,
     crate::kernel::EvidenceSource,
-    crate::loaders::Loader,
+    crate::loaders::LoaderKind,
     crate::loaders::LoaderRule,
     crate::mismatch::MismatchKind,
 );
@@ -34,7 +34,7 @@ mod tests {
         btf_diff::{Change, ChangeKind, Details, Enumerator, EnumeratorChange, ItemKind, Side, TypeSide},
         judge::{LoaderRefusal, NeededFeature, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
         kernel::{Answer, Evidence, EvidenceSource},
-        loaders::{Loader, LoaderRule},
+        loaders::{LoaderKind, LoaderRule},
     };
 
     fn json(value: &impl serde::Serialize) -> String {
@@ -46,7 +46,7 @@ mod tests {
     fn a_reason_has_the_documented_keys() {
         let mut reason = Reason::new(ReasonKind::Object, Verdict::Refused, "the object defines maps");
         reason.insn = Some(3);
-        reason.loader = Some(LoaderRefusal { loader: Loader::CoreRelo, rule: LoaderRule::LegacyMaps });
+        reason.loader = Some(LoaderRefusal { loader: LoaderKind::CoreRelo, rule: LoaderRule::LegacyMaps });
         reason.evidence = Some(Evidence { source: EvidenceSource::Btf, text: "no such enum".to_owned() });
         let (file, text) = ("exec.bpf.c".to_owned(), "x = 1;".to_owned());
         reason.source = Some(SourceLine { file, line: 4, column: 2, text, is_near: false });

@@ -8,7 +8,7 @@ use super::{
     verdicts::with_verdicts,
 };
 use crate::{
-    startup_report::{KernelIdentity, LinkReport, Outcome, Rejection, StartupReport},
+    startup_report::{LinkReport, Outcome, Rejection, ReportedKernel, StartupReport},
     variants::{KernelValueError, ObjectVariants, VariantError, VariantGroup, VariantTable},
 };
 use alloc::sync::Arc;
@@ -30,7 +30,7 @@ pub struct AdaptiveLoader<'l, 'o, 'd> {
     variants: ObjectVariants,
     judge: Option<Box<Judge<'l>>>,
     features: Vec<NeededFeature>,
-    kernel: Option<KernelIdentity>,
+    kernel: Option<ReportedKernel>,
 }
 
 /// The result of an adaptive load, and the report of what was chosen.
@@ -78,7 +78,7 @@ impl<'l, 'o, 'd> AdaptiveLoader<'l, 'o, 'd> {
 
     /// Sets what the report says about the kernel. The default describes the running kernel.
     #[must_use]
-    pub fn kernel(mut self, kernel: KernelIdentity) -> Self {
+    pub fn kernel(mut self, kernel: ReportedKernel) -> Self {
         self.kernel = Some(kernel);
         self
     }
@@ -225,7 +225,7 @@ struct Choice<'c> {
     chooser: Chooser<'c>,
     constants: Vec<Result<i128, KernelValueError>>,
     features: &'c [NeededFeature],
-    kernel: KernelIdentity,
+    kernel: ReportedKernel,
     /// The privileges of a load into the running kernel.
     privileges: Option<LoadPrivileges>,
 }
@@ -245,7 +245,7 @@ impl<'c> Choice<'c> {
             chooser,
             constants,
             features,
-            kernel: loader.kernel.clone().unwrap_or_else(|| KernelIdentity::describe(&kernel)),
+            kernel: loader.kernel.clone().unwrap_or_else(|| ReportedKernel::describe(&kernel)),
             privileges: kernel.btf.is_live().then(|| LoadPrivileges::new(loader.loader)),
         })
     }

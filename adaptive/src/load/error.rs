@@ -109,13 +109,13 @@ impl fmt::Display for Because<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::startup_report::{KernelIdentity, Outcome};
+    use crate::startup_report::{Outcome, ReportedKernel};
     use core::error::Error;
 
     fn empty_report() -> StartupReport {
         StartupReport {
             object: "agent.bpf.o".into(),
-            kernel: KernelIdentity::default(),
+            kernel: ReportedKernel::default(),
             outcome: Outcome::Failed,
             groups: Vec::new(),
             programs: Vec::new(),

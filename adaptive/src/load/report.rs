@@ -3,8 +3,8 @@
 use super::chooser::Chooser;
 use crate::{
     startup_report::{
-        AlternativeReport, CapabilityReport, ConstantReport, GroupReport, KernelIdentity, LinkReport,
-        MapReport, Outcome, ProgramReport, StartupReport, Status,
+        AlternativeReport, CapabilityReport, ConstantReport, GroupReport, LinkReport, MapReport, Outcome,
+        ProgramReport, ReportedKernel, StartupReport, Status,
     },
     variants::{Alternative, KernelValueError, VariantGroup},
 };
@@ -48,7 +48,7 @@ pub(super) fn report(
     numbers: &[Result<i128, KernelValueError>],
     settings: &Settings,
     plan: Option<&LoadPlan>,
-    (kernel, features): (KernelIdentity, Vec<NeededFeature>),
+    (kernel, features): (ReportedKernel, Vec<NeededFeature>),
     details: ReportDetails,
 ) -> StartupReport {
     let program_types = match plan {

@@ -22,7 +22,7 @@ pub struct StartupReport {
     /// Whether the object was planned, loaded or attached.
     pub outcome: Outcome,
     /// The kernel.
-    pub kernel: KernelIdentity,
+    pub kernel: ReportedKernel,
     /// The groups of alternatives, in the table's order.
     pub groups: Vec<GroupReport>,
     /// The programs that belong to no group.
@@ -51,7 +51,7 @@ pub struct StartupReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[expect(clippy::exhaustive_structs, reason = "callers describe kernels")]
-pub struct KernelIdentity {
+pub struct ReportedKernel {
     /// The release, as `uname -r` prints it, or the name of the file.
     pub release: Option<String>,
     /// The architecture, as `uname -m` prints it.
@@ -233,7 +233,7 @@ impl Status {
     }
 }
 
-impl KernelIdentity {
+impl ReportedKernel {
     /// Describes the kernel of a loader.
     pub(crate) fn describe(kernel: &TargetKernel) -> Self {
         let own_source = match kernel.btf.vmlinux() {

@@ -16,7 +16,7 @@ use crate::{
 use clap::{Args, ValueHint};
 use core_relo::plan::Options;
 use core_relo_report::policy::AllowEntry;
-use core_relo_verdict::{fleet::relocation_options, kernel::KernelVersion, loaders::Loader};
+use core_relo_verdict::{fleet::relocation_options, kernel::KernelVersion, loaders::LoaderKind};
 use std::{path::PathBuf, str::FromStr};
 
 pub(super) const CHECK_HELP: &str = "Examples:
@@ -178,7 +178,7 @@ pub(crate) struct RelocationArgs {
 
 impl RelocationArgs {
     /// Returns the options of plans for a loader.
-    pub(crate) fn options_for(self, loader: Loader) -> Options {
+    pub(crate) fn options_for(self, loader: LoaderKind) -> Options {
         let options = relocation_options(loader);
         if self.zero_extend_enums { options.zero_extend_unsigned_enums(true) } else { options }
     }

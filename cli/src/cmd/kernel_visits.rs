@@ -1,7 +1,7 @@
 //! The kernels of a selection, one after the other, for commands that print results as they come.
 
 use crate::{console::Console, error::CommandResult, input::input_error::note_text};
-use core_relo_kernels::{InputError, KernelImage, KernelSelection, KernelSource};
+use core_relo_kernels::{InputError, KernelSelection, KernelSource, OpenedKernel};
 use std::{io, ops::ControlFlow};
 
 /// Prints the notes of a selection, and reports the sources that cannot be read.
@@ -12,7 +12,7 @@ pub(super) fn report_selection(console: &mut Console<'_>, selection: &KernelSele
 
 /// A function that receives each kernel of a selection.
 type KernelVisitor<'v> =
-    dyn FnMut(&mut Console<'_>, &KernelSource, Result<KernelImage<'_>, InputError>) -> CommandResult + 'v;
+    dyn FnMut(&mut Console<'_>, &KernelSource, Result<OpenedKernel<'_>, InputError>) -> CommandResult + 'v;
 
 /// Passes each kernel of a selection to `visit`, and reports the bad input that `visit` returns.
 pub(super) fn visit_kernels(

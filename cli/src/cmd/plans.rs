@@ -20,9 +20,9 @@ use core_relo::{
     CodeSection, Plan, Relocs,
     plan::{Options, PlannedReloc, Summary},
 };
-use core_relo_kernels::{Kernel, KernelImage, KernelSelection};
+use core_relo_kernels::{Kernel, KernelSelection, OpenedKernel};
 use core_relo_loader::object::Object;
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::loaders::LoaderKind;
 use std::{iter, path::PathBuf};
 
 /// A function that prints a plan.
@@ -36,7 +36,7 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) settings: &'a SettingsArgs,
     pub(crate) config: &'a ConfigArgs,
     /// The loader that the options name.
-    pub(crate) loader: Option<Loader>,
+    pub(crate) loader: Option<LoaderKind>,
     /// The only program that is loaded. `None` for the default load.
     pub(crate) program: Option<&'a str>,
     /// How relocations differ from the loader's.
@@ -85,7 +85,7 @@ pub(crate) fn for_each_kernel(
     let selection = KernelSelection::new(&kernel_paths(request.kernels, request.config)?);
     report_selection(console, &selection)?;
     visit_kernels(console, &selection, &mut |console, _, image| {
-        let kernel = image.and_then(KernelImage::parse)?;
+        let kernel = image.and_then(OpenedKernel::parse)?;
         for object in &objects {
             object.plan(console, &kernel, write).or_else(|error| console.report(error))?;
         }

@@ -25,7 +25,7 @@ use core_relo_verdict::{
         AccessUse, AttachPointListing, AttachTargetListing, ExternListing, ExternUse, HelperUse,
         InstructionSetUse, MapListing, MapSizes, ObjectListing, ProgramListing, Use,
     },
-    loaders::Loader,
+    loaders::LoaderKind,
 };
 use serde::Serialize;
 use std::{io, path::PathBuf};
@@ -66,7 +66,7 @@ struct Requirements {
 /// Collects the requirements of an object for a loader, with settings of user space.
 fn collect(
     path: PathBuf,
-    loader: Loader,
+    loader: LoaderKind,
     user: &UserSettings,
     warnings: &mut Vec<String>,
 ) -> Result<Requirements, BadInput> {

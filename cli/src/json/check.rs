@@ -20,7 +20,7 @@ use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Reason},
     kernel::DistributionKernel,
-    loaders::Loader,
+    loaders::LoaderKind,
     mismatch::Mismatch,
 };
 use serde::{Serialize, Serializer};
@@ -51,7 +51,7 @@ pub(crate) struct CheckLine<'a> {
     /// The real load of several programs together, with `--boot`.
     object_reality: Option<RealityJson<'a>>,
     /// The loader whose rules decide.
-    loader: Option<Loader>,
+    loader: Option<LoaderKind>,
     /// The distribution that the kernel is from, its release, and the version of the kernel's package.
     distribution: Option<&'a str>,
     distribution_release: Option<&'a str>,

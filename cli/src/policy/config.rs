@@ -11,7 +11,7 @@ use crate::{
 };
 use core_relo_kernels::file;
 use core_relo_report::policy::{AllowEntry, Glob, PATTERN_KEYS};
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::loaders::LoaderKind;
 use std::{mem, path::Path};
 
 /// The settings in `core-relo.toml`.
@@ -22,7 +22,7 @@ pub(crate) struct Config {
     /// As `--strict`: `check.strict`.
     pub(crate) strict: bool,
     /// As `--loader`: `check.loader`.
-    pub(crate) loader: Option<Loader>,
+    pub(crate) loader: Option<LoaderKind>,
     /// Settings of user space, for all objects (`check.max-entries`) and for those of a pattern
     /// (`[[settings]]`).
     pub(crate) settings: Vec<SettingGroup>,
@@ -49,7 +49,7 @@ pub(crate) struct MirrorEntry {
 /// The loader of a project's objects, and their settings of user space.
 #[derive(Debug)]
 pub(crate) struct ProjectLoad {
-    pub(crate) loader: Loader,
+    pub(crate) loader: LoaderKind,
     pub(crate) user: UserSettings,
 }
 
@@ -63,7 +63,7 @@ impl Config {
     /// project, which need not have all names of the file. `loader` is the loader that the command asks for.
     pub(crate) fn load_of_project(
         args: &ConfigArgs,
-        loader: Option<Loader>,
+        loader: Option<LoaderKind>,
         options: &SettingsArgs,
     ) -> Result<ProjectLoad, BadInput> {
         let mut config = Self::of_project(args)?;
@@ -73,15 +73,15 @@ impl Config {
     }
 
     /// Returns the loader that a command asks for, or else that of the file, or else libbpf.
-    pub(crate) fn loader(&self, option: Option<Loader>) -> Loader {
-        option.or(self.loader).unwrap_or(Loader::Libbpf)
+    pub(crate) fn loader(&self, option: Option<LoaderKind>) -> LoaderKind {
+        option.or(self.loader).unwrap_or(LoaderKind::Libbpf)
     }
 
     /// Takes the settings of user space out of the configuration, for objects that a loader loads, and adds
     /// those of the options, which take precedence.
     pub(crate) fn take_settings(
         &mut self,
-        loader: Loader,
+        loader: LoaderKind,
         options: &SettingsArgs,
     ) -> Result<UserSettings, BadInput> {
         let mut user = UserSettings::for_loader(loader);
@@ -143,10 +143,10 @@ impl Config {
 }
 
 /// Parses the word of a loader.
-fn parse_loader(check: &Table<'_, '_>, word: &str) -> Result<Loader, TomlError> {
-    let words: Vec<_> = Loader::ALL.iter().map(|loader| loader.word()).collect();
+fn parse_loader(check: &Table<'_, '_>, word: &str) -> Result<LoaderKind, TomlError> {
+    let words: Vec<_> = LoaderKind::ALL.iter().map(|loader| loader.word()).collect();
     let unknown = || check.error_at("loader", format!("unknown loader, expected {}", words.join(", ")));
-    Loader::from_word(word).ok_or_else(unknown)
+    LoaderKind::from_word(word).ok_or_else(unknown)
 }
 
 /// A table of settings: its key, and the parser of `name=value`.

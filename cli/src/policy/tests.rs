@@ -31,7 +31,7 @@ fn a_configuration_has_entries_and_settings() {
     let settings: Vec<_> =
         config.settings.iter().flat_map(|group| &group.settings).map(Setting::to_string).collect();
     assert!(config.strict);
-    assert_eq!(config.loader, Some(core_relo_verdict::loaders::Loader::Cilium));
+    assert_eq!(config.loader, Some(core_relo_verdict::loaders::LoaderKind::Cilium));
     assert_eq!(settings, ["--max-entries hex=16", "--max-entries stacks=1024"]);
     assert_eq!(parse(""), Ok(Config::default()));
     assert_eq!(parse("allow = [{ program = 'p' }]").unwrap().allow.len(), 1);

@@ -15,7 +15,7 @@ use core_relo_loader::{
     object::{MapDef, Program, ProgramType, SEC_DEFS, SecDef, TypeWordError, section_for_type},
 };
 use core_relo_verdict::{
-    loaders::{Loader, LoaderRule, Stance},
+    loaders::{LoaderKind, LoaderRule, Stance},
     requirements::{NeedTable, ObjectNeeds},
 };
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl ObjectNames<'_, '_> {
     /// does not. `object` is the name of the object's file.
     pub(super) fn apply(
         &self,
-        loader: Loader,
+        loader: LoaderKind,
         object: &str,
         setting: &Setting,
         settings: &mut Settings,
@@ -80,7 +80,7 @@ impl ObjectNames<'_, '_> {
     /// Returns the settings that leave out a program which a loader loads all the same, and the reason.
     pub(super) fn loaded_anyway<'s>(
         &self,
-        loader: Loader,
+        loader: LoaderKind,
         own: &[&'s Setting],
         settings: &Settings,
     ) -> Vec<(&'s Setting, String)> {

@@ -11,7 +11,7 @@ use core_relo_loader::{
     object::{Object, SecDef, SecMatch},
 };
 use core_relo_report::policy::Glob;
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::loaders::LoaderKind;
 use std::{collections::HashMap, ffi::OsString, mem, path::PathBuf};
 
 /// The settings of a command, for any number of objects. Later groups take precedence.
@@ -19,7 +19,7 @@ use std::{collections::HashMap, ffi::OsString, mem, path::PathBuf};
 pub(crate) struct UserSettings {
     /// The loader that loads the objects: loaders differ in the programs that are loaded without being asked
     /// for.
-    loader: Loader,
+    loader: LoaderKind,
     groups: Vec<SettingGroup>,
 }
 
@@ -48,13 +48,13 @@ pub(crate) struct AppliedSettings {
 impl UserSettings {
     /// Creates the settings of the options of a command that loads objects.
     pub(crate) fn new(args: &SettingsArgs) -> Result<Self, BadInput> {
-        let mut user = Self::for_loader(Loader::CoreRelo);
+        let mut user = Self::for_loader(LoaderKind::CoreRelo);
         user.add_options(args)?;
         Ok(user)
     }
 
     /// Creates no settings, for objects that a loader loads.
-    pub(crate) fn for_loader(loader: Loader) -> Self {
+    pub(crate) fn for_loader(loader: LoaderKind) -> Self {
         Self { loader, groups: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     ext::RelocKind,
     plan::{CandidateResult, CheckedCandidate, Decision, InsnError, PlannedReloc, PoisonReason, RelocError},
     relocs::Record,
-    resolve::Mismatch,
+    resolve::CandidateMismatch,
 };
 use alloc::{format, string::String, vec::Vec};
 
@@ -65,7 +65,7 @@ fn missing_help(
 /// Proposes a flavour that declares a similar member.
 fn flavour_help(results: &[CheckedCandidate<'_>], near: &[NearMatch]) -> Option<String> {
     let ty = results.iter().find_map(|checked| match checked.result {
-        CandidateResult::Mismatch(Mismatch::NoMember { ty, .. }) => checked.target_btf.btf.ty(ty),
+        CandidateResult::Mismatch(CandidateMismatch::NoMember { ty, .. }) => checked.target_btf.btf.ty(ty),
         _ => None,
     })?;
     let declaration = near.iter().find_map(|near| near.declaration.as_deref())?;

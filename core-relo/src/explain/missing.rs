@@ -3,7 +3,7 @@
 use crate::{
     Name, TypeId,
     plan::{CandidateResult, CheckedCandidate, Decision, PlannedReloc, PoisonReason},
-    resolve::Mismatch,
+    resolve::CandidateMismatch,
 };
 
 /// A type, member or enumerator that the target lacks.
@@ -44,8 +44,12 @@ pub(super) fn missing_item<'p>(
     })?;
     let name = |step: usize| spec.accessors.get(step)?.name(planned.btf());
     match mismatch {
-        Mismatch::NoMember { step, ty } => Some(MissingItem::Member { btf_index, ty, name: name(step)? }),
-        Mismatch::NoEnumerator { ty } => Some(MissingItem::Enumerator { btf_index, ty, name: name(0)? }),
+        CandidateMismatch::NoMember { step, ty } => {
+            Some(MissingItem::Member { btf_index, ty, name: name(step)? })
+        }
+        CandidateMismatch::NoEnumerator { ty } => {
+            Some(MissingItem::Enumerator { btf_index, ty, name: name(0)? })
+        }
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     btf::{Kind, Type},
     ext::RelocKind,
     plan::{CandidateResult, CheckedCandidate, Decision, PlannedReloc, PoisonReason, SkipReason},
-    resolve::{BrokenInvariant, Mismatch},
+    resolve::{BrokenInvariant, CandidateMismatch},
 };
 use alloc::{
     format,
@@ -146,44 +146,44 @@ pub(super) fn verdict_text(planned: &PlannedReloc<'_>, checked: &CheckedCandidat
 fn mismatch_reason(
     planned: &PlannedReloc<'_>,
     checked: &CheckedCandidate<'_>,
-    mismatch: Mismatch,
+    mismatch: CandidateMismatch,
 ) -> Option<String> {
     let btf = &*checked.target_btf.btf;
     let accessor = |step: usize| planned.local_spec()?.accessors.get(step);
     let name = |step: usize| Some(accessor(step)?.name(planned.btf())?.shortened());
     Some(match mismatch {
-        Mismatch::NoMember { step, ty } if ty == checked.candidate.id => {
+        CandidateMismatch::NoMember { step, ty } if ty == checked.candidate.id => {
             text(format_args!("no member `{}`", name(step)?))
         }
-        Mismatch::NoMember { step, ty } => {
+        CandidateMismatch::NoMember { step, ty } => {
             text(format_args!("{} has no member `{}`", CType::new(btf, ty), name(step)?))
         }
-        Mismatch::MemberType { step, ty, member } => {
+        CandidateMismatch::MemberType { step, ty, member } => {
             let local = accessor(step)?;
             let local = planned.btf().ty(local.ty)?.member(local.index)?;
             let local = CType::new(planned.btf(), local.ty);
             let target = CType::new(btf, btf.ty(ty)?.member(member)?.ty);
             text(format_args!("member `{}` is `{target}`, incompatible with `{local}`", name(step)?))
         }
-        Mismatch::NotComposite { step, ty, kind } => {
+        CandidateMismatch::NotComposite { step, ty, kind } => {
             let ty = CType::new(btf, ty);
             text(format_args!("`{}` is not found: `{ty}` ({kind}) has no members", name(step)?))
         }
-        Mismatch::NotArray { ty, kind, .. } => {
+        CandidateMismatch::NotArray { ty, kind, .. } => {
             let ty = CType::new(btf, ty);
             text(format_args!("`{ty}` ({kind}) has no elements: it is not an array"))
         }
-        Mismatch::OutOfRange { index, nelems, .. } => {
+        CandidateMismatch::OutOfRange { index, nelems, .. } => {
             format!("index {index} is out of range, the array has {nelems} elements")
         }
-        Mismatch::NotEnum { ty, kind } => {
+        CandidateMismatch::NotEnum { ty, kind } => {
             text(format_args!("`{}` ({kind}) is not an enumeration", CType::new(btf, ty)))
         }
-        Mismatch::NoEnumerator { .. } => {
+        CandidateMismatch::NoEnumerator { .. } => {
             let name = accessor(0)?.name(planned.btf())?.essential();
             text(format_args!("no enumerator `{}`", name.shortened()))
         }
-        Mismatch::Type { .. } => match planned.record().relo.kind {
+        CandidateMismatch::Type { .. } => match planned.record().relo.kind {
             RelocKind::TypeMatches => "not of the same shape".into(),
             _ => "not a compatible type".into(),
         },

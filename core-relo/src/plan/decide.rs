@@ -18,7 +18,7 @@ use crate::{
     limits,
     relocs::Record,
     resolve::{AccessValue, Ambiguity, BrokenInvariant, Candidate, Resolution, StepBudget},
-    spec::{Accessor, SpecError},
+    spec::{AccessStringError, Accessor},
 };
 use alloc::vec::Vec;
 use hashbrown::{HashMap, HashSet};
@@ -29,7 +29,7 @@ use hashbrown::{HashMap, HashSet};
 pub(super) fn decide_records(
     plan: &mut Plan<'_>,
     is_selected: &dyn Fn(&Record<'_>) -> bool,
-    accesses: &[Result<LocalAccess<'_>, SpecError>],
+    accesses: &[Result<LocalAccess<'_>, AccessStringError>],
     cache: &mut MatchCache,
 ) {
     let records = plan.relocs().records();
@@ -48,7 +48,7 @@ pub(super) fn decide_records(
 pub(super) fn decide_loads(
     plan: &mut Plan<'_>,
     loads: &[Vec<usize>],
-    accesses: &HashMap<usize, Result<LocalAccess<'_>, SpecError>>,
+    accesses: &HashMap<usize, Result<LocalAccess<'_>, AccessStringError>>,
 ) {
     let (records, mut cache) = (plan.relocs().records(), MatchCache::default());
     let mut decided = HashSet::new();
@@ -112,7 +112,7 @@ impl Decider<'_, '_> {
     fn decide_entry(
         &mut self,
         (record_index, record): (usize, &Record<'_>),
-        access: &Result<LocalAccess<'_>, SpecError>,
+        access: &Result<LocalAccess<'_>, AccessStringError>,
         is_selected: &dyn Fn(&Record<'_>) -> bool,
         code: &mut CodeOverlay,
     ) -> PlanEntry {
@@ -152,7 +152,7 @@ impl Decider<'_, '_> {
         &mut self,
         record_index: usize,
         record: &Record<'_>,
-        access: &Result<LocalAccess<'_>, SpecError>,
+        access: &Result<LocalAccess<'_>, AccessStringError>,
         entry: &mut PlanEntry,
     ) -> Result<Decision, RelocError> {
         let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;

@@ -4,8 +4,8 @@ use crate::{
     TypeId,
     index::InsnIndex,
     insn::Insn,
-    resolve::{Ambiguity, BrokenInvariant, Candidate, MatchError, ValueError},
-    spec::SpecError,
+    resolve::{Ambiguity, BrokenInvariant, Candidate, MatchError, RelocationValueError},
+    spec::AccessStringError,
 };
 use alloc::vec::Vec;
 use core::fmt;
@@ -23,13 +23,13 @@ pub enum RelocError {
     },
     /// The record's access string does not fit its root type.
     #[error("{0}")]
-    Spec(#[from] SpecError),
+    Spec(#[from] AccessStringError),
     /// The root type has no name. Only TYPE_ID_LOCAL needs no name.
     #[error("root type [{0}] is anonymous: candidates are found by name")]
     AnonymousRoot(TypeId),
     /// The access has no value in the object.
     #[error("the access has no value in the object: {0}")]
-    Local(ValueError),
+    Local(RelocationValueError),
     /// The match with a candidate fails.
     #[error("candidate [{}] cannot be compared: {error}", candidate.id)]
     Match {
@@ -44,7 +44,7 @@ pub enum RelocError {
         /// The candidate.
         candidate: Candidate,
         /// The error.
-        error: ValueError,
+        error: RelocationValueError,
     },
     /// Two candidates match with different values.
     #[error("{0}")]

@@ -4,7 +4,7 @@ use crate::{
     Endian,
     btf::Btf,
     limits,
-    resolve::{AccessPattern, AccessValue, KeyPart, ValueError, access_value},
+    resolve::{AccessPattern, AccessValue, KeyPart, RelocationValueError, access_value},
     spec::Spec,
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -18,7 +18,7 @@ pub(super) struct LocalAccess<'o> {
     pub(super) spec: &'o Spec,
     /// The id under which matches are cached, or `None` if the access is not worth caching.
     pub(super) id: Option<AccessId>,
-    pub(super) value: Result<AccessValue, ValueError>,
+    pub(super) value: Result<AccessValue, RelocationValueError>,
 }
 
 impl<'o> LocalAccess<'o> {

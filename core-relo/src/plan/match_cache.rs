@@ -6,7 +6,7 @@ use crate::{
     btf::Btf,
     limits,
     resolve::{
-        AccessValue, Candidate, MatchError, MatchOutcome, StepBudget, ValueError, access_value,
+        AccessValue, Candidate, MatchError, MatchOutcome, RelocationValueError, StepBudget, access_value,
         match_candidate,
     },
     spec::Accessor,
@@ -32,7 +32,7 @@ pub(super) struct Match {
     pub(super) bit_offset: BitOffset,
     /// The last step of the access in the candidate.
     pub(super) last_step: Option<Accessor>,
-    pub(super) value: Result<AccessValue, ValueError>,
+    pub(super) value: Result<AccessValue, RelocationValueError>,
 }
 
 impl MatchCache {

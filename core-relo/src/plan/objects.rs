@@ -11,7 +11,7 @@ use super::{
 use crate::{
     relocs::{Record, Relocs},
     resolve::{Candidate, CandidateSearch},
-    spec::SpecError,
+    spec::AccessStringError,
     target::Target,
 };
 use alloc::{sync::Arc, vec::Vec};
@@ -126,7 +126,7 @@ struct PreparedObject<'o> {
     relocs: &'o Relocs<'o>,
     roots: RootTypes,
     /// The local access of each record, or the error of its access string.
-    accesses: Vec<Result<LocalAccess<'o>, SpecError>>,
+    accesses: Vec<Result<LocalAccess<'o>, AccessStringError>>,
 }
 
 impl<'o> PreparedObject<'o> {

@@ -12,7 +12,7 @@ use crate::{
     insn::Slot,
     limits,
     relocs::{Function, Record},
-    resolve::{Candidate, MatchError, MatchOutcome, Mismatch, StepBudget, match_candidate},
+    resolve::{Candidate, CandidateMismatch, MatchError, MatchOutcome, StepBudget, match_candidate},
     source_lines::SourceLine,
     spec::{Accessor, Spec},
     target::{Target, TargetBtf},
@@ -47,7 +47,7 @@ pub enum CandidateResult {
     /// The candidate matches; the spec is the access in the candidate.
     Match(Spec),
     /// The candidate does not match.
-    Mismatch(Mismatch),
+    Mismatch(CandidateMismatch),
     /// The comparison failed.
     Error(MatchError),
     /// An earlier record of the same root type eliminated the candidate, because the candidate does not match

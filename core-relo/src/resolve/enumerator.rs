@@ -1,7 +1,7 @@
 //! The match of a local enumerator with a target enumeration.
 
 use super::{
-    error::{MatchError, Mismatch},
+    error::{CandidateMismatch, MatchError},
     match_outcome::MatchOutcome,
     pattern::AccessPattern,
     step_budget::StepBudget,
@@ -22,7 +22,7 @@ pub(super) fn match_enumerator(
 ) -> Result<MatchOutcome, MatchError> {
     let ty = steps.strip(target_btf, target)?;
     if !ty.kind().is_enum() {
-        return Ok(MatchOutcome::Mismatch(Mismatch::NotEnum { ty: ty.id(), kind: ty.kind() }));
+        return Ok(MatchOutcome::Mismatch(CandidateMismatch::NotEnum { ty: ty.id(), kind: ty.kind() }));
     }
     let name = pattern.enumerator()?;
     steps.take_name(name)?;
@@ -37,5 +37,5 @@ pub(super) fn match_enumerator(
             return Ok(MatchOutcome::Match(spec));
         }
     }
-    Ok(MatchOutcome::Mismatch(Mismatch::NoEnumerator { ty: ty.id() }))
+    Ok(MatchOutcome::Mismatch(CandidateMismatch::NoEnumerator { ty: ty.id() }))
 }

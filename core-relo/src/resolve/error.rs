@@ -12,7 +12,7 @@ use thiserror::Error;
 /// The reason why a candidate does not match. Ids are the target's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mismatch {
+pub enum CandidateMismatch {
     /// A composite has no member of the accessor's name.
     NoMember {
         /// The index of the accessor in [`Spec::accessors`](crate::spec::Spec::accessors).
@@ -148,7 +148,7 @@ crate::debug_as_message!(MatchError);
 /// The reason why an access has no value of the relocation's kind.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum ValueError {
+pub enum RelocationValueError {
     /// An array's element has no signedness and no shifts.
     #[error("an array element has no {0}")]
     ArrayElement(RelocKind),
@@ -176,7 +176,7 @@ pub enum ValueError {
     Internal(#[from] BrokenInvariant),
 }
 
-crate::debug_as_message!(ValueError);
+crate::debug_as_message!(RelocationValueError);
 
 /// A disagreement between two candidates that both match.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]

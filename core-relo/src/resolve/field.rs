@@ -1,7 +1,7 @@
 //! The match of a local access to a field with a target type.
 
 use super::{
-    error::{MatchError, Mismatch},
+    error::{CandidateMismatch, MatchError},
     field_compat::fields_are_compat,
     match_outcome::MatchOutcome,
     pattern::{AccessPattern, FieldStep, TypeLayers},
@@ -57,17 +57,22 @@ enum MemberSearch {
 
 impl TargetWalk<'_> {
     /// Enters element `index`. The first step of an access counts from the root, later ones need an array.
-    fn enter_element(&mut self, step: usize, index: u32) -> Result<Option<Mismatch>, MatchError> {
+    fn enter_element(&mut self, step: usize, index: u32) -> Result<Option<CandidateMismatch>, MatchError> {
         let mut ty = self.steps.strip(self.btf, self.at)?;
         if step > 0 {
             self.steps.take(1)?;
             let Some(array) = ty.array() else {
-                return Ok(Some(Mismatch::NotArray { step, ty: ty.id(), kind: ty.kind() }));
+                return Ok(Some(CandidateMismatch::NotArray { step, ty: ty.id(), kind: ty.kind() }));
             };
             let last = self.spec.accessors.last();
             let is_flexible = last.is_some_and(|last| last.is_flexible_array(self.btf, array.nelems));
             if !is_flexible && index >= array.nelems {
-                return Ok(Some(Mismatch::OutOfRange { step, ty: ty.id(), index, nelems: array.nelems }));
+                return Ok(Some(CandidateMismatch::OutOfRange {
+                    step,
+                    ty: ty.id(),
+                    index,
+                    nelems: array.nelems,
+                }));
             }
             ty = self.steps.strip(ty.btf(), array.element)?;
         }
@@ -90,18 +95,20 @@ impl TargetWalk<'_> {
         step: usize,
         name: Name<'_>,
         layers: TypeLayers<'_>,
-    ) -> Result<Option<Mismatch>, MatchError> {
+    ) -> Result<Option<CandidateMismatch>, MatchError> {
         let ty = self.steps.strip(self.btf, self.at)?;
         if !ty.kind().is_composite() {
-            return Ok(Some(Mismatch::NotComposite { step, ty: ty.id(), kind: ty.kind() }));
+            return Ok(Some(CandidateMismatch::NotComposite { step, ty: ty.id(), kind: ty.kind() }));
         }
         match self.find_member(ty, name, layers)? {
             MemberSearch::Found(next) => {
                 self.at = next;
                 Ok(None)
             }
-            MemberSearch::Incompatible { ty, member } => Ok(Some(Mismatch::MemberType { step, ty, member })),
-            MemberSearch::Absent => Ok(Some(Mismatch::NoMember { step, ty: ty.id() })),
+            MemberSearch::Incompatible { ty, member } => {
+                Ok(Some(CandidateMismatch::MemberType { step, ty, member }))
+            }
+            MemberSearch::Absent => Ok(Some(CandidateMismatch::NoMember { step, ty: ty.id() })),
         }
     }
 

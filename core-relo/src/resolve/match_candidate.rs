@@ -2,7 +2,7 @@
 
 use super::{
     compat, enumerator,
-    error::{MatchError, Mismatch},
+    error::{CandidateMismatch, MatchError},
     field,
     match_outcome::MatchOutcome,
     pattern::AccessPattern,
@@ -36,6 +36,6 @@ pub(crate) fn match_candidate(
     Ok(if is_match {
         MatchOutcome::Match(Spec::new(target, local.kind))
     } else {
-        MatchOutcome::Mismatch(Mismatch::Type { ty: target })
+        MatchOutcome::Mismatch(CandidateMismatch::Type { ty: target })
     })
 }

@@ -1,6 +1,6 @@
 //! The result of one comparison.
 
-use super::error::Mismatch;
+use super::error::CandidateMismatch;
 use crate::spec::Spec;
 
 /// The result of comparing a local access with a candidate.
@@ -9,5 +9,5 @@ pub(crate) enum MatchOutcome {
     /// The candidate matches; the spec is the access in the candidate.
     Match(Spec),
     /// The candidate does not match.
-    Mismatch(Mismatch),
+    Mismatch(CandidateMismatch),
 }

@@ -17,7 +17,9 @@ mod value;
 
 pub use candidates::Candidate;
 pub use compat::TypeComparer;
-pub use error::{Ambiguity, BrokenInvariant, CompareError, MatchError, Mismatch, ValueError};
+pub use error::{
+    Ambiguity, BrokenInvariant, CandidateMismatch, CompareError, MatchError, RelocationValueError,
+};
 
 pub(crate) use candidate_query::CandidateQuery;
 pub(crate) use candidates::{CandidateSearch, QueryId};

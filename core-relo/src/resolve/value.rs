@@ -1,6 +1,6 @@
 //! The values of an access in the object's BTF and in the target's BTF.
 
-use super::error::{BrokenInvariant, ValueError};
+use super::error::{BrokenInvariant, RelocationValueError};
 use crate::{
     ByteSize, Endian, TypeId,
     btf::{Btf, IntInfo, Kind, Member, Type, WalkError},
@@ -121,7 +121,11 @@ impl AccessValue {
 }
 
 /// Computes the value of an access in one BTF (libbpf: `bpf_core_calc_relo`, its first part).
-pub(crate) fn access_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue, ValueError> {
+pub(crate) fn access_value(
+    endian: Endian,
+    btf: &Btf<'_>,
+    spec: &Spec,
+) -> Result<AccessValue, RelocationValueError> {
     match spec.kind {
         // A static linker may have changed the type id, so that the instruction may contain an old id.
         RelocKind::TypeIdLocal | RelocKind::TypeIdTarget => {
@@ -147,7 +151,7 @@ fn enumerator_value(btf: &Btf<'_>, spec: &Spec) -> Result<u64, BrokenInvariant> 
 }
 
 /// Computes the value of an access to a field (libbpf: `bpf_core_calc_field_relo`).
-fn field_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue, ValueError> {
+fn field_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue, RelocationValueError> {
     let last = spec.accessors.last().ok_or(BrokenInvariant::NoAccessors)?;
     if !last.named {
         return element_value(btf, spec, last);
@@ -182,7 +186,7 @@ fn field_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue
 }
 
 /// Computes the value of an access to an array element, or to the root type itself.
-fn element_value(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<AccessValue, ValueError> {
+fn element_value(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<AccessValue, RelocationValueError> {
     match spec.kind {
         RelocKind::FieldByteOffset => {
             let ty = btf.ty(last.ty).ok_or(WalkError::NoType(last.ty))?;
@@ -190,7 +194,7 @@ fn element_value(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<AccessVa
             Ok(AccessValue { memory, ..AccessValue::unrestricted(spec.bit_offset.0 / 8) })
         }
         RelocKind::FieldByteSize => Ok(AccessValue::unrestricted(btf.size_of(last.ty)?.0)),
-        kind => Err(ValueError::ArrayElement(kind)),
+        kind => Err(RelocationValueError::ArrayElement(kind)),
     }
 }
 
@@ -217,9 +221,13 @@ struct FieldExtent {
 impl FieldExtent {
     /// Returns the smallest aligned load that contains the bitfield and is at least as wide as its declared
     /// type.
-    fn of_bitfield(spec: &Spec, member: &Member<'_>, declared: Type<'_>) -> Result<Self, ValueError> {
+    fn of_bitfield(
+        spec: &Spec,
+        member: &Member<'_>,
+        declared: Type<'_>,
+    ) -> Result<Self, RelocationValueError> {
         let (offset, bits) = (spec.bit_offset.0, member.bitfield_bits);
-        let no_size = ValueError::BitfieldType { ty: declared.id(), kind: declared.kind() };
+        let no_size = RelocationValueError::BitfieldType { ty: declared.id(), kind: declared.kind() };
         let mut bytes = declared.size().ok_or(no_size)?.0;
         loop {
             let unit = (offset / 8).checked_div(bytes).ok_or(no_size)?;
@@ -229,7 +237,7 @@ impl FieldExtent {
                 return Ok(Self { byte_offset, bytes, bits });
             }
             if bytes >= 8 {
-                return Err(ValueError::WideBitfield { bit_offset: spec.bit_offset, bits });
+                return Err(RelocationValueError::WideBitfield { bit_offset: spec.bit_offset, bits });
             }
             bytes = bytes.wrapping_mul(2);
         }

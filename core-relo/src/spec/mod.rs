@@ -7,7 +7,7 @@ mod text;
 
 pub use access::{Accessor, Spec};
 pub use inline_vec::InlineVec;
-pub use parse::SpecError;
+pub use parse::AccessStringError;
 pub use text::{AccessText, SpecText};
 
 pub(crate) use parse::parse_access;

@@ -15,7 +15,7 @@ use thiserror::Error;
 /// The reason why a record's access string does not fit its root type.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum SpecError {
+pub enum AccessStringError {
     /// The root type does not exist.
     #[error("root type [{0}] does not exist in the object's BTF")]
     NoRoot(TypeId),
@@ -89,29 +89,29 @@ pub enum SpecError {
     Walk(#[from] WalkError),
 }
 
-crate::debug_as_message!(SpecError);
+crate::debug_as_message!(AccessStringError);
 
 /// Parses the access of `relo` in the object's own BTF (libbpf: `bpf_core_parse_spec`).
 ///
 /// Negative numbers are an error, as in libbpf after 1.7. Earlier versions wrap them around.
-pub(crate) fn parse_access(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecError> {
+pub(crate) fn parse_access(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, AccessStringError> {
     let spec = Spec::new(relo.root, relo.kind);
-    btf.ty(relo.root).ok_or(SpecError::NoRoot(relo.root))?;
-    let text = btf.name(relo.access).ok_or(SpecError::NoString(relo.access))?.as_bytes();
+    btf.ty(relo.root).ok_or(AccessStringError::NoRoot(relo.root))?;
+    let text = btf.name(relo.access).ok_or(AccessStringError::NoString(relo.access))?.as_bytes();
     if relo.kind.is_type() {
         return match text {
             b"0" => Ok(spec),
-            b"" => Err(SpecError::Malformed(relo.access)),
-            _ => Err(SpecError::NotZero),
+            b"" => Err(AccessStringError::Malformed(relo.access)),
+            _ => Err(AccessStringError::NotZero),
         };
     }
-    let parts = parse_numbers(text).ok_or(SpecError::Malformed(relo.access))?;
+    let parts = parse_numbers(text).ok_or(AccessStringError::Malformed(relo.access))?;
     if parts.len() > limits::SPEC_PARTS {
-        return Err(SpecError::TooLong { limit: limits::SPEC_PARTS });
+        return Err(AccessStringError::TooLong { limit: limits::SPEC_PARTS });
     }
     let root = btf.strip(relo.root)?;
     match relo.kind {
-        RelocKind::Unknown(raw) => Err(SpecError::UnknownKind(raw)),
+        RelocKind::Unknown(raw) => Err(AccessStringError::UnknownKind(raw)),
         kind if kind.is_enumval() => parse_enumerator(spec, parts, root, relo.access),
         _ => parse_field(spec, parts, btf, root),
     }
@@ -136,13 +136,15 @@ fn parse_enumerator(
     parts: InlineVec<u32>,
     root: Type<'_>,
     access: StrOffset,
-) -> Result<Spec, SpecError> {
+) -> Result<Spec, AccessStringError> {
     match *parts {
-        [] => return Err(SpecError::Malformed(access)),
+        [] => return Err(AccessStringError::Malformed(access)),
         [index] if root.enumerator(index).is_some() => {
             spec.accessors.push(Accessor { ty: root.id(), index, named: true });
         }
-        [index, ..] => return Err(SpecError::NotEnumerator { ty: root.id(), kind: root.kind(), index }),
+        [index, ..] => {
+            return Err(AccessStringError::NotEnumerator { ty: root.id(), kind: root.kind(), index });
+        }
     }
     spec.raw = parts;
     Ok(spec)
@@ -153,7 +155,7 @@ fn parse_field(
     parts: InlineVec<u32>,
     btf: &Btf<'_>,
     root: Type<'_>,
-) -> Result<Spec, SpecError> {
+) -> Result<Spec, AccessStringError> {
     let mut ty = root;
     for (part, index) in parts.iter().copied().enumerate() {
         if part == 0 {
@@ -161,7 +163,8 @@ fn parse_field(
             spec.advance(element_bits(btf, root.id(), index)?);
             continue;
         }
-        let out_of_range = |len| SpecError::OutOfRange { part, ty: ty.id(), kind: ty.kind(), index, len };
+        let out_of_range =
+            |len| AccessStringError::OutOfRange { part, ty: ty.id(), kind: ty.kind(), index, len };
         if let Some(array) = ty.array() {
             let element = btf.strip(array.element)?;
             let last = spec.accessors.last();
@@ -176,14 +179,14 @@ fn parse_field(
             let member = ty.member(index).ok_or_else(|| out_of_range(ty.vlen()))?;
             spec.advance(member.bit_offset.0);
             if member.name.is_empty() && member.name_offset.0 != 0 {
-                return Err(SpecError::EmptyName { part, ty: ty.id(), index });
+                return Err(AccessStringError::EmptyName { part, ty: ty.id(), index });
             }
             if !member.name.is_empty() {
                 spec.accessors.push(Accessor { ty: ty.id(), index, named: true });
             }
             ty = btf.strip(member.ty)?;
         } else {
-            return Err(SpecError::NoParts { part, ty: ty.id(), kind: ty.kind() });
+            return Err(AccessStringError::NoParts { part, ty: ty.id(), kind: ty.kind() });
         }
     }
     spec.raw = parts;

@@ -4,7 +4,7 @@ use crate::{
     elf_sections::{ReadPart, Sections},
     limits::{KERNEL_TEXT_BYTES, MAX_SYMBOL_BYTES},
 };
-use core_relo_loader::target::Class;
+use core_relo_loader::target::ElfClass;
 use std::sync::Arc;
 
 const SHT_SYMTAB: u32 = 2;
@@ -24,7 +24,7 @@ pub(super) fn read<'d>(sections: &Sections<'d>, elf: &impl ReadPart<'d>, limit: 
     let (table, names) = (elf.read_part(table.offset, table.len)?, elf.read_part(names.offset, names.len)?);
     let endian = sections.endian;
     let (entry_bytes, info_offset, section_offset) = match sections.class {
-        Class::Elf32 => (16, 12, 14),
+        ElfClass::Elf32 => (16, 12, 14),
         _ => (24, 4, 6),
     };
     let max_bytes = usize::try_from(KERNEL_TEXT_BYTES).ok()?;

@@ -23,7 +23,7 @@ use core_relo_verdict::kernel::WantedFacts;
 use std::path::{Path, PathBuf};
 
 /// A kernel that has been opened and not parsed, with the modules to add to it.
-pub struct KernelImage<'s> {
+pub struct OpenedKernel<'s> {
     content: Content<'s>,
     modules: &'s [PathBuf],
     /// The further packages of the kernel, if the file is a package.
@@ -39,7 +39,7 @@ enum Content<'s> {
     Parsed(Box<Kernel>),
 }
 
-impl<'s> KernelImage<'s> {
+impl<'s> OpenedKernel<'s> {
     /// Opens a source, which must not be an archive.
     pub fn open(
         source: &'s KernelSource,
@@ -142,6 +142,6 @@ impl<'s> KernelImage<'s> {
 impl Kernel {
     /// Reads and parses the kernel of a source, which must not be an archive, and adds modules.
     pub fn read(source: &KernelSource, modules: &[PathBuf], limits: Limits) -> Result<Self, InputError> {
-        KernelImage::open(source, modules, limits)?.parse()
+        OpenedKernel::open(source, modules, limits)?.parse()
     }
 }

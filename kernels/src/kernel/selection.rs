@@ -7,7 +7,7 @@ use crate::{
     file_id::Inode,
     kernel::{
         id::KernelId,
-        image::KernelImage,
+        image::OpenedKernel,
         module::owner_by_path,
         package_groups::PackageGroups,
         parsed::Kernel,
@@ -80,7 +80,8 @@ impl fmt::Debug for KernelFilter<'_> {
 }
 
 /// A function that receives each kernel image, or the error of an image that cannot be opened.
-pub type ImageVisitor<'v> = dyn FnMut(&KernelId, Result<KernelImage<'_>, InputError>) -> ControlFlow<()> + 'v;
+pub type ImageVisitor<'v> =
+    dyn FnMut(&KernelId, Result<OpenedKernel<'_>, InputError>) -> ControlFlow<()> + 'v;
 
 /// A function that receives each kernel, or the error of a kernel that cannot be read.
 pub type KernelVisitor<'v> = dyn FnMut(&KernelId, Result<Kernel, InputError>) -> ControlFlow<()> + 'v;
@@ -264,7 +265,7 @@ impl KernelSelection {
     ) -> Option<Note> {
         let source_id = source.id();
         let KernelSource::Archive(path) = source else {
-            let image = KernelImage::open(source, self.modules_of(source), self.limits);
+            let image = OpenedKernel::open(source, self.modules_of(source), self.limits);
             let image = image.map(|image| image.with_packages(self.companions_of(source)));
             let _: ControlFlow<()> = visit(&source_id, image);
             return None;
@@ -272,7 +273,7 @@ impl KernelSelection {
         let read_member = |member: Member<'_>| {
             let path = member.path.clone();
             let content = member.read(self.limits)?;
-            Ok(KernelImage::from_member(path, content, &self.modules, self.limits))
+            Ok(OpenedKernel::from_member(path, content, &self.modules, self.limits))
         };
         let note = archive::visit_members(path, self.limits, &mut |member| {
             let id = KernelId::Member { archive: path.clone().into_os_string(), index: member.index };

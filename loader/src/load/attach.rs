@@ -3,7 +3,7 @@
 use super::loaded::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
     attach::{self, AttachError, Link},
-    ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
+    ring::{CallbackResult, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
 };
 use core_relo_object::{load_plan::MapRole, object::ProgramType};
@@ -78,7 +78,7 @@ impl Loaded {
     }
 
     /// Opens a ring buffer for reading. The callback gets each record in place, without a copy.
-    pub fn ring_buffer<'cb, R: Flow>(
+    pub fn ring_buffer<'cb, R: CallbackResult>(
         &self,
         map: &str,
         on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
@@ -88,7 +88,7 @@ impl Loaded {
 
     /// Opens a perf event array for reading, with a ring for each processor. The callback gets the processor
     /// and the sample.
-    pub fn perf_buffer<'cb, R: Flow>(
+    pub fn perf_buffer<'cb, R: CallbackResult>(
         &self,
         map: &str,
         on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,

@@ -3,18 +3,18 @@
 use core::ops::ControlFlow;
 
 /// The result of a callback: `()`, or whether to continue.
-pub trait Flow {
+pub trait CallbackResult {
     /// Returns whether to continue with the next record.
     fn flow(self) -> ControlFlow<()>;
 }
 
-impl Flow for () {
+impl CallbackResult for () {
     fn flow(self) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-impl Flow for ControlFlow<()> {
+impl CallbackResult for ControlFlow<()> {
     fn flow(self) -> Self {
         self
     }

@@ -58,7 +58,7 @@ mod wait;
 
 pub use crate::sys::RingFault;
 pub use error::RingError;
-pub use flow::{Consumed, Flow};
+pub use flow::{CallbackResult, Consumed};
 pub use perf::{PerfBuffer, PerfBufferOptions, Wakeup};
 pub use ring_buffer::RingBuffer;
 pub use user::{Sample, UserRingBuffer};

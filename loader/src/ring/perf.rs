@@ -2,7 +2,7 @@
 
 use super::{
     error::{NO_NAME, RingError, TOKEN_IS_RING_INDEX},
-    flow::{Consumed, Flow},
+    flow::{CallbackResult, Consumed},
     wait::{DRAIN_INTERVAL, WaitSlices, checked_interval},
 };
 use crate::{
@@ -113,7 +113,7 @@ impl<'cb> PerfBufferOptions<'cb> {
 
     /// Opens the rings and writes them to the map. The callback gets the CPU and the sample. The kernel pads
     /// samples with up to 7 bytes.
-    pub fn open<R: Flow>(
+    pub fn open<R: CallbackResult>(
         self,
         map: impl AsFd,
         mut on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
@@ -248,7 +248,7 @@ struct CpuRing {
 
 impl<'cb> PerfBuffer<'cb> {
     /// Opens a reader with 8 pages for each online CPU. [`PerfBufferOptions`] has further options.
-    pub fn new<R: Flow>(
+    pub fn new<R: CallbackResult>(
         map: impl AsFd,
         on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
     ) -> Result<Self, RingError> {

@@ -2,7 +2,7 @@
 
 use super::{
     error::{NO_NAME, RingError, TOKEN_IS_RING_INDEX},
-    flow::{Consumed, Flow},
+    flow::{CallbackResult, Consumed},
     wait::{DRAIN_INTERVAL, WaitSlices, checked_interval},
 };
 use crate::{
@@ -92,7 +92,7 @@ impl<F: FnMut(&[u8]) -> ControlFlow<()> + Send> ReadRecords for F {
 
 impl<'cb> RingBuffer<'cb> {
     /// Opens a reader of one map.
-    pub fn new<R: Flow>(
+    pub fn new<R: CallbackResult>(
         map: impl AsFd,
         on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
     ) -> Result<Self, RingError> {
@@ -119,7 +119,7 @@ impl<'cb> RingBuffer<'cb> {
     }
 
     /// Adds a map. Returns the map's index in this reader, beginning with 0.
-    pub fn add<R: Flow>(
+    pub fn add<R: CallbackResult>(
         &mut self,
         map: impl AsFd,
         mut on_record: impl FnMut(&[u8]) -> R + Send + 'cb,

@@ -2,7 +2,7 @@
 
 use crate::{
     load::{Loaded, LoadedMap},
-    ring::{Consumed, Flow, PerfBuffer, PerfBufferOptions, RingBuffer, RingError},
+    ring::{CallbackResult, Consumed, PerfBuffer, PerfBufferOptions, RingBuffer, RingError},
     sys::{Errno, MapFd, Pod},
 };
 use alloc::sync::Arc;
@@ -94,7 +94,11 @@ impl Undecoded {
     }
 
     /// Decodes a record, and stops the call if that fails.
-    fn decode<E: Event, R: Flow>(&self, record: &[u8], on_event: impl FnOnce(E) -> R) -> ControlFlow<()> {
+    fn decode<E: Event, R: CallbackResult>(
+        &self,
+        record: &[u8],
+        on_event: impl FnOnce(E) -> R,
+    ) -> ControlFlow<()> {
         if let Some(event) = E::decode(record) {
             return on_event(event).flow();
         }
@@ -119,7 +123,7 @@ impl<E: Event> RingBufferMap<E> {
     }
 
     /// Opens a reader. The callback gets each event, and returns `()` or whether to continue.
-    pub fn reader<'cb, R: Flow>(
+    pub fn reader<'cb, R: CallbackResult>(
         &self,
         mut on_event: impl FnMut(E) -> R + Send + 'cb,
     ) -> Result<EventReader<'cb>, EventError> {
@@ -128,7 +132,7 @@ impl<E: Event> RingBufferMap<E> {
 
     /// Opens a reader whose callback also gets the bytes of the whole record, for records with data after the
     /// event.
-    pub fn reader_with_bytes<'cb, R: Flow>(
+    pub fn reader_with_bytes<'cb, R: CallbackResult>(
         &self,
         mut on_event: impl FnMut(E, &[u8]) -> R + Send + 'cb,
     ) -> Result<EventReader<'cb>, EventError> {
@@ -151,7 +155,7 @@ impl<E: Event> PerfBufferMap<E> {
     }
 
     /// Opens a reader. The callback gets the CPU and each event.
-    pub fn reader<'cb, R: Flow>(
+    pub fn reader<'cb, R: CallbackResult>(
         &self,
         on_event: impl FnMut(u32, E) -> R + Send + 'cb,
     ) -> Result<PerfEventReader<'cb>, EventError> {
@@ -159,7 +163,7 @@ impl<E: Event> PerfBufferMap<E> {
     }
 
     /// Opens a reader with options: pages, CPUs, a callback for lost samples.
-    pub fn reader_with<'cb, R: Flow>(
+    pub fn reader_with<'cb, R: CallbackResult>(
         &self,
         options: PerfBufferOptions<'cb>,
         mut on_event: impl FnMut(u32, E) -> R + Send + 'cb,

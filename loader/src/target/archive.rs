@@ -111,13 +111,13 @@ fn read_line(path: &str) -> Option<String> {
 }
 
 /// Parses `ID` and `VERSION_ID` of `/etc/os-release`. A missing value is empty.
-fn parse_os_release(bytes: &[u8]) -> Distribution {
+fn parse_os_release(bytes: &[u8]) -> OsRelease {
     let text = String::from_utf8_lossy(bytes);
     let value = |name: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         value.unwrap_or("").trim().trim_matches(['"', '\'']).to_owned()
     };
-    Distribution::new(value("ID"), value("VERSION_ID"))
+    OsRelease::new(value("ID"), value("VERSION_ID"))
 }
 
 /// Returns the build id in ELF notes, in hexadecimal digits.
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn the_distribution_and_the_build_id_are_read() {
         let text = b"NAME=\"Ubuntu\"\nID=ubuntu\nVERSION_ID=\"20.04\"\nID_LIKE=debian\n";
-        assert_eq!(parse_os_release(text), Distribution::new("ubuntu", "20.04"));
-        assert_eq!(parse_os_release(b"\xff"), Distribution::default());
+        assert_eq!(parse_os_release(text), OsRelease::new("ubuntu", "20.04"));
+        assert_eq!(parse_os_release(b"\xff"), OsRelease::default());
         for endian in [Endian::Little, Endian::Big] {
             let word = |n: u32| endian.u32_bytes(n);
             let note = [&word(4)[..], &word(3), &word(3), b"GNU\0", b"\xab\x01\x02\0"].concat();

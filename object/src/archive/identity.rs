@@ -14,15 +14,15 @@ pub struct KernelIdentity {
     /// The architecture, as `uname -m` prints it; `amd64` and `arm64` count as `x86_64` and `aarch64`.
     pub architecture: String,
     /// The distribution.
-    pub distribution: Distribution,
+    pub distribution: OsRelease,
     /// The build id of vmlinux, in lower-case hexadecimal digits.
     pub build_id: String,
 }
 
-/// A distribution, as BTFHub names it.
+/// The distribution of a kernel, by the names in `/etc/os-release`, which BTFHub uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Distribution {
+pub struct OsRelease {
     /// `ID` of `/etc/os-release`: `ubuntu`.
     pub id: String,
     /// `VERSION_ID` of `/etc/os-release`: `20.04`.
@@ -38,7 +38,7 @@ impl KernelIdentity {
     /// Returns the name of the kernel's BTF: `ubuntu/20.04/x86_64/5.4.0-42-generic.btf`, without the unknown
     /// parts.
     pub fn file_name(&self) -> String {
-        let Distribution { id, version } = &self.distribution;
+        let OsRelease { id, version } = &self.distribution;
         let architecture = normal_architecture(&self.architecture);
         let parts = [id.as_str(), version, architecture, &self.release];
         let known: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -60,14 +60,14 @@ impl KernelIdentity {
         let Some(architecture) = parts.next().filter(|part| is_architecture(part)) else { return identity };
         normal_architecture(architecture).clone_into(&mut identity.architecture);
         if let (Some(version), Some(id)) = (parts.next(), parts.next()) {
-            identity.distribution = Distribution { id: id.to_owned(), version: version.to_owned() };
+            identity.distribution = OsRelease { id: id.to_owned(), version: version.to_owned() };
         }
         identity
     }
 }
 
-impl Distribution {
-    /// Creates a distribution from `ID` and `VERSION_ID` of `/etc/os-release`.
+impl OsRelease {
+    /// Creates the value from `ID` and `VERSION_ID`.
     pub fn new(id: impl Into<String>, version: impl Into<String>) -> Self {
         Self { id: id.into(), version: version.into() }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     error::ArchiveError,
-    identity::{Distribution, KernelIdentity},
+    identity::{KernelIdentity, OsRelease},
 };
 use core::str;
 use hashbrown::HashSet;
@@ -58,7 +58,7 @@ impl ArchiveEntry {
     fn values(&self) -> [String; COLUMNS.len()] {
         let Self { file, content, kernel, modules } = self;
         let KernelIdentity { release, version, architecture, distribution, build_id } = kernel;
-        let Distribution { id, version: distribution_version } = distribution;
+        let OsRelease { id, version: distribution_version } = distribution;
         let modules = modules.join(" ");
         [file, content, release, architecture, id, distribution_version, build_id, version, &modules]
             .map(|value| value.replace(char::is_control, " "))
@@ -105,7 +105,7 @@ pub(super) fn parse_index(bytes: &[u8]) -> Result<Vec<ArchiveEntry>, ArchiveErro
         let mut next = || values.next().map(str::to_owned).ok_or_else(|| error(line, "too few columns"));
         let (file, content) = (next()?, next()?);
         let (release, architecture) = (next()?, next()?);
-        let distribution = Distribution { id: next()?, version: next()? };
+        let distribution = OsRelease { id: next()?, version: next()? };
         let (build_id, version) = (next()?, next()?);
         let modules: Vec<_> = next()?.split_terminator(' ').map(str::to_owned).collect();
         if !modules.iter().all(|module| is_module_name(module)) {

@@ -19,6 +19,6 @@ mod tests;
 pub use choose::{ArchiveCandidate, ArchiveChoice, EntryEvidence, EntryMismatch};
 pub use error::ArchiveError;
 pub use found::{BtfOrigin, FoundBtf, find_in_archive};
-pub use identity::{Distribution, KernelIdentity};
+pub use identity::{KernelIdentity, OsRelease};
 pub use index::{ArchiveEntry, INDEX_NAME, index_text, is_module_name, module_file};
 pub use read::BtfArchive;

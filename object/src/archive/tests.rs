@@ -2,8 +2,8 @@
 #![expect(clippy::arithmetic_side_effects, reason = "sizes of small fixtures")]
 
 use super::{
-    ArchiveEntry, ArchiveError, BtfArchive, BtfOrigin, Distribution, EntryEvidence, EntryMismatch,
-    KernelIdentity, find_in_archive, index_text,
+    ArchiveEntry, ArchiveError, BtfArchive, BtfOrigin, EntryEvidence, EntryMismatch, KernelIdentity,
+    OsRelease, find_in_archive, index_text,
 };
 use alloc::collections::BTreeSet;
 use core_relo::{
@@ -52,7 +52,7 @@ fn tar(members: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn kernel(id: &str, version: &str, release: &str) -> KernelIdentity {
-    let distribution = Distribution { id: id.into(), version: version.into() };
+    let distribution = OsRelease { id: id.into(), version: version.into() };
     KernelIdentity { distribution, ..KernelIdentity::new(release, "x86_64") }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{BtfIds, BtfIdsError, IdName, IdSet, IdSetKind, IdSlot};
 use crate::{
-    elf::{Class, Elf, Section, string_at, text},
+    elf::{Elf, ElfClass, Section, string_at, text},
     index::to_usize,
     internal::Invariant as _,
 };
@@ -53,8 +53,8 @@ fn read_symbols<'d>(
     let table = elf.sections.iter().find(|s| s.sh_type == elf::SHT_SYMTAB.0).ok_or(BtfIdsError::NoSymbols)?;
     let strings = elf.sections.get(to_usize(table.link)).ok_or(BtfIdsError::NoSymbols)?.data;
     let entry_len = match elf.class {
-        Class::Elf32 => 16,
-        Class::Elf64 => 24,
+        ElfClass::Elf32 => 16,
+        ElfClass::Elf64 => 24,
     };
     // In a linked file, the value of a symbol is an address.
     let start = if elf.file_type == elf::ET_REL.0 { 0 } else { section.address };
@@ -63,11 +63,11 @@ fn read_symbols<'d>(
     for (index, entry) in table.data.chunks_exact(entry_len).enumerate() {
         let e = elf.endian;
         let (value, size, section_index, info) = match elf.class {
-            Class::Elf32 => {
+            ElfClass::Elf32 => {
                 let (value, size) = (e.u32(entry, 4).map(u64::from), e.u32(entry, 8).map(u64::from));
                 (value, size, e.u16(entry, 14), entry.get(12))
             }
-            Class::Elf64 => (e.u64(entry, 8), e.u64(entry, 16), e.u16(entry, 6), entry.get(4)),
+            ElfClass::Elf64 => (e.u64(entry, 8), e.u64(entry, 16), e.u16(entry, 6), entry.get(4)),
         };
         let is_section = info.is_some_and(|info| info & 0xf == elf::STT_SECTION.0);
         if section_index.map(u32::from) != Some(section.index.0) || is_section {

@@ -2,7 +2,7 @@
 
 use super::{BtfIds, BtfIdsError, IdSet, IdSetKind};
 use crate::{
-    elf::{Class, text},
+    elf::{ElfClass, text},
     internal::{InternalError, Invariant as _},
     limits,
     object::rewrite::check_no_overlap,
@@ -84,7 +84,7 @@ impl<'d> BtfIds<'d> {
     /// Of several types of one kind and name, the first is taken. A type that is missing has the id 0, as
     /// after `resolve_btfids`.
     pub fn resolve(&self, btf: &Btf<'_>) -> Result<ResolvedIds<'d>, BtfIdsError> {
-        if self.elf.class != Class::Elf64 {
+        if self.elf.class != ElfClass::Elf64 {
             return Err(BtfIdsError::Elf32);
         }
         if self.elf.endian != btf.endian() {

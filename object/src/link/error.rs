@@ -1,7 +1,7 @@
 //! Errors of linking programs.
 
 use super::undefined::Undefined;
-use crate::object::MapError;
+use crate::object::MapParseError;
 use core::fmt;
 use core_relo::Text;
 use thiserror::Error;
@@ -102,7 +102,7 @@ pub enum LinkError {
         map: Text,
         /// The cause.
         #[source]
-        cause: MapError,
+        cause: MapParseError,
     },
     /// A data section, arena or struct_ops variable cannot become a map.
     #[error("map `{map}`: {what}")]

@@ -42,7 +42,7 @@ pub struct Map<'d> {
     /// latter since 1.0.
     pub is_legacy: bool,
     /// The definition. An invalid definition is an error only when a load of the map is planned.
-    pub def: Result<MapDef, MapError>,
+    pub def: Result<MapDef, MapParseError>,
 }
 
 /// The definition of a map. Missing fields are 0 or `None`.
@@ -108,7 +108,7 @@ impl MapDef {
 /// An error in a map's definition.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum MapError {
+pub enum MapParseError {
     /// The BTF has no variable of the map's name in `.maps`.
     #[error("no BTF describes it: compile with -g")]
     NoBtf,
@@ -182,7 +182,7 @@ pub enum MapError {
     },
 }
 
-core_relo::debug_as_message!(MapError);
+core_relo::debug_as_message!(MapParseError);
 
 /// Collects the maps of `.maps`, then legacy maps, each sorted by section and offset.
 pub(crate) fn collect<'d>(
@@ -212,11 +212,11 @@ pub(crate) fn collect<'d>(
         let def = match legacy_section {
             _ if modern.is_some_and(|s| s.index == index) => match (btf, variables.get(symbol.name)) {
                 (Some(btf), Some(variable)) if variable.is_global => definitions.parse(btf, variable.ty),
-                (_, Some(_)) => Err(MapError::Static),
-                (_, None) if is_static(&symbol) => Err(MapError::Static),
-                (_, None) => Err(MapError::NoBtf),
+                (_, Some(_)) => Err(MapParseError::Static),
+                (_, None) if is_static(&symbol) => Err(MapParseError::Static),
+                (_, None) => Err(MapParseError::NoBtf),
             },
-            Some(_) if is_static(&symbol) => Err(MapError::Static),
+            Some(_) if is_static(&symbol) => Err(MapParseError::Static),
             Some(s) => legacy_definition(elf.endian, s, symbol.value, symbol.size)
                 .map(|def| annotated(def, symbol.name, &annotations)),
             None => continue,
@@ -245,7 +245,7 @@ pub(crate) fn collect<'d>(
 /// offset, the size up to the next map, and the name.
 fn define_unsized<'d>(
     maps: &mut [Map<'d>],
-    define: impl Fn(SectionIndex, u64, Option<u64>, &'d [u8]) -> Option<Result<MapDef, MapError>>,
+    define: impl Fn(SectionIndex, u64, Option<u64>, &'d [u8]) -> Option<Result<MapDef, MapParseError>>,
 ) {
     let mut following: Option<(SectionIndex, u64)> = None;
     let mut current = None;
@@ -256,7 +256,7 @@ fn define_unsized<'d>(
             following = current.filter(|(section, _)| *section == map.section_index);
             current = Some(place);
         }
-        if map.size == 0 && matches!(map.def, Err(MapError::Legacy { .. })) {
+        if map.size == 0 && matches!(map.def, Err(MapParseError::Legacy { .. })) {
             let size = following.and_then(|(_, next)| next.checked_sub(map.offset));
             if let Some(def) = define(map.section_index, map.offset, size, map.name) {
                 map.def = def;
@@ -296,11 +296,16 @@ fn is_legacy(s: &Section<'_>) -> bool {
 
 /// Parses a legacy definition: the five words of `struct bpf_map_def`. In aya's variant an id and the pinning
 /// follow.
-fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) -> Result<MapDef, MapError> {
+fn legacy_definition(
+    endian: Endian,
+    s: &Section<'_>,
+    offset: u64,
+    size: u64,
+) -> Result<MapDef, MapParseError> {
     let end = offset.checked_add(size).and_then(|end| usize::try_from(end).ok());
     let bytes = usize::try_from(offset).ok().zip(end).and_then(|(from, to)| s.data.get(from..to));
-    let bytes = bytes.ok_or(MapError::Legacy { offset, size })?;
-    let word = |at| endian.u32(bytes, at).ok_or(MapError::Legacy { offset, size });
+    let bytes = bytes.ok_or(MapParseError::Legacy { offset, size })?;
+    let word = |at| endian.u32(bytes, at).ok_or(MapParseError::Legacy { offset, size });
     let mut def = MapDef::default();
     def.set_pinning(endian.u32(bytes, 24).unwrap_or(PIN_NONE));
     def.legacy_id = endian.u32(bytes, 20).filter(|id| *id != 0);
@@ -324,19 +329,19 @@ fn annotated(def: MapDef, name: &[u8], annotations: &MapAnnotations<'_>) -> MapD
 
 /// A cache of parsed definitions by struct and nesting level, since many maps may share a struct.
 #[derive(Debug, Default)]
-pub(crate) struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);
+pub(crate) struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapParseError>>);
 
 impl Definitions {
     /// Parses the definition of an outer map. All calls must pass the same BTF.
-    pub(crate) fn parse(&mut self, btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
+    pub(crate) fn parse(&mut self, btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapParseError> {
         self.parse_level(btf, id, 0)
     }
 
-    fn parse_level(&mut self, btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError> {
-        let walk = |cause| MapError::Walk { field: "".into(), cause };
+    fn parse_level(&mut self, btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapParseError> {
+        let walk = |cause| MapParseError::Walk { field: "".into(), cause };
         let ty = btf.strip(id).map_err(walk)?;
         if ty.kind() != Kind::Struct {
-            return Err(MapError::NotStruct { kind: ty.kind().name() });
+            return Err(MapParseError::NotStruct { kind: ty.kind().name() });
         }
         if let Some(known) = self.0.get(&(ty.id(), level)) {
             return known.clone();
@@ -353,7 +358,7 @@ fn parse_fields(
     btf: &Btf<'_>,
     ty: Type<'_>,
     level: u32,
-) -> Result<MapDef, MapError> {
+) -> Result<MapDef, MapParseError> {
     let mut def = MapDef::default();
     for m in ty.members() {
         let number = || pointed_number(btf, &m);
@@ -380,10 +385,10 @@ fn parse_fields(
             }
             b"map_extra" => def.map_extra = long_number(btf, &m)?,
             b"values" => parse_values(definitions, btf, &m, &mut def, level)?,
-            other => return Err(MapError::Unknown { field: text(other) }),
+            other => return Err(MapParseError::Unknown { field: text(other) }),
         }
     }
-    if def.map_type == 0 { Err(MapError::NoType) } else { Ok(def) }
+    if def.map_type == 0 { Err(MapParseError::NoType) } else { Ok(def) }
 }
 
 /// Parses `values`: the inner maps of a map of maps, or the programs of a program array.
@@ -393,7 +398,7 @@ fn parse_values(
     m: &Member<'_>,
     def: &mut MapDef,
     level: u32,
-) -> Result<(), MapError> {
+) -> Result<(), MapParseError> {
     let is_map_of_maps = matches!(def.known_type(), Some(MapType::ArrayOfMaps | MapType::HashOfMaps));
     let inner_level = level.checked_add(1).filter(|inner| *inner <= limits::MAP_LEVELS);
     let inner_level = inner_level.ok_or_else(|| value_error(m, "an inner map cannot hold maps"))?;
@@ -428,7 +433,7 @@ fn parse_values(
 }
 
 /// Returns the number of `__uint(field, number)`: the length of the array that the field points to.
-fn pointed_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u32, MapError> {
+fn pointed_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u32, MapParseError> {
     let ty = field_type(btf, m, m.ty)?;
     let pointee = ty.target().filter(|_| ty.kind() == Kind::Ptr);
     let pointee = pointee.ok_or_else(|| kind_error(m, ty, "a pointer to an array"))?;
@@ -438,7 +443,7 @@ fn pointed_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u32, MapError> {
 
 /// Returns the number of `__ulong(field, number)`, the value of an enum's only enumerator, or of
 /// `__uint(field, number)`.
-fn long_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u64, MapError> {
+fn long_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u64, MapParseError> {
     let ty = field_type(btf, m, m.ty)?;
     if !ty.kind().is_enum() {
         return pointed_number(btf, m).map(u64::from);
@@ -450,7 +455,7 @@ fn long_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u64, MapError> {
 }
 
 /// Returns the type of `__type(field, type)` and its size.
-fn pointed_type(btf: &Btf<'_>, m: &Member<'_>) -> Result<(TypeId, u32), MapError> {
+fn pointed_type(btf: &Btf<'_>, m: &Member<'_>) -> Result<(TypeId, u32), MapParseError> {
     let ty = btf.ty(m.ty).ok_or_else(|| walk_error(m, WalkError::NoType(m.ty)))?;
     let pointee =
         ty.target().filter(|_| ty.kind() == Kind::Ptr).ok_or_else(|| kind_error(m, ty, "a pointer"))?;
@@ -458,30 +463,30 @@ fn pointed_type(btf: &Btf<'_>, m: &Member<'_>) -> Result<(TypeId, u32), MapError
     Ok((pointee, size.0))
 }
 
-fn field_type<'b>(btf: &'b Btf<'_>, m: &Member<'_>, id: TypeId) -> Result<Type<'b>, MapError> {
+fn field_type<'b>(btf: &'b Btf<'_>, m: &Member<'_>, id: TypeId) -> Result<Type<'b>, MapParseError> {
     btf.strip(id).map_err(|cause| walk_error(m, cause))
 }
 
 /// Returns a size, if it is the first (`expected` is 0) or equal to the first.
-fn merge_size(m: &Member<'_>, expected: u32, found: u32) -> Result<u32, MapError> {
+fn merge_size(m: &Member<'_>, expected: u32, found: u32) -> Result<u32, MapParseError> {
     match expected {
         0 => Ok(found),
         _ if expected == found => Ok(found),
-        _ => Err(MapError::Conflict { field: text(m.name.as_bytes()), expected, found }),
+        _ => Err(MapParseError::Conflict { field: text(m.name.as_bytes()), expected, found }),
     }
 }
 
 #[cold]
-fn walk_error(m: &Member<'_>, cause: WalkError) -> MapError {
-    MapError::Walk { field: text(m.name.as_bytes()), cause }
+fn walk_error(m: &Member<'_>, cause: WalkError) -> MapParseError {
+    MapParseError::Walk { field: text(m.name.as_bytes()), cause }
 }
 
 #[cold]
-fn kind_error(m: &Member<'_>, ty: Type<'_>, expected: &'static str) -> MapError {
-    MapError::Field { field: text(m.name.as_bytes()), kind: ty.kind().name(), expected }
+fn kind_error(m: &Member<'_>, ty: Type<'_>, expected: &'static str) -> MapParseError {
+    MapParseError::Field { field: text(m.name.as_bytes()), kind: ty.kind().name(), expected }
 }
 
 #[cold]
-fn value_error(m: &Member<'_>, what: &'static str) -> MapError {
-    MapError::Value { field: text(m.name.as_bytes()), what }
+fn value_error(m: &Member<'_>, what: &'static str) -> MapParseError {
+    MapParseError::Value { field: text(m.name.as_bytes()), what }
 }

@@ -24,13 +24,13 @@ pub(crate) mod symbols;
 mod tests;
 mod type_word;
 
-pub use crate::elf::{Class, ElfError, Section};
+pub use crate::elf::{ElfClass, ElfError, Section};
 pub use data::{DataKind, DataSection};
 pub use error::{ObjectError, RewriteError};
 pub use externs::{Extern, ExternKind};
 pub use kernel_enums::{AttachType, LinkType, MapType, MultiKind, ProgramType};
 pub use kernel_feature::KernelFeature;
-pub use maps::{Map, MapDef, MapError};
+pub use maps::{Map, MapDef, MapParseError};
 pub use null_pointers::{NullPointer, NullPointers};
 pub use programs::Program;
 pub(crate) use programs::TEXT;

@@ -4,7 +4,7 @@ use super::{
     ExtSection, Object, ObjectError, calls, data, externs, maps, programs::Code, relocs::RelocSection,
     symbols::Symbols,
 };
-use crate::elf::{Class, Elf, Section};
+use crate::elf::{Elf, ElfClass, Section};
 use core::ffi::CStr;
 use core_relo::{ByteSize, btf::Btf, ext::BtfExt};
 use hashbrown::HashMap;
@@ -20,7 +20,7 @@ impl<'d> Object<'d> {
     pub fn parse(bytes: &'d [u8]) -> Result<Self, ObjectError> {
         let elf = Elf::parse(bytes)?;
         match (elf.class, elf.machine, elf.file_type) {
-            (Class::Elf32, ..) => return Err(ObjectError::Elf32),
+            (ElfClass::Elf32, ..) => return Err(ObjectError::Elf32),
             // Old LLVM versions wrote EM_NONE.
             (_, found, _) if found != elf::EM_BPF.0 && found != elf::EM_NONE.0 => {
                 return Err(ObjectError::Machine { found });

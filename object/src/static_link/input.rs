@@ -7,7 +7,7 @@ use super::{
     strings::exceeds_name_limit,
 };
 use crate::{
-    elf::{Class, Elf, Section, text},
+    elf::{Elf, ElfClass, Section, text},
     index::SectionIndex,
     internal::Invariant as _,
     limits,
@@ -82,7 +82,7 @@ impl<'d> Input<'d> {
         let object_error = |cause| StaticLinkError::Object { file: file.clone(), cause };
         let elf = Elf::parse(bytes).map_err(|cause| object_error(cause.into()))?;
         match (elf.class, elf.machine, elf.file_type) {
-            (Class::Elf32, ..) => return Err(object_error(ObjectError::Elf32)),
+            (ElfClass::Elf32, ..) => return Err(object_error(ObjectError::Elf32)),
             (_, found, _) if found != elf::EM_BPF.0 => {
                 return Err(object_error(ObjectError::Machine { found }));
             }

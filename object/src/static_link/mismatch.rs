@@ -1,6 +1,6 @@
 //! Differences between the types of one symbol in two files.
 
-use crate::object::MapError;
+use crate::object::MapParseError;
 use core_relo::{
     Text,
     btf::{Kind, WalkError},
@@ -88,7 +88,7 @@ core_relo::debug_as_message!(TypeMismatch);
 pub enum MapMismatch {
     /// A definition is invalid.
     #[error(transparent)]
-    Definition(#[from] MapError),
+    Definition(#[from] MapParseError),
     /// The BTF does not describe the map as a variable.
     #[error("the BTF describes a function, expected a variable")]
     NotVariable,

@@ -2,7 +2,7 @@
 
 use super::error::ExtractError;
 use crate::{
-    elf::{Class, Elf},
+    elf::{Elf, ElfClass},
     internal::Invariant as _,
     limits,
 };
@@ -34,7 +34,7 @@ pub enum FileFormat {
     /// ELF: a vmlinux, a module, a BPF object.
     Elf {
         /// The ELF class.
-        class: Class,
+        class: ElfClass,
         /// The byte order.
         endian: Endian,
         /// `e_machine`.
@@ -48,8 +48,8 @@ impl FileFormat {
     pub const fn pointer_size(self) -> Option<ByteSize> {
         match self {
             Self::Raw => None,
-            Self::Elf { class: Class::Elf32, .. } => Some(ByteSize(4)),
-            Self::Elf { class: Class::Elf64, .. } => Some(ByteSize(8)),
+            Self::Elf { class: ElfClass::Elf32, .. } => Some(ByteSize(4)),
+            Self::Elf { class: ElfClass::Elf64, .. } => Some(ByteSize(8)),
         }
     }
 }

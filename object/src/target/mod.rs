@@ -11,7 +11,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use crate::elf::{Class, ElfError};
+pub use crate::elf::{ElfClass, ElfError};
 pub use architecture::{find_architecture, find_architecture_with};
 pub use architecture_names::ArchitectureNames;
 pub use error::{ExtractError, TargetError};

@@ -1,7 +1,7 @@
 //! The objects of a fleet, parsed once for all kernels.
 
 use crate::{
-    loaders::Loader,
+    loaders::LoaderKind,
     requirements::{NeedTable, ObjectNeeds},
 };
 use alloc::borrow::Cow;
@@ -18,7 +18,7 @@ use core_relo_object::{
 pub struct Fleet<'o, D = ()> {
     objects: Vec<FleetObject<'o, D>>,
     needs: NeedTable,
-    loader: Loader,
+    loader: LoaderKind,
     options: Options,
 }
 
@@ -31,7 +31,7 @@ pub struct FleetObject<'o, D = ()> {
     /// The relocations of the object; none for an object without BTF.
     pub relocs: Relocs<'o>,
     /// The loader that opens the object.
-    pub loader: Loader,
+    pub loader: LoaderKind,
     /// What the object needs of a kernel, or the reason why no loader opens the object.
     pub needs: Result<ObjectNeeds<'o, 'o>, LinkError>,
     /// The caller's data.
@@ -40,13 +40,13 @@ pub struct FleetObject<'o, D = ()> {
 
 impl<D> Default for Fleet<'_, D> {
     fn default() -> Self {
-        Self::new(Loader::default())
+        Self::new(LoaderKind::default())
     }
 }
 
 impl<'o, D> Fleet<'o, D> {
     /// Creates a fleet without objects. The loader will open them.
-    pub fn new(loader: Loader) -> Self {
+    pub fn new(loader: LoaderKind) -> Self {
         let options = relocation_options(loader);
         Self { objects: Vec::new(), needs: NeedTable::default(), loader, options }
     }
@@ -121,6 +121,6 @@ impl<D> FleetObject<'_, D> {
 }
 
 /// Returns the options of plans for a loader: how the loader relocates enumerators.
-pub fn relocation_options(loader: Loader) -> Options {
-    Options::default().zero_extend_unsigned_enums(matches!(loader, Loader::Cilium | Loader::Aya))
+pub fn relocation_options(loader: LoaderKind) -> Options {
+    Options::default().zero_extend_unsigned_enums(matches!(loader, LoaderKind::Cilium | LoaderKind::Aya))
 }

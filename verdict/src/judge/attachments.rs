@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
-    loaders::Loader,
+    loaders::LoaderKind,
     mismatch::{Declarations, Mismatch, MismatchKind},
     requirements::{AttachPointKind, Need, ObjectNeeds, ProgramNeeds},
 };
@@ -92,19 +92,19 @@ fn ambiguous(
 /// Returns the warning, the evidence and its source for a section whose whole name its loader does not
 /// understand. libbpf ignores the end of some names, and attaches the program to another place. aya and
 /// cilium attach no program by its section.
-fn misread(loader: Loader, section: &[u8]) -> Option<(String, String, EvidenceSource)> {
+fn misread(loader: LoaderKind, section: &[u8]) -> Option<(String, String, EvidenceSource)> {
     let section = core::str::from_utf8(section).ok()?;
     let problem = match (loader, SectionTarget::parse(section)) {
-        (Loader::Libbpf | Loader::CoreRelo, Err(SectionTargetError { problem, .. })) => {
+        (LoaderKind::Libbpf | LoaderKind::CoreRelo, Err(SectionTargetError { problem, .. })) => {
             format!("cannot be attached by its section: {problem}")
         }
-        (Loader::Libbpf, Ok(Some(SectionTarget::Kprobe { module: Some(module), .. }))) => {
+        (LoaderKind::Libbpf, Ok(Some(SectionTarget::Kprobe { module: Some(module), .. }))) => {
             let owner = if module_of_prefix(module).is_some() { "module" } else { "kernel" };
             format!(
                 "libbpf takes `{module}` for the function; core-relo attaches to the function of the {owner}"
             )
         }
-        (Loader::Libbpf, Ok(Some(SectionTarget::Uprobe { place, .. })))
+        (LoaderKind::Libbpf, Ok(Some(SectionTarget::Uprobe { place, .. })))
             if parse_file_offset(place).is_some() =>
         {
             format!("libbpf takes `{place}` for a function; core-relo attaches to the offset in the file")

@@ -3,7 +3,7 @@
 use super::model::{LoaderRefusal, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Requirement, Verdict};
 use crate::SourceLine;
 use crate::kernel::Evidence;
-use crate::loaders::{Loader, Stance};
+use crate::loaders::{LoaderKind, Stance};
 use hashbrown::HashSet;
 
 impl ObjectVerdict {
@@ -80,7 +80,7 @@ impl Reason {
     /// that core-relo does not have, and nothing that core-relo repairs.
     pub fn counts_for_core_relo(&self) -> bool {
         let is_foreign =
-            |loader: LoaderRefusal| !matches!(loader.rule.stance(Loader::CoreRelo), Stance::Refuses(_));
+            |loader: LoaderRefusal| !matches!(loader.rule.stance(LoaderKind::CoreRelo), Stance::Refuses(_));
         !self.is_repaired && !self.loader.is_some_and(is_foreign)
     }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource},
-    loaders::Loader,
+    loaders::LoaderKind,
     requirements::{ExternNeed, Need, ObjectNeeds},
 };
 use core_relo::{
@@ -64,7 +64,7 @@ impl<'o> ExternAnswers<'o> {
     pub(super) fn new(needs: &'o ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) -> Self {
         let mut comparer = ExternComparer::default();
         let (mut differences, mut all_chosen) = (Vec::new(), Vec::new());
-        let takes_chosen = needs.loader == Loader::CoreRelo;
+        let takes_chosen = needs.loader == LoaderKind::CoreRelo;
         for (needed, entry) in needs.externs.iter().zip(needs.linker.externs()) {
             let chosen = needed.chosen.as_ref();
             all_chosen.push(chosen.map(|chosen| match answers.facts.chosen_symbol(entry.name, chosen) {

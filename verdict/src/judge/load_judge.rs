@@ -1,7 +1,7 @@
 //! The verdicts on an object with the settings of a load.
 
 use super::{answers::KernelAnswers, error::JudgeError, model::ObjectVerdict, object::judge};
-use crate::{loaders::Loader, requirements::ObjectNeeds};
+use crate::{loaders::LoaderKind, requirements::ObjectNeeds};
 use core_relo::{Plan, Relocs};
 use core_relo_object::{link::LinkError, load_plan::Settings, object::Object};
 use thiserror::Error;
@@ -32,7 +32,7 @@ impl KernelAnswers<'_, '_> {
     ) -> Result<ObjectVerdict, LoadJudgeError> {
         // The requirements are in the table already, so that they get the same indices.
         let mut table = self.table.clone();
-        let mut needs = ObjectNeeds::collect_for(Loader::CoreRelo, object, relocs, &mut table)?;
+        let mut needs = ObjectNeeds::collect_for(LoaderKind::CoreRelo, object, relocs, &mut table)?;
         needs.apply_settings(settings, &mut table);
         needs.judge_as_load();
         Ok(judge(&needs, plan, self)?)

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     kernel::{Answer, Evidence, EvidenceSource, FieldPlace},
-    loaders::{Loader, LoaderRule, Stance},
+    loaders::{LoaderKind, LoaderRule, Stance},
     mismatch::{Declarations, Mismatch, MismatchKind},
     requirements::{ObjectNeeds, RuleUse},
 };
@@ -69,11 +69,11 @@ fn refusal(needs: &ObjectNeeds<'_, '_>, found: &RuleUse, verdict: Verdict, sourc
         (true, _) => "does not load",
     };
     // A loader that accepts this part of the object may refuse another.
-    let refuses = |loader: Loader| {
+    let refuses = |loader: LoaderKind| {
         needs.rule_uses.iter().any(|found| matches!(found.rule.stance(loader), Stance::Refuses(_)))
     };
     let accepting = found.rule.accepting().filter(|loader| !refuses(*loader));
-    let accepting: Vec<_> = accepting.map(Loader::name).collect();
+    let accepting: Vec<_> = accepting.map(LoaderKind::name).collect();
     let accepting = match accepting.split_last() {
         Some((last, [])) => format!("{last} accepts it"),
         Some((last, others)) => format!("{} and {last} accept it", others.join(", ")),

@@ -2,7 +2,7 @@
 
 use crate::{
     kernel::Evidence,
-    loaders::{Loader, LoaderRule},
+    loaders::{LoaderKind, LoaderRule},
     mismatch::Mismatch,
     requirements::{MapInput, NeedId},
     source_line::SourceLine,
@@ -51,7 +51,7 @@ impl fmt::Display for Verdict {
 #[non_exhaustive]
 pub struct ObjectVerdict {
     /// The loader whose rules decide on the object.
-    pub loader: Loader,
+    pub loader: LoaderKind,
     /// The verdict on the default load: the worst of the programs that are loaded by default.
     pub verdict: Verdict,
     /// The reasons that concern the whole object: its maps and its externs, worst first. Its programs repeat
@@ -125,7 +125,7 @@ pub struct Reason {
 #[non_exhaustive]
 pub struct LoaderRefusal {
     /// The loader.
-    pub loader: Loader,
+    pub loader: LoaderKind,
     /// The rule. [`LoaderRule::accepting`] names the loaders without it.
     pub rule: LoaderRule,
 }

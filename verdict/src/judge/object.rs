@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     kernel::{Evidence, EvidenceSource, StructOpsName},
-    loaders::Loader,
+    loaders::LoaderKind,
     mismatch::{Declarations, Mismatch, MismatchKind},
     requirements::{Need, ObjectNeeds, ProgramNeeds},
     source_line::SourceLine,
@@ -188,12 +188,12 @@ fn object_reasons(needs: &ObjectNeeds<'_, '_>, answers: &KernelAnswers<'_, '_>) 
 
 impl ObjectVerdict {
     /// Returns the verdict on an object that no loader opens: every program is refused for the same reason.
-    pub fn refused(object: &Object<'_>, loader: Loader, error: &str) -> Self {
+    pub fn refused(object: &Object<'_>, loader: LoaderKind, error: &str) -> Self {
         Self::same_for_all(object, loader, Verdict::Refused, error)
     }
 
     /// Returns the verdict on an object that cannot be linked. Each undefined symbol is a reason.
-    pub fn refused_by_linker(object: &Object<'_>, loader: Loader, error: &LinkError) -> Self {
+    pub fn refused_by_linker(object: &Object<'_>, loader: LoaderKind, error: &LinkError) -> Self {
         let LinkError::Undefined { symbols, more } = error else {
             return Self::refused(object, loader, &error.to_string());
         };
@@ -212,11 +212,11 @@ impl ObjectVerdict {
     }
 
     /// Returns the verdict on an object that cannot be judged: it is unknown for every program.
-    pub fn unknown(object: &Object<'_>, loader: Loader, error: &JudgeError) -> Self {
+    pub fn unknown(object: &Object<'_>, loader: LoaderKind, error: &JudgeError) -> Self {
         Self::same_for_all(object, loader, Verdict::Unknown, &format!("internal error: {error}"))
     }
 
-    fn same_for_all(object: &Object<'_>, loader: Loader, verdict: Verdict, reason: &str) -> Self {
+    fn same_for_all(object: &Object<'_>, loader: LoaderKind, verdict: Verdict, reason: &str) -> Self {
         let program = |program: &Program<'_>| ProgramVerdict {
             name: text(Name::new(program.name()).shortened()),
             autoload: program.autoload(),

@@ -1,6 +1,6 @@
 //! The requirements, in words.
 
-use crate::{SourceLine, loaders::Loader};
+use crate::{SourceLine, loaders::LoaderKind};
 use alloc::collections::BTreeMap;
 
 /// The requirements of an object.
@@ -19,7 +19,7 @@ pub struct ObjectListing {
     /// The programs, without subprograms.
     pub programs: Vec<ProgramListing>,
     /// The loader that opens the object.
-    pub loader: Loader,
+    pub loader: LoaderKind,
     /// The reasons why the loader does not open the object.
     pub loader_reasons: Vec<String>,
 }

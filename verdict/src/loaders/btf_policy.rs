@@ -2,7 +2,7 @@
 //!
 //! The sources are those of the table in `rules.rs`.
 
-use super::loader::Loader;
+use super::loader::LoaderKind;
 use core_relo::btf::{BtfRule, BtfViolation, Kind, NameError};
 
 /// The treatment of the object's BTF, `func_info` and `line_info` by a loader.
@@ -26,7 +26,7 @@ pub(crate) enum BtfPolicy {
     Parts,
 }
 
-impl Loader {
+impl LoaderKind {
     /// Returns what the loader does with the object's BTF.
     pub(crate) const fn btf_policy(self) -> BtfPolicy {
         match self {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn only_one_loader_sends_everything_as_it_is() {
-        let unchanged = |loader: &&Loader| loader.btf_policy() == BtfPolicy::Unchanged;
-        assert_eq!(Loader::ALL.iter().filter(unchanged).collect::<Vec<_>>(), [&Loader::Libbpf]);
+        let unchanged = |loader: &&LoaderKind| loader.btf_policy() == BtfPolicy::Unchanged;
+        assert_eq!(LoaderKind::ALL.iter().filter(unchanged).collect::<Vec<_>>(), [&LoaderKind::Libbpf]);
     }
 }

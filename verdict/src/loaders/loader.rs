@@ -7,7 +7,7 @@ use core_relo_object::object::Object;
 /// A loader of BPF objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Loader {
+pub enum LoaderKind {
     /// libbpf 1.x.
     #[default]
     Libbpf,
@@ -19,7 +19,7 @@ pub enum Loader {
     Aya,
 }
 
-impl Loader {
+impl LoaderKind {
     /// All known loaders.
     pub const ALL: &'static [Self] = &[Self::Libbpf, Self::CoreRelo, Self::Cilium, Self::Aya];
 
@@ -65,7 +65,7 @@ impl Loader {
     }
 }
 
-impl fmt::Display for Loader {
+impl fmt::Display for LoaderKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

@@ -15,5 +15,5 @@ mod sections;
 #[cfg(any(test, feature = "test-support"))]
 pub(crate) use aya::{all_words as aya_words, section_words as aya_section_words};
 pub(crate) use btf_policy::BtfPolicy;
-pub use loader::Loader;
+pub use loader::LoaderKind;
 pub use rules::{LoaderRule, Stance};

@@ -5,7 +5,7 @@
 //! `aya-obj` 0.6. Tests load an object for each rule with libbpf (`tests/tests/loaders.rs`), core-relo and
 //! aya (`benches/tests/aya_rules.rs`). The column of cilium/ebpf has sources only: it needs Go.
 
-use super::loader::Loader;
+use super::loader::LoaderKind;
 
 /// The treatment of a part of an object by a loader, with the function that decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,15 +66,15 @@ macro_rules! loader_rules {
             }
 
             /// Returns what a loader does with a part of an object to which the rule applies.
-            pub const fn stance(self, loader: Loader) -> Stance {
+            pub const fn stance(self, loader: LoaderKind) -> Stance {
                 use Stance::{
                     Accepts, DependsOnKernel, LeavesToUser, NeedsInput, NewerDependsOnKernel, Refuses, Unreached,
                 };
                 match (self, loader) {$(
-                    (Self::$name, Loader::Libbpf) => $libbpf,
-                    (Self::$name, Loader::CoreRelo) => $core_relo,
-                    (Self::$name, Loader::Cilium) => $cilium,
-                    (Self::$name, Loader::Aya) => $aya,
+                    (Self::$name, LoaderKind::Libbpf) => $libbpf,
+                    (Self::$name, LoaderKind::CoreRelo) => $core_relo,
+                    (Self::$name, LoaderKind::Cilium) => $cilium,
+                    (Self::$name, LoaderKind::Aya) => $aya,
                 )*}
             }
 
@@ -335,11 +335,11 @@ loader_rules! {
 
 impl LoaderRule {
     /// Returns the loaders that accept what the rule is about.
-    pub fn accepting(self) -> impl Iterator<Item = Loader> {
-        let accepts = move |loader: &Loader| {
+    pub fn accepting(self) -> impl Iterator<Item = LoaderKind> {
+        let accepts = move |loader: &LoaderKind| {
             matches!(self.stance(*loader), Stance::Accepts(_) | Stance::LeavesToUser(_))
         };
-        Loader::ALL.iter().copied().filter(accepts)
+        LoaderKind::ALL.iter().copied().filter(accepts)
     }
 }
 
@@ -354,17 +354,18 @@ mod tests {
         assert_eq!(words.len(), LoaderRule::ALL.len());
         for rule in LoaderRule::ALL {
             let accepting = rule.accepting().count();
-            assert!((1..=Loader::ALL.len()).contains(&accepting), "{rule:?}");
-            let is_refused = |loader: &&Loader| !matches!(rule.stance(**loader), Stance::Accepts(_));
-            assert!(Loader::ALL.iter().any(|loader| is_refused(&loader)), "{rule:?}");
-            assert!(Loader::ALL.iter().all(|loader| rule.stance(*loader).source().contains(['.', '/'])));
+            assert!((1..=LoaderKind::ALL.len()).contains(&accepting), "{rule:?}");
+            let is_refused = |loader: &&LoaderKind| !matches!(rule.stance(**loader), Stance::Accepts(_));
+            assert!(LoaderKind::ALL.iter().any(|loader| is_refused(&loader)), "{rule:?}");
+            assert!(LoaderKind::ALL.iter().all(|loader| rule.stance(*loader).source().contains(['.', '/'])));
         }
     }
 
     #[test]
     fn loaders_are_found_by_their_words() {
-        let found: Vec<_> = Loader::ALL.iter().map(|loader| Loader::from_word(loader.word())).collect();
-        assert_eq!(found, Loader::ALL.iter().copied().map(Some).collect::<Vec<_>>());
-        assert_eq!(Loader::from_word("bpftool"), None);
+        let found: Vec<_> =
+            LoaderKind::ALL.iter().map(|loader| LoaderKind::from_word(loader.word())).collect();
+        assert_eq!(found, LoaderKind::ALL.iter().copied().map(Some).collect::<Vec<_>>());
+        assert_eq!(LoaderKind::from_word("bpftool"), None);
     }
 }

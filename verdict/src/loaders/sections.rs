@@ -1,6 +1,6 @@
 //! The names of sections that loaders other than libbpf know.
 
-use super::{aya, loader::Loader};
+use super::{aya, loader::LoaderKind};
 use core_relo_object::object::SecDef;
 
 /// The words with which cilium/ebpf compares the start of a section's name, in its order
@@ -71,7 +71,7 @@ const CILIUM: [&str; 63] = [
     "netfilter",
 ];
 
-impl Loader {
+impl LoaderKind {
     /// Returns the name of the section, without `?`, by which libbpf would know the program as this loader
     /// does: `perf_event` for `perf_event/unwind`. Returns `None` for a name that libbpf knows, and for one
     /// that neither knows.
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn names_that_only_other_loaders_know_have_the_type_of_their_words() {
-        let name = |loader: Loader, name: &'static str| {
+        let name = |loader: LoaderKind, name: &'static str| {
             loader.canonical_section(name.as_bytes()).map(|found| String::from_utf8_lossy(found).into_owned())
         };
         for (section, cilium, aya) in [
@@ -117,9 +117,9 @@ mod tests {
             ("xdp", None, None),
             ("kprobe/do_exit", None, None),
         ] {
-            assert_eq!(name(Loader::Cilium, section).as_deref(), cilium, "{section}");
-            assert_eq!(name(Loader::Aya, section).as_deref(), aya, "{section}");
-            assert_eq!(name(Loader::Libbpf, section), None);
+            assert_eq!(name(LoaderKind::Cilium, section).as_deref(), cilium, "{section}");
+            assert_eq!(name(LoaderKind::Aya, section).as_deref(), aya, "{section}");
+            assert_eq!(name(LoaderKind::Libbpf, section), None);
         }
     }
 

@@ -15,7 +15,7 @@ use super::{
     rule_uses::{RuleUse, find_rule_uses, find_unloaded_values},
     used_map::UsedMap,
 };
-use crate::loaders::{Loader, LoaderRule};
+use crate::loaders::{LoaderKind, LoaderRule};
 use crate::reach::AnalysisCache;
 use alloc::{borrow::Cow, collections::BTreeMap};
 use core_relo::{Name, Plan, Relocs};
@@ -52,7 +52,7 @@ pub struct ObjectNeeds<'o, 'd> {
     /// The programs of struct_ops maps, sorted.
     pub struct_ops_programs: Vec<StructOpsProgram>,
     /// The loader that opens the object.
-    pub loader: Loader,
+    pub loader: LoaderKind,
     /// The parts of the object to which rules apply that some loaders have and others do not.
     pub rule_uses: Vec<RuleUse>,
     /// The reason why libbpf would not open the object, if the initial contents of a map are wrong.
@@ -102,12 +102,12 @@ impl<'o, 'd> ObjectNeeds<'o, 'd> {
         relocs: impl Into<Option<&'r Relocs<'r>>>,
         table: &mut NeedTable,
     ) -> Result<Self, LinkError> {
-        Self::collect_for(Loader::Libbpf, object, relocs, table)
+        Self::collect_for(LoaderKind::Libbpf, object, relocs, table)
     }
 
     /// Collects the requirements of an object, as [`collect`](Self::collect) does, for a loader.
     pub fn collect_for<'r>(
-        loader: Loader,
+        loader: LoaderKind,
         object: &'o Object<'d>,
         relocs: impl Into<Option<&'r Relocs<'r>>>,
         table: &mut NeedTable,
@@ -376,7 +376,7 @@ impl ObjectNeeds<'_, '_> {
 }
 
 /// Returns a program as libbpf would know it, if only the loader knows the name of its section.
-fn known_program<'d>(loader: Loader, program: &Program<'d>) -> Program<'d> {
+fn known_program<'d>(loader: LoaderKind, program: &Program<'d>) -> Program<'d> {
     let mut known = *program;
     if let Some(section) = loader.canonical_section(program.section_name()) {
         known.section = section;

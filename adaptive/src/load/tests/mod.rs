@@ -230,7 +230,7 @@ fn verdicts_decide_before_any_attempt_and_unknown_is_tried() {
     let table = VariantTable::parse(TABLE).unwrap();
     let judge = |settings: &Settings| {
         let mut verdict =
-            ObjectVerdict::refused(&object, core_relo_verdict::loaders::Loader::CoreRelo, "made up");
+            ObjectVerdict::refused(&object, core_relo_verdict::loaders::LoaderKind::CoreRelo, "made up");
         for program in &mut verdict.programs {
             program.autoload = settings.programs.get(&program.name).and_then(|p| p.autoload).unwrap_or(true);
             program.verdict = match &*program.name {

@@ -17,7 +17,7 @@ use crate::{
 use core_relo_verdict::btf_diff::{
     Change, ChangeKind, Details, Filter, ItemKind, Member, ObjectUses, Side, TypeSide, diff,
 };
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::loaders::LoaderKind;
 use std::{io, path::Path};
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfDiffArgs) -> CommandResult {
@@ -43,7 +43,7 @@ fn collect_uses(objects: &[impl AsRef<Path>]) -> Result<Option<ObjectUses>, BadI
     let mut uses = ObjectUses::default();
     for path in objects {
         let file = ObjectFile::read(path.as_ref())?;
-        with_needs(Loader::CoreRelo, &file, None, |needs, table, relocs| {
+        with_needs(LoaderKind::CoreRelo, &file, None, |needs, table, relocs| {
             uses.add_object(needs, table, Some(relocs))
         })?;
     }

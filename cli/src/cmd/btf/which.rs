@@ -9,7 +9,7 @@ use crate::{
 };
 use core_relo_kernels::file::InputFile;
 use core_relo_loader::target::archive::{
-    ArchiveCandidate, ArchiveError, BtfArchive, Distribution, KernelIdentity, running_identity,
+    ArchiveCandidate, ArchiveError, BtfArchive, KernelIdentity, OsRelease, running_identity,
 };
 use serde::Serialize;
 use std::io;
@@ -72,7 +72,7 @@ fn kernel_identity(args: &BtfWhichArgs) -> Result<KernelIdentity, BadInput> {
     let mut kernel = KernelIdentity::new(release, args.arch.as_deref().unwrap_or(""));
     if let Some(text) = &args.distribution {
         let (id, version) = text.split_once('/').unwrap_or((text, ""));
-        kernel.distribution = Distribution::new(id, version);
+        kernel.distribution = OsRelease::new(id, version);
     }
     args.version_string.as_deref().unwrap_or("").clone_into(&mut kernel.version);
     kernel.build_id = args.build_id.as_deref().unwrap_or("").to_ascii_lowercase();

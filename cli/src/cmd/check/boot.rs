@@ -17,9 +17,9 @@ use crate::{
     guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
     settings::UserSettings,
 };
-use core_relo_kernels::{InputError, KernelImage, KernelSelection, KernelSource, threads::Threads};
+use core_relo_kernels::{InputError, OpenedKernel, KernelSelection, KernelSource, threads::Threads};
 use core_relo_report::policy::AllowList;
-use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
+use core_relo_verdict::{kernel::KernelInputs, loaders::LoaderKind};
 use core_relo_vm::VmError;
 use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 
@@ -28,7 +28,7 @@ use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 pub(crate) struct BootSettings<'a> {
     pub(crate) guest: &'a GuestArgs,
     /// The loader whose rules decide on the verdicts. The guest loads with core-relo.
-    pub(crate) loader: Loader,
+    pub(crate) loader: LoaderKind,
     /// Whether programs load with the verifier's statistics.
     pub(crate) stats: bool,
     /// The guests that may run at the same time.
@@ -40,7 +40,7 @@ impl Checker<'_> {
     pub(super) fn boot(
         &self,
         source: &KernelSource,
-        image: Result<KernelImage<'_>, InputError>,
+        image: Result<OpenedKernel<'_>, InputError>,
         settings: &BootSettings<'_>,
     ) -> BootedKernel {
         let boot_image = open_image(source);

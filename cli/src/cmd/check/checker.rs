@@ -18,7 +18,7 @@ use crate::{
     json::check::Unresolved,
 };
 use core_relo_adaptive::variants::VariantTable;
-use core_relo_kernels::{InputError, Kernel, KernelId, KernelImage, threads::Threads};
+use core_relo_kernels::{InputError, Kernel, KernelId, OpenedKernel, threads::Threads};
 use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_report::policy::AllowList;
 use core_relo_verdict::kernel::KernelInputs;
@@ -67,7 +67,7 @@ impl<'c> Checker<'c> {
     pub(super) fn check(
         &self,
         id: &KernelId,
-        image: Result<KernelImage<'_>, InputError>,
+        image: Result<OpenedKernel<'_>, InputError>,
         is_listed: bool,
     ) -> io::Result<KernelOutput> {
         match image.and_then(|image| self.report(image)) {
@@ -91,7 +91,7 @@ impl<'c> Checker<'c> {
 
     /// Returns the kernel's name and its report, from the cache if the file has been checked under another
     /// name.
-    fn report(&self, image: KernelImage<'_>) -> Result<(String, Arc<KernelReport>), InputError> {
+    fn report(&self, image: OpenedKernel<'_>) -> Result<(String, Arc<KernelReport>), InputError> {
         let file = image.file_id();
         if let Some((path, file_id)) = &file
             && let Some(report) = self.cache.get(file_id)
@@ -189,7 +189,7 @@ mod tests {
         text::printer::Printer,
     };
     use core_relo_kernels::{InputError, KernelSelection, KernelSource};
-    use core_relo_verdict::loaders::Loader;
+    use core_relo_verdict::loaders::LoaderKind;
     use std::{fs, io::Read as _, ops::ControlFlow, path::Path, thread, time::Duration};
 
     #[test]
@@ -212,8 +212,8 @@ mod tests {
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
         let source = KernelSource::File { path: path.clone(), base: None, is_listed: false };
         let selection = KernelSelection::from_sources(vec![source.clone()]);
-        let visit_image = |visit: &mut dyn FnMut(KernelImage<'_>)| {
-            let visit_result = &mut |_: &KernelId, image: Result<KernelImage<'_>, InputError>| {
+        let visit_image = |visit: &mut dyn FnMut(OpenedKernel<'_>)| {
+            let visit_result = &mut |_: &KernelId, image: Result<OpenedKernel<'_>, InputError>| {
                 visit(image.unwrap());
                 ControlFlow::Continue(())
             };
@@ -245,7 +245,7 @@ mod tests {
         let result = with_judged_objects(
             &mut console,
             &files,
-            Loader::default(),
+            LoaderKind::default(),
             &UserSettings::default(),
             &threads,
             |_, objects| {

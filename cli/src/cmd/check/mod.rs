@@ -43,7 +43,7 @@ use core_relo_kernels::{
     threads::Threads,
 };
 use core_relo_report::policy::AllowList;
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::loaders::LoaderKind;
 use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
@@ -147,7 +147,7 @@ pub(crate) fn check(
     selection: &KernelSelection,
 ) -> CommandResult {
     let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
-    let (loader, user) = (Loader::default(), UserSettings::default());
+    let (loader, user) = (LoaderKind::default(), UserSettings::default());
     let files = ObjectFiles::new(files, report_bad_object);
     with_judged_objects(console, &files, loader, &user, &threads.objects, |console, objects| {
         let state = CheckState { resumed: None, budget: BudgetGate::default() };

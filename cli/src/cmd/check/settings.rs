@@ -7,7 +7,7 @@ use crate::{
 };
 use core_relo_adaptive::variants::VariantTable;
 use core_relo_report::{policy::AllowList, stable_hash};
-use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
+use core_relo_verdict::{kernel::KernelInputs, loaders::LoaderKind};
 use std::sync::Arc;
 
 /// The settings of a check: facts about the kernels, sizes of maps, accepted gaps, reports, and images to
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) struct CheckSettings<'a> {
     pub(super) inputs: KernelInputs,
     /// The loader whose rules decide.
-    pub(super) loader: Loader,
+    pub(super) loader: LoaderKind,
     /// The settings of user space.
     pub(super) user: UserSettings,
     /// The table of variants of the object, beside the object's own.
@@ -57,7 +57,7 @@ impl<'a> CheckSettings<'a> {
         options.extend(version.map(|version| format!("--kernel-version={version}")));
         options.extend(kconfig.as_ref().map(|text| format!("--kconfig={}", hash(text))));
         options.extend(kallsyms.as_ref().map(|text| format!("--kallsyms={}", hash(text))));
-        if self.loader != Loader::default() {
+        if self.loader != LoaderKind::default() {
             options.push(format!("--loader={}", self.loader.word()));
         }
         options.extend(self.user.texts());

@@ -31,7 +31,7 @@ use crate::{
 use availability::{Availability, Neighbours};
 use core_relo_kernels::{Kernel, KernelSelection, KernelSource, threads::Threads};
 use core_relo_loader::load_plan::PlanByLoad;
-use core_relo_verdict::{kernel::KernelInputs, loaders::Loader};
+use core_relo_verdict::{kernel::KernelInputs, loaders::LoaderKind};
 use explained::{ExplainOptions, ExplainedObject};
 use std::{io, slice};
 
@@ -71,7 +71,7 @@ pub(crate) fn explain(
     files: Vec<ObjectFile>,
     selection: &KernelSelection,
 ) -> CommandResult {
-    let (loader, user) = (Loader::default(), UserSettings::default());
+    let (loader, user) = (LoaderKind::default(), UserSettings::default());
     let files = ObjectFiles::new(files, REPORT_BAD);
     with_judged_objects(console, &files, loader, &user, &Threads::none(), |console, objects| {
         let is_json = console.format == Format::Json;

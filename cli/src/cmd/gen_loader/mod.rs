@@ -26,7 +26,7 @@ use core_relo_loader::{
     load_plan::LoadPlanError,
     loader_program::{LoaderFile, LoaderOptions},
 };
-use core_relo_verdict::loaders::Loader as OpeningLoader;
+use core_relo_verdict::loaders::LoaderKind;
 use report::report;
 use target::LoaderTarget;
 
@@ -89,7 +89,7 @@ fn generate_for(target: LoaderTarget, args: &GenLoaderArgs) -> Result<Generated,
     loader.settings_mut().core_options =
         Options::default().zero_extend_unsigned_enums(args.zero_extend_enums);
     let options = &args.setup.settings;
-    let load = Config::load_of_project(&args.config, Some(OpeningLoader::CoreRelo), options)?;
+    let load = Config::load_of_project(&args.config, Some(LoaderKind::CoreRelo), options)?;
     let warnings = set_up(&mut loader, input, args.setup.kconfig.as_deref(), &load.user)?;
     for program in &args.program {
         check_program_name(input, object, program)?;

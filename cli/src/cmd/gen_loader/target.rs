@@ -4,7 +4,7 @@ use crate::{
     args::gen_loader::{GenLoaderArgs, PAGE_BYTES},
     error::{BadInput, escape_path},
 };
-use core_relo_kernels::{self, Kernel, KernelImage, KernelSource, Limits, WantedFacts, running_release};
+use core_relo_kernels::{self, Kernel, KernelSource, Limits, OpenedKernel, WantedFacts, running_release};
 use core_relo_loader::{
     load_plan::{KernelFact, LateBinding, Refusal, TargetKernel},
     running_kernel,
@@ -83,7 +83,7 @@ impl LoaderTarget {
 fn read_kernel(path: &Path) -> Result<Kernel, BadInput> {
     let wanted = WantedFacts { version_and_kconfig: true, ..WantedFacts::default() };
     let source = KernelSource::File { path: path.to_path_buf(), base: None, is_listed: false };
-    Ok(KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?)
+    Ok(OpenedKernel::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?)
 }
 
 /// Returns the size of a page in a configuration. Before Linux 6.9, few architectures have the option.

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 use core_relo_adaptive::{
-    AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, KernelIdentity, LinkReport, StartupReport,
+    AdaptiveError, AdaptiveLoad, AdaptiveLoader, AttemptError, LinkReport, ReportedKernel, StartupReport,
     variants::{ObjectVariants, VariantTable},
 };
 use core_relo_loader::{
@@ -228,11 +228,11 @@ fn print_lines(loader: &mut ObjectLoader<'_, '_, '_, '_>, report: &StartupReport
 }
 
 /// Describes the kernel of a dry run.
-fn kernel_identity(kernel: &DryRunKernel) -> KernelIdentity {
+fn kernel_identity(kernel: &DryRunKernel) -> ReportedKernel {
     let mut btf_source = kernel.kernel.name.clone();
     if let Some(other) = &kernel.relocated_against {
         btf_source = format!("{btf_source}, relocations against {}", other.name);
     }
     let architecture = target::find_architecture(&kernel.kernel.target.vmlinux().btf).map(str::to_owned);
-    KernelIdentity { release: kernel.kernel.release(), architecture, btf_source: Some(btf_source) }
+    ReportedKernel { release: kernel.kernel.release(), architecture, btf_source: Some(btf_source) }
 }

@@ -10,7 +10,7 @@ use crate::{
     input::object::ObjectFile,
 };
 use core_relo_kernels::{
-    Kernel, KernelImage, KernelSource, Limits, WantedFacts, kernel_text, threads::Threads,
+    Kernel, KernelSource, Limits, OpenedKernel, WantedFacts, kernel_text, threads::Threads,
 };
 use core_relo_loader::{
     load_plan::{PlanByLoad, Settings, TargetKernel},
@@ -20,7 +20,7 @@ use core_relo_verdict::{
     fleet::Fleet,
     judge::{NeededFeature, ObjectVerdict},
     kernel::KernelInputs,
-    loaders::Loader,
+    loaders::LoaderKind,
 };
 use std::{path::Path, sync::Arc};
 
@@ -39,7 +39,7 @@ impl DryRunKernel {
                 let source = file_source(path);
                 let wanted =
                     WantedFacts { version_and_kconfig: true, symbols: true, ..WantedFacts::default() };
-                KernelImage::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?
+                OpenedKernel::open(&source, &[], Limits::default())?.parse_with_facts(wanted)?
             }
             None => Kernel::read(&KernelSource::Running, &[], Limits::default())?,
         };
@@ -100,7 +100,7 @@ impl DryRunKernel {
     ) -> Result<T, BadInput> {
         let relocs = file.relocs_or_none(object)?;
         let context = ObjectContext::new(file, &relocs);
-        let mut fleet = Fleet::new(Loader::CoreRelo).with_options(settings.core_options);
+        let mut fleet = Fleet::new(LoaderKind::CoreRelo).with_options(settings.core_options);
         fleet.add_with_relocs(object, relocs, context);
         fleet.apply_settings(|_| Some(settings));
         fleet.judge_as_load();

@@ -38,7 +38,7 @@ use core_relo_loader::{
 };
 use core_relo_verdict::{
     judge::{ObjectVerdict, Verdict},
-    loaders::Loader as VerdictLoader,
+    loaders::LoaderKind,
 };
 use std::{io, path::Path};
 
@@ -253,7 +253,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         // A plan knows more than a verdict, such as the pins of the running kernel.
         let by_plan = (word == Verdict::Refused
             && matches!(of_object, Some(Verdict::Loads | Verdict::Unknown)))
-        .then(|| ObjectVerdict::refused(self.object, VerdictLoader::CoreRelo, &load_message(e)));
+        .then(|| ObjectVerdict::refused(self.object, LoaderKind::CoreRelo, &load_message(e)));
         let verdict = by_plan.as_ref().or(self.verdict);
         if self.console.format == Format::Json {
             let wants_log = self.args.loading.verifier_log > 0;

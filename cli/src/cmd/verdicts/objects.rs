@@ -19,7 +19,7 @@ use core_relo_loader::{
 };
 use core_relo_verdict::{
     fleet::{Fleet, FleetObject},
-    loaders::Loader,
+    loaders::LoaderKind,
     requirements::{NeedTable, ObjectNeeds},
 };
 use std::{
@@ -59,7 +59,7 @@ pub(crate) type JudgedObject<'o> = FleetObject<'o, ObjectContext<'o>>;
 /// The programs that a load selects.
 #[derive(Clone, Copy)]
 pub(crate) struct LoadSelection<'s> {
-    pub(crate) loader: Loader,
+    pub(crate) loader: LoaderKind,
     pub(crate) settings: &'s Settings,
     /// The only program of the load. `None` for those of the default load with the settings.
     pub(crate) program: Option<&'s str>,
@@ -89,7 +89,7 @@ pub(crate) fn plan_by_load<'p>(
 /// Parses an object, collects what the object needs if a loader loads it with settings of user space, and
 /// calls `use_needs` with the needs, their table, and the relocations.
 pub(crate) fn with_needs<T>(
-    loader: Loader,
+    loader: LoaderKind,
     file: &ObjectFile,
     settings: Option<&Settings>,
     use_needs: impl FnOnce(&ObjectNeeds<'_, '_>, &NeedTable, &Relocs<'_>) -> T,
@@ -154,7 +154,7 @@ impl ObjectFiles {
 pub(crate) fn with_judged_objects(
     console: &mut Console<'_>,
     files: &ObjectFiles,
-    loader: Loader,
+    loader: LoaderKind,
     settings: &UserSettings,
     threads: &Threads,
     use_objects: impl FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> CommandResult,
@@ -168,7 +168,7 @@ type ObjectsUser<'u> = Box<dyn FnOnce(&mut Console<'_>, &JudgedObjects<'_>) -> C
 fn judge_objects(
     console: &mut Console<'_>,
     ObjectFiles { files, bad, report_bad }: &ObjectFiles,
-    loader: Loader,
+    loader: LoaderKind,
     settings: &UserSettings,
     threads: &Threads,
     use_objects: ObjectsUser<'_>,

@@ -7,7 +7,7 @@ use crate::{
     text::{line::Line, style::DIM},
 };
 use core_relo_adaptive::{
-    AdaptiveError, AdaptiveLoad, AdaptiveLoader, KernelIdentity, Outcome, StartupReport, Status,
+    AdaptiveError, AdaptiveLoad, AdaptiveLoader, Outcome, ReportedKernel, StartupReport, Status,
     variants::{KernelValueError, VariantError, VariantTable},
 };
 use core_relo_loader::{
@@ -100,7 +100,7 @@ impl VariantChoice {
         *loader.settings_mut() = settings;
         let mut default_load = loader.settings_mut().clone();
         let adaptive = AdaptiveLoader::new(&loader, table).map_err(|error| bad(&error))?;
-        let identity = KernelIdentity {
+        let identity = ReportedKernel {
             release: case.kernel.release(),
             architecture: target::find_architecture(&types.vmlinux().btf).map(str::to_owned),
             btf_source: Some(case.kernel.name.clone()),

@@ -10,7 +10,7 @@ use crate::{
     btf::{Btf, Kind, Member, Type},
     explain::similar::{BareName, NamePattern},
     plan::{CandidateResult, CheckedCandidate, PlannedReloc},
-    resolve::{Mismatch, OutOfSteps, StepBudget},
+    resolve::{CandidateMismatch, OutOfSteps, StepBudget},
 };
 use alloc::vec::Vec;
 
@@ -53,12 +53,12 @@ pub(in crate::explain) fn find_other_shapes<'p>(
 }
 
 /// Returns the index of the accessor that the target does not have.
-const fn failed_step(mismatch: Mismatch) -> Option<usize> {
+const fn failed_step(mismatch: CandidateMismatch) -> Option<usize> {
     match mismatch {
-        Mismatch::NoMember { step, .. }
-        | Mismatch::MemberType { step, .. }
-        | Mismatch::NotComposite { step, .. }
-        | Mismatch::NotArray { step, .. } => Some(step),
+        CandidateMismatch::NoMember { step, .. }
+        | CandidateMismatch::MemberType { step, .. }
+        | CandidateMismatch::NotComposite { step, .. }
+        | CandidateMismatch::NotArray { step, .. } => Some(step),
         _ => None,
     }
 }

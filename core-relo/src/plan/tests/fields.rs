@@ -8,8 +8,8 @@ use crate::{
         FieldByteOffset, FieldByteSize, FieldExists, FieldLshiftU64, FieldRshiftU64, FieldSigned, TypeSize,
     },
     plan::{Decision, InsnError, PoisonReason, RelocError},
-    resolve::{MatchError, ValueError},
-    spec::SpecError,
+    resolve::{MatchError, RelocationValueError},
+    spec::AccessStringError,
 };
 use alloc::vec;
 
@@ -149,11 +149,11 @@ fn array_indices_must_be_in_range_unless_the_array_is_flexible() {
         assert_eq!(got[1].patched(), (76, Some(load(4, 76))));
         assert_eq!(got[2].patched(), (32, Some(mov(32))));
         assert_eq!(got[3].patched(), (16, None));
-        assert_eq!(got[4].decision, Err(RelocError::Local(ValueError::ArrayElement(FieldSigned))));
+        assert_eq!(got[4].decision, Err(RelocError::Local(RelocationValueError::ArrayElement(FieldSigned))));
         assert_eq!(got[5].reason, "vmlinux [5]: index 2 is out of range, the array has 2 elements");
         assert!(matches!(
             got[6].decision,
-            Err(RelocError::Spec(SpecError::OutOfRange { part: 2, index: 3, len: 3, .. }))
+            Err(RelocError::Spec(AccessStringError::OutOfRange { part: 2, index: 3, len: 3, .. }))
         ));
         assert_eq!(got[7].patched(), (80, Some(mov(80))), "the first index treats the root type as an array");
     });
@@ -224,7 +224,10 @@ fn a_bitfield_wider_than_any_load_is_an_error_even_without_a_candidate() {
         let member = BuiltMember { name: "a", ty: u64_, bit_offset: 4, bitfield_bits: 64 };
         let root = f.local.composite(Kind::Struct, "s", 16, &[member]);
         let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
-        assert!(matches!(got.decision, Err(RelocError::Local(ValueError::WideBitfield { bits: 64, .. }))));
+        assert!(matches!(
+            got.decision,
+            Err(RelocError::Local(RelocationValueError::WideBitfield { bits: 64, .. }))
+        ));
     });
 }
 
@@ -235,7 +238,7 @@ fn a_bitfield_of_a_type_without_size_is_an_error_not_a_division_by_zero() {
         let member = BuiltMember { name: "a", ty: void, bit_offset: 4, bitfield_bits: 4 };
         let root = f.local.composite(Kind::Struct, "s", 16, &[member]);
         let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
-        assert!(matches!(got.decision, Err(RelocError::Local(ValueError::BitfieldType { .. }))));
+        assert!(matches!(got.decision, Err(RelocError::Local(RelocationValueError::BitfieldType { .. }))));
     });
 }
 
@@ -376,7 +379,9 @@ fn a_bitfield_of_a_pointer_has_no_value() {
             for kind in [FieldByteOffset, FieldByteSize, FieldSigned, FieldLshiftU64, FieldRshiftU64] {
                 let got = f.plan_one((kind, root, "0:0", mov(0)));
                 match got.decision {
-                    Err(RelocError::Local(ValueError::BitfieldType { kind, .. })) if is_local_pointer => {
+                    Err(RelocError::Local(RelocationValueError::BitfieldType { kind, .. }))
+                        if is_local_pointer =>
+                    {
                         assert_eq!(kind, Kind::Ptr);
                     }
                     // An integer and a pointer are not compatible.

@@ -6,7 +6,7 @@ use crate::{
     ext::RelocKind::{FieldByteOffset, FieldExists, Unknown},
     insn::{Insn, Slot},
     plan::{InsnError, RelocError},
-    spec::SpecError,
+    spec::AccessStringError,
 };
 
 /// Plans one record of a field that is at offset 0 in the object and at `target_offset` bytes in the target.
@@ -107,7 +107,7 @@ fn an_unknown_kind_is_an_error_of_its_record_alone() {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 8, &[("a", int, 0)]);
         let got = f.plan(&[(Unknown(13), root, "0:0", mov(1)), (FieldExists, root, "0:0", mov(1))]);
-        assert_eq!(got[0].decision, Err(RelocError::Spec(SpecError::UnknownKind(13))));
+        assert_eq!(got[0].decision, Err(RelocError::Spec(AccessStringError::UnknownKind(13))));
         assert_eq!(got[1].patched().0, 0);
     });
 }

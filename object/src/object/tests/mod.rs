@@ -372,7 +372,7 @@ fn legacy_maps_are_recognised_by_their_symbols() {
     assert!(o.maps()[0].is_legacy);
     assert_eq!((def.known_type(), def.key_size, def.value_size), (Some(MapType::Array), 4, 8));
     assert_eq!((def.max_entries, def.map_flags), (16, 1));
-    assert_eq!(o.maps()[1].def, Err(MapError::Legacy { offset: 8, size: 12 }));
+    assert_eq!(o.maps()[1].def, Err(MapParseError::Legacy { offset: 8, size: 12 }));
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn legacy_maps_without_a_size_reach_to_the_next_one() {
     });
     let o = Object::parse(&bytes).unwrap();
     let types: Vec<_> = o.maps().iter().map(|m| (m.name, m.def.as_ref().map(|def| def.map_type))).collect();
-    let cut = MapError::Legacy { offset: 40, size: 12 };
+    let cut = MapParseError::Legacy { offset: 40, size: 12 };
     let expected = [
         (&b"first"[..], Ok(2)),
         (b"alias", Ok(2)),

@@ -72,9 +72,9 @@ fn names_and_types_that_core_relo_replaces_are_reasons_for_libbpf_only() {
     m.types.func("a::b", proto, 0);
     let bytes = m.bytes();
     let judge = |loader| judge_for(loader, &bytes, add_kernel, &KernelInputs::default(), None);
-    let repaired = judge(Loader::CoreRelo);
+    let repaired = judge(LoaderKind::CoreRelo);
     assert_eq!((btf_reasons(&repaired), btf_warnings(&repaired)), (Vec::new(), Vec::new()));
-    let sent = judge(Loader::Libbpf);
+    let sent = judge(LoaderKind::Libbpf);
     let [(Verdict::Refused, text)] = &*btf_reasons(&sent) else { panic!("{sent:?}") };
     assert!(text.starts_with("helper bpf_spin_lock needs BTF, which the kernel refuses: "), "{text}");
     assert!(

@@ -30,7 +30,7 @@ fn answers_of_another_table_and_plans_of_another_object_are_errors() {
     assert!(matches!(error, JudgeError::OtherAnswers { .. }), "{error:?}");
     assert_eq!(judge(&needs, &other_plan, &answers), Err(JudgeError::OtherPlan { index: 0 }));
 
-    let unknown = ObjectVerdict::unknown(&object, Loader::Libbpf, &error);
+    let unknown = ObjectVerdict::unknown(&object, LoaderKind::Libbpf, &error);
     assert_eq!(unknown.verdict, Verdict::Unknown);
     let text = &unknown.programs[0].reasons[0].text;
     assert!(text.starts_with("internal error: the kernel's answers lack requirement"), "{text}");

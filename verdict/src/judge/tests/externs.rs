@@ -111,9 +111,9 @@ fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
         (verdict.verdict, verdict.programs[0].for_core_relo(), text)
     };
     for chosen in ["0xffffffff82000000", "_text+0x1000000"] {
-        let (verdict, ..) = judged(Loader::CoreRelo, chosen, Some(symbols));
+        let (verdict, ..) = judged(LoaderKind::CoreRelo, chosen, Some(symbols));
         assert_eq!(verdict, Verdict::Loads, "{chosen}");
-        let (verdict, own, text) = judged(Loader::Libbpf, chosen, Some(symbols));
+        let (verdict, own, text) = judged(LoaderKind::Libbpf, chosen, Some(symbols));
         assert_eq!((verdict, own), (Verdict::Refused, Verdict::Loads), "{chosen}");
         let text = text.unwrap();
         assert!(
@@ -121,14 +121,14 @@ fn the_chosen_address_of_a_symbol_counts_for_core_relo() {
             "{text}"
         );
     }
-    let (verdict, _, text) = judged(Loader::CoreRelo, "0xffffffff83000000", Some(symbols));
+    let (verdict, _, text) = judged(LoaderKind::CoreRelo, "0xffffffff83000000", Some(symbols));
     assert_eq!(verdict, Verdict::Refused);
     let text = text.unwrap();
     assert!(
         text.contains("init_once: the chosen address 0xffffffff83000000 is that of no symbol of this name"),
         "{text}"
     );
-    let (verdict, _, text) = judged(Loader::CoreRelo, "_text+0x10", None);
+    let (verdict, _, text) = judged(LoaderKind::CoreRelo, "_text+0x10", None);
     let text = text.unwrap();
     assert_eq!(
         (verdict, text.ends_with("give the kernel's symbols (--kallsyms)")),

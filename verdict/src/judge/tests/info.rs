@@ -60,7 +60,7 @@ fn records_that_the_kernel_refuses_are_a_reason_for_libbpf_only() {
     })
     .bytes();
     let judge = |loader| judge_for(loader, &bytes, add_kernel, &KernelInputs::default(), None);
-    let (sent, repaired) = (judge(Loader::Libbpf), judge(Loader::CoreRelo));
+    let (sent, repaired) = (judge(LoaderKind::Libbpf), judge(LoaderKind::CoreRelo));
     let text = "line_info record 0: the record has a value after its last field that the kernel knows";
     assert_eq!(btf_reasons(&sent), [(Verdict::Refused, text)]);
     assert!(sent.programs[0].reasons.iter().all(|reason| reason.is_repaired));

@@ -11,7 +11,7 @@ use crate::{
 };
 use core_relo_object::test_support::SectionKind;
 
-fn judge_object_for(loader: Loader, bytes: &[u8]) -> ObjectVerdict {
+fn judge_object_for(loader: LoaderKind, bytes: &[u8]) -> ObjectVerdict {
     judge_for(loader, bytes, add_kernel, &KernelInputs::default(), None)
 }
 
@@ -25,7 +25,7 @@ fn refusals(verdict: &ObjectVerdict) -> Vec<LoaderRule> {
 fn each_rule_refuses_an_object_for_the_loaders_that_have_it() {
     for rule in LoaderRule::ALL {
         let bytes = loader_object(*rule);
-        for loader in Loader::ALL {
+        for loader in LoaderKind::ALL {
             let verdict = judge_object_for(*loader, &bytes);
             assert_eq!(verdict.loader, *loader);
             let is_refused = matches!(rule.stance(*loader), Stance::Refuses(_));
@@ -105,7 +105,7 @@ fn each_mapped_section_counts() {
         let types = |b: &mut Builder| {
             b.enumeration("bpf_func_id", 4, &[("BPF_FUNC_user_ringbuf_drain", 209)]);
         };
-        let verdict = judge_for(Loader::Cilium, &m.bytes(), types, &KernelInputs::default(), None);
+        let verdict = judge_for(LoaderKind::Cilium, &m.bytes(), types, &KernelInputs::default(), None);
         let reason = verdict.reasons.into_iter().find(|reason| reason.kind == ReasonKind::Loader);
         reason.map(|reason| (reason.verdict, reason.text.contains("has a bpf_spin_lock")))
     };
@@ -118,7 +118,7 @@ fn each_mapped_section_counts() {
 /// A legacy map whose sixth word is not 0: core-relo accepts the section `maps`, and refuses the word.
 #[test]
 fn the_loaders_that_accept_an_object_accept_all_of_its_parts() {
-    let verdict = judge_object_for(Loader::Libbpf, &loader_object(LoaderRule::LegacyMapId));
+    let verdict = judge_object_for(LoaderKind::Libbpf, &loader_object(LoaderRule::LegacyMapId));
     let reasons: Vec<_> = verdict.reasons.iter().filter(|reason| reason.kind == ReasonKind::Loader).collect();
     assert!(!reasons.is_empty());
     for reason in reasons {
@@ -136,7 +136,7 @@ fn programs_of_an_object_that_the_loader_refuses_are_judged_all_the_same() {
         m.symbol(name, core_relo_object::test_support::SymbolKind::Data, section, offset, 20);
     }
     let bytes = m.bytes();
-    let verdict = judge_object_for(Loader::Libbpf, &bytes);
+    let verdict = judge_object_for(LoaderKind::Libbpf, &bytes);
     let texts = |program: &ProgramVerdict| program.reasons.iter().map(|r| r.text.clone()).collect::<Vec<_>>();
     let refusal = "libbpf does not open the object: map first: defined in section `maps` (and 2 more); core-relo, cilium/ebpf and aya \
                    accept it";
@@ -146,7 +146,7 @@ fn programs_of_an_object_that_the_loader_refuses_are_judged_all_the_same() {
     assert_eq!((texts(good), good.verdict), (vec![refusal.to_owned()], Verdict::Refused));
     assert!(main.reasons[0].fix.as_deref().is_some_and(|fix| fix.contains(".maps")));
 
-    let verdict = judge_object_for(Loader::Cilium, &bytes);
+    let verdict = judge_object_for(LoaderKind::Cilium, &bytes);
     let [main, good] = &verdict.programs[..] else { panic!("{verdict:?}") };
     assert_eq!((texts(main), good.verdict), (vec![helper.to_owned()], Verdict::Loads));
 }
@@ -157,7 +157,7 @@ fn a_map_of_a_subsection_that_no_program_uses_is_ignored() {
     let words = [1u32, 4, 8, 1, 0].map(|word| Endian::native().u32_bytes(word)).concat();
     let section = m.section("maps/unused", SectionKind::Data, &words);
     m.symbol("unused", core_relo_object::test_support::SymbolKind::Data, section, 0, 20);
-    assert_eq!(judge_object_for(Loader::Libbpf, &m.bytes()).verdict, Verdict::Loads);
+    assert_eq!(judge_object_for(LoaderKind::Libbpf, &m.bytes()).verdict, Verdict::Loads);
 }
 
 #[test]
@@ -165,9 +165,9 @@ fn cilium_loads_optional_programs_by_default() {
     let mut m = program("classifier", &returns(0));
     m.program("optional", "?classifier", &guarded(helper(LOOP), false));
     let bytes = m.bytes();
-    let verdict = judge_object_for(Loader::Libbpf, &bytes);
+    let verdict = judge_object_for(LoaderKind::Libbpf, &bytes);
     assert_eq!((verdict.verdict, verdict.programs[1].autoload), (Verdict::Loads, false));
-    let verdict = judge_object_for(Loader::Cilium, &bytes);
+    let verdict = judge_object_for(LoaderKind::Cilium, &bytes);
     assert_eq!((verdict.verdict, verdict.programs[1].autoload), (Verdict::Refused, true));
 }
 
@@ -187,7 +187,10 @@ fn aya_gives_an_object_without_a_license_that_of_the_gpl() {
         let verdict = judge_for(loader, &bytes, types, &KernelInputs::default(), None);
         verdict.programs[0].reasons.iter().any(|reason| reason.text.contains("license"))
     };
-    assert_eq!([Loader::Libbpf, Loader::Cilium, Loader::Aya].map(has_license_reason), [true, true, false]);
+    assert_eq!(
+        [LoaderKind::Libbpf, LoaderKind::Cilium, LoaderKind::Aya].map(has_license_reason),
+        [true, true, false]
+    );
 }
 
 /// Loaders differ in the section that they take of several with the name.
@@ -198,10 +201,14 @@ fn of_two_licenses_aya_takes_the_first_and_others_take_the_last() {
         m.section("license", SectionKind::Data, first);
         m.license = Some(last);
         let bytes = m.bytes();
-        assert_eq!(refusals(&judge_object_for(Loader::Libbpf, &bytes)), []);
+        assert_eq!(refusals(&judge_object_for(LoaderKind::Libbpf, &bytes)), []);
         let object = Object::parse(&bytes).unwrap();
-        let license = |loader: Loader| loader.license(&object).map(<[u8]>::to_vec);
-        (license(Loader::Libbpf), license(Loader::Aya), refusals(&judge_object_for(Loader::Aya, &bytes)))
+        let license = |loader: LoaderKind| loader.license(&object).map(<[u8]>::to_vec);
+        (
+            license(LoaderKind::Libbpf),
+            license(LoaderKind::Aya),
+            refusals(&judge_object_for(LoaderKind::Aya, &bytes)),
+        )
     };
     let (mit, gpl) = (Some(b"MIT".to_vec()), Some(b"GPL".to_vec()));
     assert_eq!(licenses(b"MIT\0", b"GPL\0\0"), (gpl.clone(), mit.clone(), vec![]));
@@ -219,11 +226,11 @@ fn libbpf_needs_the_programs_that_arrays_hold() {
         (verdict.verdict, reason.map(|reason| (reason.text.clone(), reason.counts_for_core_relo())))
     };
     let text = "libbpf does not load the object: map events: holds program held, which is not loaded; core-relo and cilium/ebpf accept it";
-    assert_eq!(judge(Loader::Libbpf, None), (Verdict::NeedsInput, Some((text.to_owned(), false))));
+    assert_eq!(judge(LoaderKind::Libbpf, None), (Verdict::NeedsInput, Some((text.to_owned(), false))));
     let mut settings = Settings::default();
     settings.program_mut("held").autoload = Some(true);
-    assert_eq!(judge(Loader::Libbpf, Some(&settings)), (Verdict::Loads, None));
-    for loader in [Loader::CoreRelo, Loader::Cilium] {
+    assert_eq!(judge(LoaderKind::Libbpf, Some(&settings)), (Verdict::Loads, None));
+    for loader in [LoaderKind::CoreRelo, LoaderKind::Cilium] {
         assert_eq!(judge(loader, None), (Verdict::Loads, None), "{loader}");
     }
 }

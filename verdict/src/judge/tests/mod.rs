@@ -39,7 +39,7 @@ mod variable_contexts;
 use super::*;
 use crate::{
     kernel::{EvidenceSource, KernelInputs, KernelVersion},
-    loaders::Loader,
+    loaders::LoaderKind,
     requirements::{NeedTable, ObjectNeeds},
 };
 use alloc::sync::Arc;
@@ -132,12 +132,12 @@ fn judge_with_settings(
     inputs: &KernelInputs,
     settings: Option<&Settings>,
 ) -> ObjectVerdict {
-    judge_for(Loader::default(), bytes, types, inputs, settings)
+    judge_for(LoaderKind::default(), bytes, types, inputs, settings)
 }
 
 /// Judges the bytes of an object for a loader, on a kernel with these types.
 fn judge_for(
-    loader: Loader,
+    loader: LoaderKind,
     bytes: &[u8],
     types: impl FnOnce(&mut Builder),
     inputs: &KernelInputs,
@@ -371,7 +371,7 @@ fn a_load_has_the_programs_that_its_program_arrays_hold() {
     };
     let judge_array = |other: &str, code: &[Insn], settings: Option<&Settings>| {
         let bytes = object_with_array(other, code);
-        judge_for(Loader::CoreRelo, &bytes, add_kernel, &KernelInputs::default(), settings)
+        judge_for(LoaderKind::CoreRelo, &bytes, add_kernel, &KernelInputs::default(), settings)
     };
     let verdicts = |object: &ObjectVerdict| {
         let programs = object.programs.iter().map(|program| program.verdict);

@@ -100,7 +100,7 @@ fn add_part(b: &mut Builder, int: TypeId, part: &str) -> (TypeId, u32) {
 
 /// Returns the worst verdict of the reasons that the program `main` has on a kernel, as far as they are about
 /// maps and the loader.
-fn judge_for_loader(loader: Loader, bytes: &[u8], kernel: Kernel) -> Verdict {
+fn judge_for_loader(loader: LoaderKind, bytes: &[u8], kernel: Kernel) -> Verdict {
     let types = |b: &mut Builder| add_types(kernel, b);
     let verdict = judge_for(loader, bytes, types, &KernelInputs::default(), None);
     let program = verdict.programs.iter().find(|program| program.name == "main").unwrap();
@@ -134,7 +134,7 @@ fn on_values(section: &str, map_type: u32, helper_number: Option<i32>, parts: &[
     let (_, map) = m.typed_map("m", &[&[("type", map_type)], &sizes[..]].concat(), int, value);
     m.refer(id, 0, map, false);
     let bytes = m.bytes();
-    ALL.map(|kernel| judge_for_loader(Loader::CoreRelo, &bytes, kernel))
+    ALL.map(|kernel| judge_for_loader(LoaderKind::CoreRelo, &bytes, kernel))
 }
 
 /// A program that takes and releases the lock at the start of a data section.
@@ -225,7 +225,7 @@ fn a_field_in_a_struct_may_hide_others() {
 fn sections_with_fields_in_variables_are_not_mapped() {
     let mapped = |parts: &[&str]| {
         let bytes = data_object("tc", Code::NoLock, parts);
-        [Loader::Cilium, Loader::Libbpf]
+        [LoaderKind::Cilium, LoaderKind::Libbpf]
             .map(|loader| ALL.map(|kernel| judge_for_loader(loader, &bytes, kernel)))
     };
     assert_eq!(mapped(&["lock", "timer"]), [[L, R, R, R], [L, U, U, U]], "two fields");
@@ -241,7 +241,7 @@ fn sections_with_fields_in_variables_are_not_mapped() {
 /// Returns the verdicts of all kernels on a program of a data section with all parts.
 fn on_variables(code: Code, parts: &[&str]) -> [Verdict; 4] {
     let bytes = data_object("tc", code, parts);
-    ALL.map(|kernel| judge_for_loader(Loader::CoreRelo, &bytes, kernel))
+    ALL.map(|kernel| judge_for_loader(LoaderKind::CoreRelo, &bytes, kernel))
 }
 
 /// Kernels find one variable of a kind, and none by a typedef or among the elements of an array. These are

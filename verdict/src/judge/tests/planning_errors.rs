@@ -14,7 +14,7 @@ fn plan_and_judge(object: TestObject) -> (String, ObjectVerdict) {
     let relocs = object.relocs().unwrap();
     let verdict = match ObjectNeeds::collect(&object, &relocs, &mut NeedTable::default()) {
         Ok(_) => judge_bytes(&bytes, add_kernel, &KernelInputs::default()),
-        Err(error) => ObjectVerdict::refused_by_linker(&object, Loader::default(), &error),
+        Err(error) => ObjectVerdict::refused_by_linker(&object, LoaderKind::default(), &error),
     };
     (plan.unwrap_err().to_string(), verdict)
 }

@@ -20,7 +20,7 @@ use core_relo::{
 use core_relo_kernels::{
     Kernel, KernelRelease, KernelSelection, KernelSource, WantedFacts, threads::Threads,
 };
-use core_relo_loader::target::archive::{Distribution, KernelIdentity, is_module_name, running_identity};
+use core_relo_loader::target::archive::{KernelIdentity, OsRelease, is_module_name, running_identity};
 use core_relo_verdict::{
     fleet::JudgedKernel as _,
     kernel::{KernelInputs, NameQuery},
@@ -245,9 +245,9 @@ fn identify(source: &KernelSource, kernel: &Kernel) -> Result<KernelIdentity, Ba
     if !is_plain(&identity.release) {
         return Err(BadInput::new(&*kernel.name, "its name contains no release"));
     }
-    let Distribution { id, version, .. } = &identity.distribution;
+    let OsRelease { id, version, .. } = &identity.distribution;
     if !is_plain(id) || !is_plain(version) {
-        identity.distribution = Distribution::default();
+        identity.distribution = OsRelease::default();
     }
     Ok(identity)
 }

@@ -14,7 +14,7 @@ use crate::{
     settings::UserSettings,
 };
 use core_relo_kernels::threads::Threads;
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::loaders::LoaderKind;
 use kernels::{MinimalKernel, minimise_kernels};
 use report::{MinimalKernelJson, write_report};
 
@@ -22,7 +22,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfMinArgs) -> CommandResult
     let threads = Threads::none();
     let files = ObjectFiles::read(console, &args.objects, &threads, REPORT_BAD)?;
     let user = UserSettings::default();
-    let loader = Loader::CoreRelo;
+    let loader = LoaderKind::CoreRelo;
     with_judged_objects(console, &files, loader, &user, &threads, |console, objects| {
         minimise(console, args, objects)
     })
