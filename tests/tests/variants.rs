@@ -31,7 +31,8 @@ fn the_tags_of_both_byte_orders_are_the_same_table_and_constants_have_the_object
         let fit = table.fit(&object).unwrap();
         let numbers: Vec<_> = fit
             .constants()
-            .map(|(_, value, _)| match value {
+            .iter()
+            .map(|constant| match &constant.value {
                 KernelValue::OffsetOf(path) if path == "task_struct.tgid" => Some(0x0102_0304),
                 KernelValue::SizeOf(_) => Some(0x1122_3344_5566_7788),
                 KernelValue::EnumValue(_) => Some(-2),

@@ -149,9 +149,9 @@ fn constants(
         value: Some(i128::from(variants.is_part_loaded(part, selection, &uncreated, settings))),
         absence: None,
     });
-    let values = variants.constants().zip(numbers).map(|((global, value, _), number)| ConstantReport {
-        global: global.global.name.clone(),
-        meaning: value.to_string(),
+    let values = variants.constants().iter().zip(numbers).map(|(constant, number)| ConstantReport {
+        global: constant.global.global.name.clone(),
+        meaning: constant.value.to_string(),
         value: number.as_ref().ok().copied(),
         absence: number.as_ref().err().map(ToString::to_string),
     });

@@ -26,8 +26,8 @@ impl ObjectVariants {
             let is_loaded = self.is_part_loaded(part, selection, &uncreated, settings);
             constants.push((global, i128::from(is_loaded)));
         }
-        for ((global, ..), number) in self.constants().zip(numbers) {
-            constants.extend(number.map(|number| (global, number)));
+        for (constant, number) in self.constants.iter().zip(numbers) {
+            constants.extend(number.map(|number| (&constant.global, number)));
         }
         for (global, number) in constants {
             let bytes = global.encode(number, object.endian()).map_err(LoadPlanError::from)?;

@@ -4,7 +4,7 @@ use super::{
     entry_lines::EntryName,
     error::VariantError,
     initial_contents::collect_initial_programs,
-    object_variants::{ObjectVariants, VariantGlobal},
+    object_variants::{ObjectConstant, ObjectVariants, VariantGlobal},
     part::{Part, PartKind},
     table::{Indicator, KernelConstant, VariantGroup, VariantTable},
 };
@@ -80,7 +80,8 @@ impl VariantTable {
         }
         for KernelConstant { global: name, value } in self.constants() {
             let global = VariantGlobal::find(object, &values, name).map_err(|e| locate(name, e))?;
-            fit.constants.push((global, value.clone(), optional_constants.contains(name)));
+            let is_optional = optional_constants.contains(name);
+            fit.constants.push(ObjectConstant { global, value: value.clone(), is_optional });
         }
         fit.initial_programs = collect_initial_programs(object, &linker, &fit)?;
         Ok(fit)

@@ -42,7 +42,7 @@ mod value_search;
 
 pub use error::{KernelValueError, VariantError};
 pub use kernel_value::KernelValue;
-pub use object_variants::{ObjectVariants, VariantGlobal};
+pub use object_variants::{ObjectConstant, ObjectVariants, VariantGlobal};
 pub use part::{Part, PartKind};
 pub use selection::Selection;
 pub use table::{Alternative, Indicator, KernelConstant, VariantGroup, VariantTable};

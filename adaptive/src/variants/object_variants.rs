@@ -37,7 +37,7 @@ pub struct ObjectVariants {
     pub(super) optional_programs: BTreeSet<String>,
     pub(super) optional_maps: BTreeSet<String>,
     pub(super) indicators: Vec<(VariantGlobal, Part)>,
-    pub(super) constants: Vec<(VariantGlobal, KernelValue, bool)>,
+    pub(super) constants: Vec<ObjectConstant>,
     /// The maps that each program uses.
     pub(super) maps_of: BTreeMap<String, BTreeSet<String>>,
     /// The data maps that each program uses, by section.
@@ -48,6 +48,18 @@ pub struct ObjectVariants {
     pub(super) initial_programs: Vec<InitialProgram>,
     /// The programs, with whether the object loads them by default.
     pub(super) programs: BTreeMap<String, bool>,
+}
+
+/// A constant of the object with a value from the kernel's types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObjectConstant {
+    /// The constant.
+    pub global: VariantGlobal,
+    /// The value.
+    pub value: KernelValue,
+    /// Whether the constant keeps its initial value if the kernel has no other.
+    pub is_optional: bool,
 }
 
 /// A constant of the object that a load sets.
@@ -131,9 +143,9 @@ impl ObjectVariants {
         self.indicators.iter().map(|(global, part)| (global, part))
     }
 
-    /// Returns the constants with values from the kernel's types, each with whether the constant is optional.
-    pub fn constants(&self) -> impl Iterator<Item = (&VariantGlobal, &KernelValue, bool)> {
-        self.constants.iter().map(|(global, value, is_optional)| (global, value, *is_optional))
+    /// Returns the constants with values from the kernel's types.
+    pub fn constants(&self) -> &[ObjectConstant] {
+        &self.constants
     }
 
     /// Finds the values of the constants in the types of a kernel. The inner error is that of an optional
@@ -142,20 +154,27 @@ impl ObjectVariants {
         &self,
         kernel: &KernelBtf,
     ) -> Result<Vec<Result<i128, KernelValueError>>, VariantError> {
-        let numbers = KernelValue::find_all(kernel, self.constants().map(|(_, value, _)| value));
-        let check = |((global, value, is_optional), number): ((&VariantGlobal, &KernelValue, bool), _)| {
-            let number: Result<i128, _> = number;
-            match number.and_then(|number| global.check(number).map(|()| number)) {
-                Err(cause) if !(is_optional && cause.is_absence()) => {
-                    let name = &global.global.name;
-                    let cause = value.add_similar_names(kernel, cause);
-                    let error = VariantError::Value { global: shown_name(name.as_bytes()), cause };
-                    Err(self.table.lines.locate(&EntryName::Global(name.clone()), error))
-                }
-                found => Ok(found),
+        let numbers = KernelValue::find_all(kernel, self.constants.iter().map(|constant| &constant.value));
+        let constants = self.constants.iter().zip(numbers);
+        constants.map(|(constant, number)| self.check_number(constant, number, kernel)).collect()
+    }
+
+    /// Checks the number that was found for a constant.
+    fn check_number(
+        &self,
+        ObjectConstant { global, value, is_optional }: &ObjectConstant,
+        number: Result<i128, KernelValueError>,
+        kernel: &KernelBtf,
+    ) -> Result<Result<i128, KernelValueError>, VariantError> {
+        match number.and_then(|number| global.check(number).map(|()| number)) {
+            Err(cause) if !(*is_optional && cause.is_absence()) => {
+                let name = &global.global.name;
+                let cause = value.add_similar_names(kernel, cause);
+                let error = VariantError::Value { global: shown_name(name.as_bytes()), cause };
+                Err(self.table.lines.locate(&EntryName::Global(name.clone()), error))
             }
-        };
-        self.constants().zip(numbers).map(check).collect()
+            found => Ok(found),
+        }
     }
 
     pub(super) fn make_group_optional(&mut self, group: Option<usize>) {

@@ -86,7 +86,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     /// Checks that `--set` sets no constant whose value the variants decide. An optional constant keeps the
     /// value if the kernel has no other.
     fn check_set_globals(&self, loader: &Loader<'_, '_>, variants: &ObjectVariants) -> Result<(), BadInput> {
-        let constants = variants.constants().filter(|(.., is_optional)| !is_optional).map(|(own, ..)| own);
+        let constants = variants.constants().iter().filter(|own| !own.is_optional).map(|own| &own.global);
         let decided: Vec<_> = variants.indicators().map(|(own, _)| own).chain(constants).collect();
         for Setting { name, .. } in &self.args.setup.settings.set {
             let bad = |what: String| BadInput::new(&*self.file.name, what);
