@@ -225,7 +225,7 @@ fn find_difference<'k>(
     let is_function = ty.kind() == Kind::Func;
     let (what, differ) = if is_function { ("parameters", "differ") } else { ("type", "differs") };
     let owner = core_relo::explain::text(Name::new(owner.as_bytes()).shortened());
-    match comparer.is_compatible((btf, local), ty) {
+    match comparer.is_compatible(btf, local, ty) {
         Ok(true) => None,
         Err(MatchError::TooManySteps) => {
             Some(Difference::Unknown(format!("comparing its {what} with {owner} takes too many steps")))

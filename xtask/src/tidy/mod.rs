@@ -6,6 +6,7 @@ mod layers;
 mod module_graph;
 mod programs;
 mod rules;
+mod signatures;
 mod sources;
 mod text;
 
@@ -50,6 +51,7 @@ pub fn run(args: &[String]) -> Outcome {
         let krate = Crate::new(dir, &sources);
         rules::check(&krate, &mut problems);
         layers::check(&krate, &mut problems);
+        signatures::check(&krate, &mut problems);
     }
     documents::check_named_tests(&files, &mut problems);
     documents::check_feature_tables(&files, &mut problems);

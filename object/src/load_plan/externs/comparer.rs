@@ -21,7 +21,8 @@ impl<'h> ExternComparer<'h> {
     /// `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`). All calls must have the same object.
     pub fn is_compatible(
         &mut self,
-        (local_btf, local): (&Btf<'_>, TypeId),
+        local_btf: &Btf<'_>,
+        local: TypeId,
         kernel: Type<'h>,
     ) -> Result<bool, MatchError> {
         let target = kernel.target().and_then(|target| match kernel.kind() {

@@ -301,7 +301,7 @@ impl KernelSearch<'_, '_> {
         let Some(KernelType { ty, module, .. }) = found else { return Ok(None) };
         let owner = module.map_or("vmlinux", |m| &m.name);
         let (what, differ) = if kind == Kind::Func { ("parameters", "differ") } else { ("type", "differs") };
-        match self.comparer.is_compatible((btf, local), ty) {
+        match self.comparer.is_compatible(btf, local, ty) {
             Ok(true) => {
                 let module = module.map(|m| self.modules.index_of(&m.name, m.id));
                 return Ok(Some(ResolvedExtern::Typed { id: ty.id(), module }));
