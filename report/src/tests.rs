@@ -214,8 +214,8 @@ fn one_long_name_does_not_fill_a_report() {
     }
 }
 
-/// Protects the columns of the page from losing their distributions, and the comment from versions of Linux in
-/// place of releases.
+/// Protects the columns of the page from losing their distributions, and the comment from versions of Linux
+/// in place of releases.
 #[test]
 fn kernels_of_distributions_are_grouped_by_release() {
     let kernels = [("11", version(5, 10, 0)), ("12", version(6, 1, 100)), ("12", version(6, 1, 192))];

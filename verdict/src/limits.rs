@@ -109,3 +109,6 @@ pub const FUNCTION_PARAMETERS: usize = 16;
 /// The members of the structs in a map's values that are searched for a field that the kernel manages. Real
 /// values have some tens.
 pub const VALUE_MEMBERS: usize = 1 << 12;
+
+/// The longest field in the description of a distribution's kernel, in bytes.
+pub const MAX_PACKAGE_FIELD_BYTES: usize = 64;

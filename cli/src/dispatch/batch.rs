@@ -153,7 +153,7 @@ mod tests {
             ("mop list", "unrecognized subcommand 'mop'"),
             ("map list 7", "unexpected argument '7' found"),
             ("prog", "`prog` is incomplete, expected a subcommand"),
-            ("vm", "arguments were not provided: --kernel"),
+            ("vm", "arguments were not provided: <--kernel"),
         ] {
             let error = parse(line, Format::Text).unwrap_err();
             assert!(error.contains(what) && !error.contains('\n'), "{line}: {error}");

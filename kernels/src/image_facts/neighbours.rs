@@ -1,6 +1,7 @@
 //! The files that distributions install beside a kernel: `config-R` and `System.map-R` beside `vmlinuz-R`,
 //! and the same without `-R`. They count beside `R.btf`, too. Raw BTF shows no version: `version-R` has the
-//! banner of the kernel, as `/proc/version` shows it. `distribution-R` has the package that the kernel is from.
+//! banner of the kernel, as `/proc/version` shows it. `distribution-R` has the package that the kernel is
+//! from.
 
 use super::{
     ImageFacts,

@@ -153,8 +153,8 @@ fn version_ranges<'r>(checked: &[(Kernel<'r>, Outcome)]) -> Option<BTreeMap<Outc
     if runs.len() > MAX_VERSION_RANGES {
         return None;
     }
-    // A release such as 5.15 that is in two runs needs its patch level, and one such as `debian 12` the version
-    // of its kernel.
+    // A release such as 5.15 that is in two runs needs its patch level, and one such as `debian 12` the
+    // version of its kernel.
     let (mut seen, mut split) = (HashSet::new(), HashSet::new());
     for (_, first, last) in &runs {
         let releases = HashSet::from([first.release(), last.release()]);

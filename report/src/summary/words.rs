@@ -51,8 +51,8 @@ impl Group<'_> {
         by_distribution.filter_map(title).collect()
     }
 
-    /// Returns whether the text names releases of a distribution, so that it needs the group's name even if it
-    /// is the only one.
+    /// Returns whether the text names releases of a distribution, so that it needs the group's name even if
+    /// it is the only one.
     fn names_releases(&self) -> bool {
         self.parts.len() > 1 && self.distribution().is_some()
     }

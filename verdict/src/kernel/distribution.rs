@@ -1,10 +1,8 @@
 //! The package of a distribution that a kernel is from.
 
+use crate::limits::MAX_PACKAGE_FIELD_BYTES;
 use core::{cmp::Ordering, fmt};
 use core_relo_object::KernelVersion;
-
-/// The longest field, in bytes.
-const MAX_FIELD_BYTES: usize = 64;
 
 /// The package of a distribution that a kernel is from. No verdict depends on it: reports group kernels by
 /// distribution and release.
@@ -49,9 +47,9 @@ impl DistributionKernel {
     pub fn is_plain(&self) -> bool {
         let Self { distribution, release, package_version, architecture } = self;
         let is_plain_byte = |byte: u8| byte.is_ascii_alphanumeric() || b".-_+~:".contains(&byte);
-        [distribution, release, package_version, architecture]
-            .into_iter()
-            .all(|field| (1..=MAX_FIELD_BYTES).contains(&field.len()) && field.bytes().all(is_plain_byte))
+        [distribution, release, package_version, architecture].into_iter().all(|field| {
+            (1..=MAX_PACKAGE_FIELD_BYTES).contains(&field.len()) && field.bytes().all(is_plain_byte)
+        })
     }
 
     /// Returns the version of Linux in the version of the package.

@@ -63,7 +63,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
     (
         "verdict",
         &[
-            "kernel limits linked_code loaders source_line",
+            "limits",
+            "kernel linked_code loaders source_line",
             "reach reads",
             "requirements test_support",
             "btf_diff mismatch",
