@@ -190,3 +190,25 @@ fn a_boot_without_an_image_that_boots_is_an_error() {
     assert_eq!(vm.exit, 2);
     assert!(vm.err.contains("vmlinuz-6.1.0-2-amd64: not a bootable kernel image"), "{}", vm.err);
 }
+
+#[test]
+fn files_of_modules_are_kept_on_demand() {
+    let Some(project) = Project::new() else { return };
+    let fetched = project.run("kernels fetch debian:12@amd64 --modules xfs");
+    assert_eq!(fetched.exit, 0, "{}", fetched.err);
+    let stored = || {
+        let kernels = fs::read_dir(project.dir.path().join("cache/core-relo/kernels/kernels")).unwrap();
+        let dirs = kernels.flatten().map(|kernel| kernel.path().join("ko/xfs.ko"));
+        dirs.filter(|file| file.is_file()).count()
+    };
+    assert_eq!(stored(), 1);
+    let missing = project.run("kernels fetch debian:12@amd64 --modules xfs,no-such");
+    assert_eq!(missing.exit, 2);
+    assert!(
+        missing.err.contains("debian:12/6.1.0-2-amd64: no module no_such in its packages"),
+        "{}",
+        missing.err
+    );
+    // Nobody sees a file whose package has another hash than the index.
+    assert_eq!(stored(), 1);
+}

@@ -115,3 +115,11 @@ pub(crate) const MAX_KERNEL_PACKAGES: usize = 1 << 14;
 /// The largest file of keys that is read, in bytes.
 #[cfg(feature = "fetch")]
 pub(crate) const MAX_KEYRING_BYTES: u64 = 4 << 20;
+
+/// The largest section with a module's description, in bytes.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_MODINFO_BYTES: u64 = 1 << 20;
+
+/// The maximum number of modules that are searched for a guest, with those that they depend on.
+#[cfg(feature = "fetch")]
+pub(crate) const MAX_MODULE_FILES: usize = 256;

@@ -17,6 +17,9 @@ pub(crate) const INIT: &str = "/init";
 /// The guest's directory of commands. Each file is a command: its words, each with a NUL byte at its end. The
 /// first word is the executable.
 pub(crate) const COMMANDS: &str = "/vm/commands";
+/// The guest's directory of kernel modules, which are loaded before the first command, in the order of their
+/// names.
+pub(crate) const MODULES: &str = "/vm/modules";
 /// The guest's file with the kernel's configuration.
 pub(crate) const CONFIG: &str = "/vm/config";
 /// The guest's file with the path of the commands' working directory.
@@ -37,6 +40,7 @@ pub struct Guest {
     arch: Arch,
     files: Initramfs,
     command_count: usize,
+    module_count: usize,
     time_limit: Duration,
     cpus: u32,
     kernel_arguments: Vec<String>,
@@ -82,6 +86,7 @@ impl Guest {
             arch,
             files,
             command_count: 0,
+            module_count: 0,
             time_limit: TIME_LIMIT,
             cpus: 1,
             kernel_arguments: Vec::new(),
@@ -124,6 +129,13 @@ impl Guest {
     /// Adds a file with this content. Commands find it at this path.
     pub fn add_file(&mut self, guest_path: &Path, content: &[u8]) {
         self.files.add_file(&guest_path.to_string_lossy(), content);
+    }
+
+    /// Adds a kernel module, unpacked. The modules are loaded in this order before the first command. The
+    /// standard error of the guest has those that the kernel refuses.
+    pub fn add_module(&mut self, name: &str, content: &[u8]) {
+        self.files.add_file(&format!("{MODULES}/{:08}-{name}", self.module_count), content);
+        self.module_count += 1;
     }
 
     /// Sets the directory in which commands run.
@@ -241,10 +253,13 @@ mod tests {
             arch: Arch::X86_64,
             files: Initramfs::new(),
             command_count: 0,
+            module_count: 0,
             time_limit: TIME_LIMIT,
             cpus: 1,
             kernel_arguments: Vec::new(),
         };
+        guest.add_module("xfs", b"elf");
+        assert!(guest.files.contains("/vm/modules/00000000-xfs"));
         guest.add_own_command(&["load".into(), "a b".into()]);
         guest.add_own_command(&["".into()]);
         assert!(

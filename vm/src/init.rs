@@ -2,12 +2,13 @@
 
 use crate::{
     arch::{Arch, SerialPorts},
-    guest::{COMMANDS, CONFIG, INIT, WORKING_DIR},
+    guest::{COMMANDS, CONFIG, INIT, MODULES, WORKING_DIR},
     notes::Note,
 };
 use rustix::{
+    io::Errno,
     mount::{MountFlags, mount},
-    system::{RebootCommand, reboot, uname},
+    system::{RebootCommand, init_module, reboot, uname},
     termios::{OptionalActions, tcdrain, tcgetattr, tcsetattr},
 };
 use std::{
@@ -62,7 +63,8 @@ fn run() -> io::Result<()> {
     let mut ports = Ports::open(ports)?;
     let release = uname().release().to_string_lossy().into_owned();
     ports.note(&Note::Started(release.clone()))?;
-    if let Err(error) = prepare(&release).and_then(|()| run_commands(&mut ports)) {
+    let prepared = prepare(&release).and_then(|()| load_modules(&mut ports));
+    if let Err(error) = prepared.and_then(|()| run_commands(&mut ports)) {
         ports.note(&Note::Failed(error.to_string()))?;
     }
     ports.drain()
@@ -85,11 +87,34 @@ fn prepare(release: &str) -> io::Result<()> {
     std::env::set_current_dir(dir)
 }
 
+/// Loads the kernel modules of the guest. A module that the kernel refuses is reported; what needs the module
+/// fails later, with its own reason.
+fn load_modules(ports: &mut Ports) -> io::Result<()> {
+    for file in sorted_files(MODULES)? {
+        match init_module(&fs::read(&file)?, c"") {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => {
+                let file = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+                let name = file.split_once('-').map_or(&*file, |(_number, name)| name);
+                writeln!(ports.errors, "core-relo: the module {name} is not loaded: {error}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the files in a directory, by name. A directory that does not exist has none.
+fn sorted_files(dir: &str) -> io::Result<Vec<PathBuf>> {
+    if !Path::new(dir).is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut files: Vec<_> = fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.sort();
+    Ok(files)
+}
+
 fn run_commands(ports: &mut Ports) -> io::Result<()> {
-    let mut commands: Vec<_> =
-        fs::read_dir(COMMANDS)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    commands.sort();
-    for file in commands {
+    for file in sorted_files(COMMANDS)? {
         let words = fs::read(&file)?;
         let code = exit_code(run_command(&words, ports)?);
         ports.note(&Note::Exited(code))?;

@@ -32,6 +32,7 @@ const LIST_EXAMPLES: &str = "Examples:
 const FETCH_EXAMPLES: &str = "Examples:
   core-relo kernels fetch debian:12 debian:13/6.12-cloud
   core-relo kernels fetch                           the list [kernels] in core-relo.toml
+  core-relo kernels fetch debian:12 --modules nf_conntrack,xfs
   core-relo kernels fetch debian:12 --mirror debian=file:///srv/debian
   core-relo kernels fetch debian:12 --mirror debian=file:///net/cache/core-relo/kernels    from another store
   core-relo kernels fetch amazon:2/4.14 --from-debuginfo
@@ -113,6 +114,10 @@ pub(crate) struct KernelsFetchArgs {
     /// Make the BTF of kernels without BTF from the debug information in another package
     #[arg(long)]
     pub(crate) from_debuginfo: bool,
+    /// Also keep the files of these modules and of those that they depend on, for `vm` and `check --boot`
+    /// without network; the packages are downloaded a second time
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) modules: Vec<String>,
     /// The largest number of kernels that are downloaded
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_KERNELS)]
     pub(crate) max_kernels: usize,

@@ -21,7 +21,8 @@ pub(crate) const VM_HELP: &str = "Examples:
 
 Boots each kernel in QEMU, without a disk image, and loads every program by itself, as root. That takes seconds, with KVM or without. The
 running system's BPF objects stay as they are, and no privileges are needed. The guest runs this executable, with its shared libraries.
-If `config-6.1` is beside `vmlinuz-6.1`, the guest has the kernel's configuration. The guest has no modules.
+If `config-6.1` is beside `vmlinuz-6.1`, the guest has the kernel's configuration. The guest of a kernel of --kernels loads the modules
+whose types or functions the objects need; other guests have no modules.
 The first word of a line is the outcome of the real load, the second the verdict of `check` on the program. A line below names a verdict
 that is wrong. The real load is that of core-relo: what only another --loader refuses is not compared.
 With --command, BINARY gets the rest of the line as arguments. It finds OBJ and --file at their paths on this system, and runs in the

@@ -17,7 +17,7 @@ use core_relo_kernels::{
 use std::{collections::BTreeSet, path::Path};
 
 /// The ending of a configuration file in place of a specification.
-const CONFIG_ENDING: &str = ".toml";
+pub(super) const CONFIG_ENDING: &str = ".toml";
 
 /// The largest number of kernels whose names are announced.
 const NAMED_KERNELS: usize = 8;
@@ -68,6 +68,13 @@ impl KernelSet<'_> {
         }
         self.announce(&missing, &progress)?;
         Ok(fetcher.fetch_all(&kernels))
+    }
+
+    /// Fetches the files of modules of a kernel, and of those that they depend on.
+    pub(crate) fn fetch_modules(&self, kernel: &StoredKernel, names: &[String]) -> Result<(), FetchError> {
+        let progress = DownloadProgress::new();
+        let fetcher = Fetcher::new(&self.project.mirrors, self.store, self.options, &progress);
+        fetcher.fetch_modules(kernel, names).map(drop)
     }
 
     /// Returns the kernels in the store that a specification selects, for this machine's architecture unless

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `project` | specifications and mirrors of options and `core-relo.toml` |
 //! | `kernel_set` | the kernels of specifications, fetched if need be |
+//! | `module_store` | the modules that guests load |
 //! | `progress` | the line on stderr during downloads |
 
 #[cfg(feature = "fetch")]
 pub(crate) mod kernel_set;
+pub(crate) mod module_store;
 #[cfg(feature = "fetch")]
 pub(crate) mod progress;
 #[cfg(feature = "fetch")]

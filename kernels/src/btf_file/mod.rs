@@ -98,6 +98,18 @@ pub(crate) fn read_bytes(
     unpack(path, bytes, budget, wanted)
 }
 
+/// Unpacks a compressed file as a whole. Other content stays as it is.
+#[cfg(feature = "fetch")]
+pub(crate) fn unpack_whole(
+    path: &Path,
+    bytes: Data<'static>,
+    budget: &Budget,
+) -> Result<Data<'static>, InputError> {
+    let Some(compression) = Compression::detect(&bytes) else { return Ok(bytes) };
+    let streams = Streams::concatenated(compression, &*bytes, budget.clone());
+    streams.read_all().map_err(|e| bad_stream(path, compression, &e))
+}
+
 /// Returns the length of raw BTF from its header, or `None` for other files. Bytes after the BTF are ignored.
 fn raw_btf_len(head: &[u8]) -> Option<u64> {
     let endian = btf_endian(head)?;

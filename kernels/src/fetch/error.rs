@@ -135,6 +135,14 @@ pub enum FetchError {
         /// The error.
         error: Box<EncodeError>,
     },
+    /// No package of the kernel has a module.
+    #[error("{name}: no module {} in its packages", modules.join(", "))]
+    NoModules {
+        /// The kernel.
+        name: String,
+        /// The modules.
+        modules: Vec<String>,
+    },
     /// No package of the kernel has its image.
     #[error("{name}: no image in {}, expected boot/vmlinuz-R or lib/modules/R/vmlinuz", packages.join(", "))]
     NoImage {

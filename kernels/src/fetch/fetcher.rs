@@ -8,7 +8,7 @@ use super::{
     kernel_files::unpack_into,
     mirrors::Mirrors,
     spec::{KernelSpec, SpecError},
-    store::{StagedKernel, Store, StoredKernel},
+    store::{Store, StoredKernel},
     transport::{Download, Expected, Progress, Transport},
 };
 use std::{
@@ -146,7 +146,7 @@ impl<'f> Fetcher<'f> {
             return self.store.publish(staged);
         }
         for package in kernel.fetched_packages() {
-            self.unpack_package(&mut staged, package)?;
+            self.read_package(kernel, package, &mut |stream, _bytes| unpack_into(&mut staged, package, stream))?;
         }
         if !staged.has(&format!("{}.btf", kernel.release)) {
             if !staged.has(&format!("vmlinuz-{}", kernel.release)) {
@@ -157,15 +157,6 @@ impl<'f> Fetcher<'f> {
             self.store_btf_from_debug_info(&mut staged)?;
         }
         self.store.publish(staged)
-    }
-
-    /// Downloads a package, and stores the files of the kernel while they arrive. The hash of the package is
-    /// compared at its end, before the kernel becomes visible.
-    fn unpack_package(&self, staged: &mut StagedKernel, package: &KernelPackage) -> Result<(), FetchError> {
-        let kernel = staged.kernel().clone();
-        self.read_package(&kernel, package, &mut |download, bytes| {
-            unpack_into(staged, &package.name, download, bytes)
-        })
     }
 
     /// Passes the stream of a package and its size to a function, then reads the rest and compares the hash.

@@ -1,6 +1,10 @@
 //! The files of a kernel in its packages: which ones are stored, and under which names.
 
-use super::{available::is_file_name, error::FetchError, store::StagedKernel};
+use super::{
+    available::{AvailableKernel, KernelPackage, is_file_name},
+    error::FetchError,
+    store::StagedKernel,
+};
 use crate::{
     Limits, btf_file,
     error::{Defect, InputError},
@@ -31,29 +35,44 @@ fn classify<'p>(path: &'p Path, release: &str, flavour: &str) -> Option<KernelFi
 }
 
 /// Returns the name of the module in a file: `nf_tables` of `nf-tables.ko.xz`.
-fn module_name(path: &Path) -> Option<String> {
+pub(super) fn module_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?.split(".ko").next()?;
     is_file_name(name).then(|| name.replace('-', "_"))
 }
+
+/// A function that receives the files of a kernel.
+pub(crate) type FileVisitor<'v> = dyn FnMut(KernelFileKind, PackageFile<'_>) -> Result<(), FetchError> + 'v;
 
 /// Stores the files of a kernel that are in a package. The stream is read up to the end of the package's
 /// files.
 pub(crate) fn unpack_into(
     staged: &mut StagedKernel,
-    package_name: &str,
-    package: &mut dyn Read,
-    package_bytes: u64,
+    package: &KernelPackage,
+    stream: &mut dyn Read,
+) -> Result<(), FetchError> {
+    let kernel = staged.kernel().clone();
+    visit_kernel_files(&kernel, package, stream, &mut |kind, file| {
+        store_file(staged, kind, file, &package.name)
+    })
+}
+
+/// Passes the files of a kernel that are in a package to `visit`.
+pub(crate) fn visit_kernel_files(
+    kernel: &AvailableKernel,
+    package: &KernelPackage,
+    stream: &mut dyn Read,
+    visit: &mut FileVisitor<'_>,
 ) -> Result<(), FetchError> {
     let in_package =
-        |error: InputError| FetchError::Package { name: package_name.to_owned(), error: Box::new(error) };
-    let path = PathBuf::from(package_name);
-    let package = Package::open(&path, package, package_bytes, Limits::default()).map_err(in_package)?;
+        |error: InputError| FetchError::Package { name: package.name.clone(), error: Box::new(error) };
+    let path = PathBuf::from(&package.name);
+    let opened = Package::open(&path, stream, package.bytes, Limits::default()).map_err(in_package)?;
     let mut result = Ok(());
-    let visited = package.visit_files(&mut |file| {
-        let kernel = staged.kernel();
-        let kind = classify(&file.path, &kernel.release, &kernel.flavour).map(|file| file.kind);
-        let Some(kind) = kind else { return ControlFlow::Continue(()) };
-        result = store_file(staged, kind, file, package_name);
+    let visited = opened.visit_files(&mut |file| {
+        let Some(KernelFile { kind, .. }) = classify(&file.path, &kernel.release, &kernel.flavour) else {
+            return ControlFlow::Continue(());
+        };
+        result = visit(kind, file);
         if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     result?;

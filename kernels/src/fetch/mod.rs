@@ -34,6 +34,7 @@
 //! | `btf_support` | the first kernels of distributions with BTF |
 //! | `kernel_files` | the files of a kernel in its packages |
 //! | `debug_info` | BTF from the debug information in another package |
+//! | `module_files` | the files of modules, for guests that load them |
 //! | `store` | the directory of fetched kernels |
 //! | `lock_file` | the kernels that a project has chosen: `core-relo.lock` |
 //! | `fetcher` | all of this together |
@@ -59,6 +60,7 @@ mod kernel_version;
 mod keyring;
 mod lock_file;
 mod mirrors;
+mod module_files;
 mod pacman;
 mod repositories;
 mod repository;
@@ -80,6 +82,7 @@ pub use error::{FetchError, MirrorDefect};
 pub use fetcher::{FetchOptions, Fetcher};
 pub use lock_file::{LockFile, lock_path};
 pub use mirrors::Mirrors;
+pub use module_files::ModuleFiles;
 pub use rpm_layout::RpmLayout;
 pub use rpm_md_defect::RpmMdDefect;
 pub use spec::{KernelSpec, SELECTION_WORDS, SpecError};

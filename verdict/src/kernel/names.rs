@@ -344,6 +344,14 @@ impl<'k> KernelFacts<'k> {
         all.find_map(|types| Some((types, types.find(name)?)))
     }
 
+    /// Returns the names of the modules that have types or functions which objects need and vmlinux lacks.
+    pub fn needed_modules(&self) -> Vec<&'k str> {
+        let needed = self.vmlinux.query.needed_names().map(|(id, _name)| id);
+        let missing: Vec<_> = needed.filter(|id| self.vmlinux.find(*id).is_none()).collect();
+        let has_one = |module: &&KernelTypes<'k>| missing.iter().any(|id| module.find(*id).is_some());
+        self.modules().filter(has_one).map(|module| module.name).collect()
+    }
+
     /// Returns the given modules. Their types are searched once.
     fn modules(&self) -> impl Iterator<Item = &KernelTypes<'k>> {
         // An iterator that ends in vmlinux does not search the modules.

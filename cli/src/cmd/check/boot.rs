@@ -11,9 +11,11 @@ use crate::{
     },
     console::Console,
     error::{BadInput, CommandResult, escape_path},
+    fetched::module_store::{ModuleFile, ModuleStore},
     format::Format,
     guest::boot_image::BootImage,
     guest::boot_slots::BootSlots,
+    guest::limits::MAX_GUEST_MODULES,
     guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
     settings::UserSettings,
 };
@@ -33,6 +35,8 @@ pub(crate) struct BootSettings<'a> {
     pub(crate) stats: bool,
     /// The guests that may run at the same time.
     pub(crate) slots: BootSlots,
+    /// The modules that guests of fetched kernels load.
+    pub(crate) modules: ModuleStore<'a>,
 }
 
 impl Checker<'_> {
@@ -54,16 +58,45 @@ impl Checker<'_> {
             })
             .collect();
         let program_count = objects.iter().map(ObjectPrograms::load_count).sum();
+        let modules = boot_image.as_ref().map_or(Ok(Vec::new()), |_| {
+            let names = report.as_ref().map_or(&[][..], |report| &report.modules);
+            guest_modules(source, names, settings)
+        });
+        let (modules, module_error) = match modules {
+            Ok(modules) => (modules, None),
+            Err(bad) => (Vec::new(), Some(bad)),
+        };
         let loads = boot_image.and_then(|image| {
             let _slot = settings.slots.take();
-            let guest = new_guest(settings.guest, image.kernel.arch(), program_count)?;
-            load_in_guest(guest, &image.kernel, &objects)
+            let mut guest = new_guest(settings.guest, image.kernel.arch(), program_count)?;
+            modules.iter().for_each(|module| guest.add_module(&module.name, &module.content));
+            let mut loads = load_in_guest(guest, &image.kernel, &objects)?;
+            if let Some(bad) = module_error {
+                loads.diagnostics.insert_str(0, &format!("core-relo: no modules are loaded: {bad}\n"));
+            }
+            Ok(loads)
         });
         let (loads, boot_error) = match loads {
             Ok(loads) => (loads, None),
             Err(error) => (GuestLoad::not_booted(&objects, &error.to_string()), Some(error)),
         };
         BootedKernel { name: name_of(source), report, loads, boot_error }
+    }
+}
+
+/// Reads the modules that the guest of a fetched kernel loads.
+fn guest_modules(
+    source: &KernelSource,
+    names: &[String],
+    settings: &BootSettings<'_>,
+) -> Result<Vec<ModuleFile>, BadInput> {
+    match source {
+        KernelSource::Fetched(kernel) if names.len() > MAX_GUEST_MODULES => {
+            let what = format!("{} modules may be needed, expected at most {MAX_GUEST_MODULES}", names.len());
+            Err(BadInput::new(&*kernel.name, what))
+        }
+        KernelSource::Fetched(kernel) if !names.is_empty() => settings.modules.read(kernel, names),
+        _ => Ok(Vec::new()),
     }
 }
 

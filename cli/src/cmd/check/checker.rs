@@ -22,7 +22,7 @@ use core_relo_kernels::{InputError, Kernel, KernelId, OpenedKernel, threads::Thr
 use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_report::policy::AllowList;
 use core_relo_verdict::kernel::KernelInputs;
-use std::{io, sync::Arc};
+use std::{collections::BTreeSet, io, sync::Arc};
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
@@ -123,8 +123,10 @@ impl<'c> Checker<'c> {
                 }
                 Err(error) => ObjectReport::Mismatch(bad_plan(error, case.kernel, planned.object)),
             });
+            let modules = if is_adaptive { Vec::new() } else { needed_modules(case) };
             KernelReport {
                 objects,
+                modules,
                 warnings: case.warnings.clone(),
                 release: case.kernel.release(),
                 distribution: case.kernel.distribution().cloned(),
@@ -170,6 +172,17 @@ impl<'c> Checker<'c> {
             notes,
         })
     }
+}
+
+/// Returns the modules that have types or functions which the objects need and vmlinux lacks.
+fn needed_modules(case: &KernelCase<'_, '_>) -> Vec<String> {
+    let vmlinux = &case.kernel.target.vmlinux().name;
+    let plans = case.objects.iter().filter_map(|object| object.plan.as_ref().ok());
+    let relocated = plans.flat_map(|plan| plan.plan().iter().filter_map(|reloc| reloc.target_step()));
+    let relocated = relocated.map(|(btf, _)| &btf.name).filter(|name| *name != vmlinux);
+    let of_facts = case.answers.facts.needed_modules().into_iter().map(str::to_owned);
+    let names: BTreeSet<_> = relocated.cloned().chain(of_facts).collect();
+    names.into_iter().collect()
 }
 
 #[cfg(test)]

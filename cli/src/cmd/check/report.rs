@@ -26,6 +26,9 @@ pub(super) struct KernelReport {
     pub(super) warnings: Vec<String>,
     /// The release, as `uname -r` prints it, if known.
     pub(super) release: Option<String>,
+    /// The modules that have types or functions which the objects need and vmlinux lacks. Empty for a kernel
+    /// that does not boot.
+    pub(super) modules: Vec<String>,
     /// The package of a distribution that the kernel is from, if known.
     pub(super) distribution: Option<DistributionKernel>,
 }

@@ -2,8 +2,9 @@
 
 use super::{boot::BootSettings, boot_plan::BootPlan, reports::Reports};
 use crate::{
-    args::relocate::CheckArgs, cmd::verdicts::kernel_inputs, error::BadInput, guest::boot_slots::BootSlots,
-    input::variant_table, policy::Config, settings::UserSettings,
+    args::relocate::CheckArgs, cmd::verdicts::kernel_inputs, error::BadInput,
+    fetched::module_store::ModuleStore, guest::boot_slots::BootSlots, input::variant_table, policy::Config,
+    settings::UserSettings,
 };
 use core_relo_adaptive::variants::VariantTable;
 use core_relo_report::{policy::AllowList, stable_hash};
@@ -42,7 +43,8 @@ impl<'a> CheckSettings<'a> {
             user.check_for_guests()?;
         }
         let (stats, slots) = (args.stats.needs_stats(), BootSlots::new(args.jobs));
-        let boot = BootPlan::new(args, BootSettings { guest: &args.guest, loader, stats, slots })?;
+        let modules = ModuleStore::for_check(args);
+        let boot = BootPlan::new(args, BootSettings { guest: &args.guest, loader, stats, slots, modules })?;
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();
         let variants = args.variants.as_deref().map(variant_table::read_variants).transpose()?;

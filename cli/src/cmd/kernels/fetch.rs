@@ -24,6 +24,11 @@ pub(super) fn run(console: &mut Console<'_>, args: &KernelsFetchArgs) -> Command
         max_kernels: args.max_kernels,
     };
     for result in set.fetch(&specs)? {
+        if let Ok(kernel) = &result
+            && let Err(error) = set.fetch_modules(kernel, &args.modules)
+        {
+            console.report_error(&error.into())?;
+        }
         match result {
             Ok(kernel) if args.format == Format::Json => console.out.json(&StoredKernelJson::new(&kernel))?,
             Ok(kernel) => {

@@ -16,7 +16,7 @@ use crate::{
     console::{Console, ExitStatus},
     describe,
     error::CommandResult,
-    fetched::boot_selection,
+    fetched::{boot_selection, module_store::ModuleStore},
     format::Format,
     guest::{boot_slots::BootSlots, load::Reality},
     policy::{Config, ProjectLoad},
@@ -42,7 +42,8 @@ pub(crate) fn run(console: &mut Console<'_>, args: &VmArgs) -> CommandResult {
         Config::load_of_project(&args.config, args.loader.loader, &args.settings)?;
     user.check_for_guests()?;
     let (stats, slots) = (args.stats.needs_stats(), BootSlots::new(args.jobs));
-    let settings = BootSettings { guest: &args.guest, loader, stats, slots };
+    let modules = ModuleStore::for_vm(args);
+    let settings = BootSettings { guest: &args.guest, loader, stats, slots, modules };
     let mut emit = |console: &mut Console<'_>, objects: &[&str], booted: &BootedKernel| {
         booted.record(objects, &mut budget);
         report(console, objects, booted)

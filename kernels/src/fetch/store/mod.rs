@@ -8,6 +8,7 @@
 //! kernels/KEY/System.map-R       symbols, if the package has them
 //! kernels/KEY/version-R          version
 //! kernels/KEY/vmlinuz-R          image
+//! kernels/KEY/ko/MODULE.ko       modules for guests, of a later fetch
 //! indexes/                       kernels in lists of packages, by the hashes of the lists; dates of indexes
 //! locks/, tmp/                   for fetches that run
 //! ```
@@ -135,6 +136,11 @@ impl Store {
     /// Returns a kernel, if it is in the store.
     pub fn find(&self, kernel: &AvailableKernel) -> Result<Option<StoredKernel>, FetchError> {
         read_kernel(self.kernel_dir(kernel))
+    }
+
+    /// Returns the kernel of a target, if it is in the store.
+    pub fn find_target(&self, target: &FetchedKernel) -> Result<Option<StoredKernel>, FetchError> {
+        target.btf.parent().map_or(Ok(None), |dir| read_kernel(dir.to_path_buf()))
     }
 
     /// Removes a kernel. Waits until no fetch writes it.
@@ -294,3 +300,6 @@ fn read_kernel(dir: PathBuf) -> Result<Option<StoredKernel>, FetchError> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) use tests::test_kernel;

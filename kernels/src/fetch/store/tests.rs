@@ -30,6 +30,11 @@ fn publish(store: &Store, kernel: &AvailableKernel) -> StoredKernel {
     store.publish(staged).unwrap()
 }
 
+/// Creates a kernel in a store in this directory.
+pub(crate) fn test_kernel(dir: &Path) -> StoredKernel {
+    publish(&Store::new(dir), &kernel("14"))
+}
+
 /// A package moves from sid to the next release as it is. The kernel of one is not that of the other.
 #[test]
 fn releases_with_the_same_packages_have_kernels_of_their_own() {
