@@ -1,5 +1,7 @@
 //! JSON of enums: the feature `serde`.
 
+use core::fmt;
+
 /// Implements `serde::Serialize` for types that serialize as their `word`.
 #[doc(hidden)] // for the crates of this workspace
 #[macro_export]
@@ -26,6 +28,45 @@ serialize_as_word!(
     crate::mismatch::MismatchKind,
 );
 
+/// A visitor that finds the value with a word.
+struct WordVisitor<T> {
+    /// The values, in words for messages.
+    expected: &'static str,
+    from_word: fn(&str) -> Option<T>,
+}
+
+impl<T> serde::de::Visitor<'_> for WordVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<T, E> {
+        (self.from_word)(word).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(word), &self))
+    }
+}
+
+/// Implements `serde::Deserialize` for types that have a `word` and `from_word`.
+macro_rules! deserialize_from_word {
+    ($($type:ty: $expected:literal),* $(,)?) => {$(
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(WordVisitor { expected: $expected, from_word: <$type>::from_word })
+            }
+        }
+    )*};
+}
+
+deserialize_from_word!(
+    crate::judge::ReasonKind: "a kind of reason",
+    crate::judge::Verdict: "a verdict",
+    crate::kernel::EvidenceSource: "a source of evidence",
+    crate::loaders::Loader: "a loader",
+    crate::loaders::LoaderRule: "a rule of a loader",
+    crate::mismatch::MismatchKind: "a kind of mismatch",
+);
+
 #[cfg(test)]
 mod tests {
     use crate::{
@@ -35,6 +76,7 @@ mod tests {
         judge::{LoaderRefusal, NeededFeature, ObjectVerdict, ProgramVerdict, Reason, ReasonKind, Verdict},
         kernel::{Answer, Evidence, EvidenceSource},
         loaders::{LoaderKind, LoaderRule},
+        mismatch::MismatchKind,
     };
 
     fn json(value: &impl serde::Serialize) -> String {
@@ -57,12 +99,29 @@ mod tests {
             r#""loader":{"name":"core-relo","rule":"legacy_maps","accepted_by":["core-relo","cilium","aya"]}}"#,
         );
         assert_eq!(json(&reason), expected);
+        // The instruction is not part of the JSON.
+        let read: Reason = serde_json::from_str(expected).unwrap();
+        assert_eq!(Reason { insn: Some(3), ..read }, reason);
         let program = ProgramVerdict::new("on_exec", Vec::new());
         let expected = concat!(
             r#"{"loader":"libbpf","verdict":"loads","reasons":[],"programs":[{"name":"on_exec","autoload":true,"#,
             r#""verdict":"loads","reasons":[],"guarded":[],"later":[]}],"warnings":[]}"#,
         );
-        assert_eq!(json(&ObjectVerdict::new(vec![program])), expected);
+        let verdict = ObjectVerdict::new(vec![program]);
+        assert_eq!(json(&verdict), expected);
+        assert_eq!(serde_json::from_str::<ObjectVerdict>(expected).unwrap(), verdict);
+    }
+
+    /// Every word is read as the value that writes it. `NeededFeature` and differences are only written.
+    #[test]
+    fn words_are_read_back() {
+        fn read_back<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq>(values: &[T]) -> bool {
+            values.iter().all(|value| serde_json::from_str::<T>(&json(value)).ok().as_ref() == Some(value))
+        }
+        assert!(read_back(Verdict::ALL) && read_back(ReasonKind::ALL) && read_back(EvidenceSource::ALL));
+        assert!(read_back(Loader::ALL) && read_back(LoaderRule::ALL) && read_back(MismatchKind::ALL));
+        let error = serde_json::from_str::<Verdict>("\"maybe\"").unwrap_err().to_string();
+        assert!(error.starts_with("invalid value: string \"maybe\", expected a verdict"), "{error}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core_relo_object::link::LinkedProgram;
 
 /// A position in the C source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[expect(clippy::exhaustive_structs, reason = "the position's format is fixed")]
 pub struct SourceLine {
     /// The file, as the compiler was given it.
@@ -26,6 +26,19 @@ impl SourceLine {
     pub fn position(&self) -> String {
         let near = if self.is_near { "near " } else { "" };
         format!("{near}{}:{}", self.file, self.line)
+    }
+
+    /// Parses `FILE:LINE: TEXT`, or `near FILE:LINE: TEXT`, as messages of loads have a line.
+    pub fn from_message(message: &str) -> Option<Self> {
+        let near = message.strip_prefix("near ");
+        let (message, is_near) = (near.unwrap_or(message), near.is_some());
+        // The name of the file may contain a colon and a space.
+        message.match_indices(": ").find_map(|(end, _)| {
+            let (position, text) = message.split_at_checked(end)?;
+            let (file, line) = position.rsplit_once(':')?;
+            let text = text.strip_prefix(": ")?.to_owned();
+            Some(Self { file: file.to_owned(), line: line.parse().ok()?, column: 0, text, is_near })
+        })
     }
 
     /// Returns the position with the column, if it is known: `exec.bpf.c:41:17`.

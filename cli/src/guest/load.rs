@@ -114,18 +114,9 @@ struct LoadLine {
 }
 
 impl Refusal {
-    /// Returns the source line at which the verifier stopped: `FILE:LINE: TEXT`, or `near FILE:LINE: TEXT`.
+    /// Returns the source line at which the verifier stopped.
     pub(crate) fn source_line(&self) -> Option<SourceLine> {
-        let source = self.source.as_deref()?;
-        let near = source.strip_prefix("near ");
-        let (source, is_near) = (near.unwrap_or(source), near.is_some());
-        // The name of the file may contain a colon and a space.
-        source.match_indices(": ").find_map(|(end, _)| {
-            let (position, text) = source.split_at_checked(end)?;
-            let (file, line) = position.rsplit_once(':')?;
-            let text = text.strip_prefix(": ")?.to_owned();
-            Some(SourceLine { file: file.to_owned(), line: line.parse().ok()?, column: 0, text, is_near })
-        })
+        self.source.as_deref().and_then(SourceLine::from_message)
     }
 }
 

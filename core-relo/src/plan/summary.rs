@@ -4,7 +4,7 @@ use super::{decision::Decision, entries::Plan};
 
 /// The number of records with each decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct Summary {
     /// Records whose value and instruction stay.

@@ -28,6 +28,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All verdicts, best first.
+    pub const ALL: &'static [Self] = &[Self::Loads, Self::Unknown, Self::NeedsInput, Self::Refused];
+
+    /// Returns the verdict with a [word](Self::word).
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|verdict| verdict.word() == word)
+    }
+
     /// Returns the word for JSON and text: `loads`, `unknown`, `needs_input`, `refused`.
     pub const fn word(self) -> &'static str {
         match self {
@@ -47,7 +55,7 @@ impl fmt::Display for Verdict {
 
 /// The verdict on an object and on each of its programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct ObjectVerdict {
     /// The loader whose rules decide on the object.
@@ -68,7 +76,7 @@ pub struct ObjectVerdict {
 
 /// The verdict on a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct ProgramVerdict {
     /// The program's name.
@@ -89,7 +97,7 @@ pub struct ProgramVerdict {
 
 /// A reason why a program does not load, or why the verdict is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct Reason {
     /// The kind of requirement that the kernel does not meet.
@@ -138,6 +146,20 @@ impl serde::Serialize for LoaderRefusal {
         keys.serialize_field("rule", &self.rule)?;
         keys.serialize_field("accepted_by", &self.rule.accepting().collect::<Vec<_>>())?;
         keys.end()
+    }
+}
+
+/// Reads the loader and the rule. The loaders without the rule follow from it.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for LoaderRefusal {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Keys {
+            name: Loader,
+            rule: LoaderRule,
+        }
+        let Keys { name, rule } = Keys::deserialize(deserializer)?;
+        Ok(Self { loader: name, rule })
     }
 }
 

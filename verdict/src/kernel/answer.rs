@@ -20,7 +20,7 @@ pub enum Answer {
 
 /// The evidence for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[expect(clippy::exhaustive_structs, reason = "evidence is a source and its text")]
 pub struct Evidence {
     /// The source of the evidence.
@@ -58,6 +58,15 @@ pub enum EvidenceSource {
 }
 
 impl EvidenceSource {
+    /// All sources, strongest first.
+    pub const ALL: &'static [Self] =
+        &[Self::Btf, Self::Kconfig, Self::Kallsyms, Self::System, Self::Version, Self::Object, Self::Probe];
+
+    /// Returns the source with a [word](Self::word).
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|source| source.word() == word)
+    }
+
     /// Returns the word for JSON and text.
     pub const fn word(self) -> &'static str {
         match self {

@@ -65,6 +65,11 @@ macro_rules! loader_rules {
                 match self {$(Self::$name => $word,)*}
             }
 
+            /// Returns the rule with a [word](Self::word).
+            pub fn from_word(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|rule| rule.word() == word)
+            }
+
             /// Returns what a loader does with a part of an object to which the rule applies.
             pub const fn stance(self, loader: LoaderKind) -> Stance {
                 use Stance::{

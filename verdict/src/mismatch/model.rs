@@ -5,7 +5,7 @@ use crate::source_line::SourceLine;
 /// A difference between an object and a kernel that no load reports: of declarations, or between a program's
 /// section and what the kernel attaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub struct Mismatch {
     /// The kind of the difference.
@@ -72,6 +72,27 @@ pub enum MismatchKind {
 }
 
 impl MismatchKind {
+    /// All kinds.
+    pub const ALL: &'static [Self] = &[
+        Self::Prototype,
+        Self::SyscallWrapper,
+        Self::Context,
+        Self::Width,
+        Self::Signedness,
+        Self::Pointee,
+        Self::ArrayLength,
+        Self::EnumValue,
+        Self::Attachment,
+        Self::Btf,
+        Self::Loader,
+        Self::NullPointer,
+    ];
+
+    /// Returns the kind with a [word](Self::word).
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.word() == word)
+    }
+
     /// Returns the word for JSON, such as `array_length`.
     pub const fn word(self) -> &'static str {
         match self {
