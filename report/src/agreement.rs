@@ -1,10 +1,12 @@
 //! Verdicts compared with the real loads of programs.
 
 use core_relo_verdict::judge::Verdict;
+use serde::Deserialize;
 use std::{fmt, ops::AddAssign};
 
 /// The outcome of a real load. A later variant is worse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LoadOutcome {
     /// The kernel accepted the program.
@@ -47,6 +49,15 @@ impl Agreement {
             (Verdict::Refused | Verdict::NeedsInput, LoadOutcome::Refused) => Self::Agrees,
             (Verdict::Loads, LoadOutcome::Refused) => Self::Differs,
             (Verdict::Refused | Verdict::NeedsInput, LoadOutcome::Loaded) => Self::Differs,
+        }
+    }
+
+    /// Creates the value from that of [`is_agreed`](Self::is_agreed).
+    pub(super) const fn from_agreed(is_agreed: Option<bool>) -> Self {
+        match is_agreed {
+            Some(true) => Self::Agrees,
+            Some(false) => Self::Differs,
+            None => Self::Undecided,
         }
     }
 

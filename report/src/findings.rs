@@ -1,6 +1,6 @@
 //! The distinct reasons of an object, each with its programs and kernels.
 
-use crate::{limits::MAX_EVIDENCE, matrix::ObjectLine, policy::AllowEntry};
+use crate::{comparison::Comparison, limits::MAX_EVIDENCE, matrix::ObjectLine, policy::AllowEntry};
 use core_relo_verdict::{
     SourceLine,
     judge::{Reason, ReasonKind, Verdict},
@@ -25,6 +25,8 @@ pub(super) struct Finding<'r> {
     pub(super) evidence: EvidenceList<'r>,
     /// The entry of the allow list that accepts the reason on these kernels.
     pub(super) allowed: Option<&'r AllowEntry>,
+    /// Whether the baseline lacks the reason on these kernels; `None` without a baseline.
+    pub(super) is_new: Option<bool>,
 }
 
 /// The first distinct evidence of a reason. Every kernel may have its own evidence, so the list is bounded.
@@ -45,12 +47,13 @@ pub(super) struct FoundProgram<'r> {
 }
 
 /// All of a reason but its evidence, which may differ between kernels, and whether an entry of the allow list
-/// accepts the reason.
-type ReasonKey<'r> = (ReasonKind, Verdict, &'r str, Option<&'r SourceLine>, Option<&'r str>, bool);
+/// accepts the reason, and whether it is new.
+type ReasonKey<'r> =
+    (ReasonKind, Verdict, &'r str, Option<&'r SourceLine>, Option<&'r str>, (bool, Option<bool>));
 
-fn key<'r>(reason: &'r Reason, allowed: Option<&AllowEntry>) -> ReasonKey<'r> {
+fn key<'r>(reason: &'r Reason, allowed: Option<&AllowEntry>, is_new: Option<bool>) -> ReasonKey<'r> {
     let (source, fix) = (reason.source.as_ref(), reason.fix.as_deref());
-    (reason.kind, reason.verdict, &reason.text, source, fix, allowed.is_some())
+    (reason.kind, reason.verdict, &reason.text, source, fix, (allowed.is_some(), is_new))
 }
 
 impl<'r> Finding<'r> {
@@ -93,7 +96,7 @@ impl<'r> EvidenceList<'r> {
     }
 }
 
-/// Returns a finding per program and distinct reason, worst first and accepted reasons last.
+/// Returns a finding per program and distinct reason: new ones first, worst first, and accepted ones last.
 pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
     let mut findings = Vec::<Finding<'r>>::new();
     let mut indexes = HashMap::new();
@@ -101,10 +104,20 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
         let Some((row, verdict)) = row.and_then(|row| Some((row, row.outcome.as_ref().ok()?))) else {
             continue;
         };
-        let mut add = |program: FoundProgram<'r>, reason, allowed| {
-            let index = *indexes.entry((program.name, key(reason, allowed))).or_insert_with(|| {
+        let new = row.comparison.as_ref().map(Comparison::keys);
+        let mut add = |program: FoundProgram<'r>, reason: &'r Reason, allowed| {
+            let name = Some(program.name).filter(|name| *name != WHOLE_OBJECT);
+            let is_new = new.as_ref().map(|new| new.contains(&(name, reason.kind.word(), &*reason.text)));
+            let index = *indexes.entry((program.name, key(reason, allowed, is_new))).or_insert_with(|| {
                 let (kernels, evidence) = (Vec::new(), EvidenceList::default());
-                findings.push(Finding { reason, programs: vec![program], kernels, evidence, allowed });
+                findings.push(Finding {
+                    reason,
+                    programs: vec![program],
+                    kernels,
+                    evidence,
+                    allowed,
+                    is_new,
+                });
                 findings.len() - 1
             });
             if let Some(finding) = findings.get_mut(index) {
@@ -123,7 +136,9 @@ pub(super) fn find_by_program<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
     }
     // The sort is stable: equally bad findings stay in the order of kernels and programs.
     findings.sort_by_key(|finding| {
-        (finding.allowed.is_some(), Reverse(finding.is_autoload()), Reverse(finding.reason.verdict))
+        let is_known = finding.is_new == Some(false);
+        let (is_autoload, verdict) = (finding.is_autoload(), finding.reason.verdict);
+        (finding.allowed.is_some(), is_known, Reverse(is_autoload), Reverse(verdict))
     });
     findings
 }
@@ -134,7 +149,7 @@ pub(super) fn find_by_reason<'r>(object: &ObjectLine<'r>) -> Vec<Finding<'r>> {
     let mut indexes = HashMap::new();
     for finding in find_by_program(object) {
         let index = *indexes
-            .entry((key(finding.reason, finding.allowed), finding.kernels.clone()))
+            .entry((key(finding.reason, finding.allowed, finding.is_new), finding.kernels.clone()))
             .or_insert(merged.len());
         match merged.get_mut(index) {
             Some(other) => {

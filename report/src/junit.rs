@@ -23,6 +23,9 @@ use core_relo_verdict::{
 };
 use std::io::{self, Write};
 
+/// The words before the result of a test that is not new.
+const KNOWN: &str = "not new since the baseline: ";
+
 /// A test case, with its markup.
 struct Case {
     status: Status,
@@ -141,7 +144,7 @@ fn row_cases(row: &Row) -> Vec<Case> {
         Ok(verdict) => object_cases(row, verdict),
         Err(bad) if row.real_loads.is_empty() => vec![error_case(&row.object, WHOLE_OBJECT, bad)],
         // The kernel was booted, although its types cannot be read.
-        Err(_) => row.real_loads.iter().map(|load| real_load_case(&row.object, load, None, "")).collect(),
+        Err(_) => row.real_loads.iter().map(|load| real_load_case(row, load, None, "")).collect(),
     }
 }
 
@@ -155,16 +158,16 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
         match row.real_loads.get(number) {
             Some(load) => {
                 let reasons: String = program.reasons.iter().map(reason_text).collect();
-                real_load_case(object, load, accepted, &(reasons + &warnings))
+                real_load_case(row, load, accepted, &(reasons + &warnings))
             }
-            None => program_case(object, program, accepted, &warnings),
+            None => program_case(row, program, accepted, &warnings),
         }
     };
     let mut cases: Vec<_> = programs.map(case_of).collect();
     let together = row.real_loads.iter().skip(verdict.programs.len());
     cases.extend(together.map(|load| {
         let reasons: String = verdict.reasons.iter().map(reason_text).collect();
-        real_load_case(object, load, None, &reasons)
+        real_load_case(row, load, None, &reasons)
     }));
     let default_load = verdict.programs.iter().filter(|program| program.autoload);
     let worst = default_load.map(|program| program.verdict).max();
@@ -174,8 +177,10 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
     if has_own_verdict && row.real_loads.is_empty() {
         let words = row.outcome().words();
         let verdict_left = row.acceptance.as_ref().map_or(verdict.verdict, |accepted| accepted.verdict);
+        let is_known = row.comparison.is_some() && !row.is_new();
         let status = match row.outcome() {
             Outcome::Allowed => Status::Skipped,
+            Outcome::Refused | Outcome::NeedsInput if is_known => Status::Skipped,
             _ => status(verdict_left, true),
         };
         let content = match status {
@@ -192,24 +197,23 @@ fn object_cases(row: &Row, verdict: &ObjectVerdict) -> Vec<Case> {
 }
 
 /// Creates the case of a program that was loaded for real. `details` are escaped.
-fn real_load_case(
-    object: &str,
-    load: &RealLoad,
-    accepted: Option<&ProgramAcceptance>,
-    details: &str,
-) -> Case {
+fn real_load_case(row: &Row, load: &RealLoad, accepted: Option<&ProgramAcceptance>, details: &str) -> Case {
     let is_accepted = accepted.is_some_and(|accepted| accepted.verdict == Verdict::Loads);
     let status = match load.outcome {
         LoadOutcome::Loaded => Status::Passed,
         _ if !load.autoload => Status::Skipped,
-        LoadOutcome::Refused if is_accepted => Status::Skipped,
+        LoadOutcome::Refused if is_accepted || row.is_known_load(load) => Status::Skipped,
         LoadOutcome::Refused => Status::Failed,
         LoadOutcome::Unknown => Status::Error,
     };
     let reason = load.headline().map_or_else(String::new, |reason| format!(": {reason}"));
     let differs = if load.differs() { ", which differs" } else { "" };
     let outcome = format!("real load: {}{reason}", load.outcome.word());
-    let headline = format!("{outcome}; verdict: {}{differs}", load.verdict_words());
+    let known = match load.outcome == LoadOutcome::Refused && row.is_known_load(load) {
+        true => KNOWN,
+        false => "",
+    };
+    let headline = format!("{known}{outcome}; verdict: {}{differs}", load.verdict_words());
     let with_lines = |lines: Vec<&str>| [&[&*headline], &*lines].concat().join("\n");
     let message = MarkupLines(&with_lines(load.deciding_lines())).attribute();
     let whole = with_lines(load.reason.iter().flat_map(|reason| reason.lines().skip(1)).collect());
@@ -220,7 +224,7 @@ fn real_load_case(
         Status::Error => format!("<error message=\"{message}\" type=\"real_load\"/>"),
     };
     case(
-        object,
+        &row.object,
         load.subject(),
         status,
         &format!("{result}<system-out>{}\n{details}</system-out>", MarkupLines(&whole)),
@@ -229,13 +233,14 @@ fn real_load_case(
 
 /// Creates the case of a program that was judged. `warnings` are escaped.
 fn program_case(
-    object: &str,
+    row: &Row,
     program: &ProgramVerdict,
     accepted: Option<&ProgramAcceptance>,
     warnings: &str,
 ) -> Case {
     let status = match accepted {
         Some(accepted) if accepted.verdict == Verdict::Loads => Status::Skipped,
+        _ if program.verdict != Verdict::Loads && row.is_known_program(&program.name) => Status::Skipped,
         Some(accepted) => status(accepted.verdict, program.autoload),
         None => status(program.verdict, program.autoload),
     };
@@ -245,7 +250,9 @@ fn program_case(
     let default = if program.autoload { "" } else { "not loaded by default: " };
     let first = program.reasons.first();
     let text = first.map_or_else(String::new, |reason| format!(": {}", Markup(&reason.text)));
-    let message = format!("{allowed}{default}{words}{text}");
+    let is_known = program.verdict != Verdict::Loads && row.is_known_program(&program.name);
+    let known = if is_known { KNOWN } else { "" };
+    let message = format!("{known}{allowed}{default}{words}{text}");
     let content = match status {
         Status::Passed => String::new(),
         Status::Skipped => format!("<skipped message=\"{message}\"/>"),
@@ -259,7 +266,7 @@ fn program_case(
         "" => String::new(),
         warnings => format!("<system-out>{warnings}</system-out>"),
     };
-    case(object, &program.name, status, &(content + &output))
+    case(&row.object, &program.name, status, &(content + &output))
 }
 
 /// Returns the lines of a silent mismatch, escaped.

@@ -41,14 +41,19 @@
 //! A row may also have the reasons that the project accepts ([`policy::AllowList`] finds them), and the real
 //! loads of the programs on a kernel that was booted ([`RealLoad`]).
 //!
+//! [`stored::StoredResults`] reads the JSON lines of `core-relo check` back into a report.
+//!
 //! Names and messages may contain anything. Each format escapes them where it writes them, and the length of
 //! a report is bounded. The crate reads no file and makes no system call.
 
 mod agreement;
+mod baseline;
 pub mod ci_log;
+mod comparison;
 mod escape;
 mod findings;
 mod format;
+mod groups;
 mod html;
 pub mod json;
 mod junit;
@@ -66,6 +71,7 @@ mod rules;
 mod sarif;
 mod shared_verdicts;
 mod stable_hash;
+pub mod stored;
 mod summary;
 #[cfg(test)]
 mod test_fleet;
@@ -74,6 +80,9 @@ mod tests;
 mod warnings;
 
 pub use agreement::{Agreement, AgreementCounts, LoadOutcome};
+pub use baseline::Baseline;
+pub use comparison::{Comparison, NewRefusal};
 pub use format::{ObjectSummary, ReportFormat};
-pub use model::{FleetReport, KernelWarning, RealLoad, Row, TOGETHER, UnjudgedInput};
+pub use groups::{KernelGroup, ObjectGroups, ReasonGroup};
+pub use model::{Conclusion, FleetReport, KernelWarning, RealLoad, Row, TOGETHER, UnjudgedInput};
 pub use stable_hash::stable_hash;

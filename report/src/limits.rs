@@ -25,6 +25,10 @@ pub(super) const MAX_HEADLINE_BYTES: usize = 2_000;
 /// The largest number of reasons of one object in a comment.
 pub(super) const MAX_COMMENT_FINDINGS: usize = 10;
 
+/// The largest number of pairs of object and kernel in a report of stored results, of which not all need to
+/// have a result: 10,000 kernels and 1,600 objects. A table has a cell for each pair.
+pub(super) const MAX_STORED_CELLS: usize = 1 << 24;
+
 /// The largest number of reasons of one object in a page.
 pub(super) const MAX_PAGE_FINDINGS: usize = 500;
 

@@ -52,6 +52,9 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     let mut objects: Vec<_> = matrix.objects.iter().collect();
     objects.sort_by_key(|object| Reverse(object.worst()));
     let mut comment = BoundedText { text: format!("{MARK}\n### core-relo check\n\n{}\n", headline(matrix)) };
+    if let Some(summary) = &matrix.baseline_summary {
+        let _ = writeln!(comment.text, "\n{summary}.");
+    }
     if let Some(agreement) = matrix.agreement {
         let _ = writeln!(comment.text, "\n{agreement}.");
     }
@@ -195,7 +198,7 @@ fn real_load_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], found: &Fou
 
 /// Returns the list item of a silent mismatch, with both declarations.
 fn warning_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], warning: &FoundWarning<'_>) -> String {
-    let FoundWarning { mismatch, kernels } = warning;
+    let FoundWarning { mismatch, kernels, .. } = warning;
     let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
     let (text, program) = (MarkdownCode(&mismatch.text), MarkdownCode(&mismatch.program));
     let mut item = format!("* **warning** {extent}: {text}\n  * program: {program}\n");
@@ -209,11 +212,15 @@ fn warning_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], warning: &Fou
 
 /// Returns the list item of a reason.
 fn finding_item(matrix: &Matrix<'_>, outcomes: &[Option<Outcome>], finding: &Finding<'_>) -> String {
-    let Finding { reason, programs, kernels, evidence, allowed } = finding;
+    let Finding { reason, programs, kernels, evidence, allowed, is_new } = finding;
     let extent = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
     let verdict = words(Outcome::from(reason.verdict));
     let allowed = allowed.map_or_else(String::new, |entry| format!(" ({})", code(&entry.words())));
-    let mut text = format!("* **{verdict}**{allowed} {extent}: {}\n", MarkdownCode(&reason.text));
+    let new = match is_new {
+        Some(true) => "**new** ",
+        Some(false) | None => "",
+    };
+    let mut text = format!("* {new}**{verdict}**{allowed} {extent}: {}\n", MarkdownCode(&reason.text));
     let mut names: Vec<_> =
         programs.iter().take(MAX_NAMED_KERNELS).map(|program| code(program.name)).collect();
     if programs.len() > MAX_NAMED_KERNELS {

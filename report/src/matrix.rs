@@ -25,6 +25,8 @@ pub(super) struct Matrix<'r> {
     pub(super) kernel_warnings: &'r [KernelWarning],
     /// The numbers of verdicts that agree with the real loads. `None` if no kernel was booted.
     pub(super) agreement: Option<AgreementCounts>,
+    /// The number of new reasons in words; `None` without a baseline.
+    pub(super) baseline_summary: Option<String>,
 }
 
 /// A kernel. Kernels of the same name but another architecture, package or version are different kernels.
@@ -129,6 +131,7 @@ impl<'r> Matrix<'r> {
             unread: &report.unread,
             kernel_warnings: &report.kernel_warnings,
             agreement: report.agreement,
+            baseline_summary: report.baseline_summary(),
         }
     }
 
@@ -146,6 +149,11 @@ impl<'r> ObjectLine<'r> {
     /// Returns the outcome on each kernel.
     pub(super) fn outcomes(&self) -> Vec<Option<Outcome>> {
         self.cells.iter().map(|cell| cell.map(Row::outcome)).collect()
+    }
+
+    /// Returns whether the result on a kernel is worse than that of the baseline.
+    pub(super) fn is_new_on(&self, kernel: usize) -> bool {
+        self.cells.get(kernel).copied().flatten().is_some_and(Row::is_new)
     }
 
     /// Returns the worst outcome.

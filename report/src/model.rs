@@ -2,16 +2,18 @@
 
 use crate::{
     agreement::{Agreement, AgreementCounts, LoadOutcome},
+    comparison::Comparison,
     load_message::{deciding_lines, first_line},
     policy::{Acceptance, ProgramAcceptance},
     shared_verdicts::SharedVerdicts,
 };
+use core_relo::plan::Summary;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Verdict},
     kernel::{DistributionKernel, KernelVersion},
 };
-use std::{fmt, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 /// The name of the default load beside those of programs.
 pub const TOGETHER: &str = "all programs together";
@@ -79,6 +81,39 @@ impl FleetReport {
     pub fn push(&mut self, row: Row) {
         let outcome = row.outcome.map(|verdict| self.shared_verdicts.share(verdict));
         self.rows.push(Row { outcome, ..row });
+    }
+
+    /// Returns the numbers of verdicts that agree with the real loads. `None` if no kernel was booted.
+    pub(super) fn count_agreements(&self) -> Option<AgreementCounts> {
+        let loads = self.rows.iter().flat_map(|row| &row.real_loads);
+        let counts = AgreementCounts::from_iter(loads.map(|load| load.agreement));
+        (counts != AgreementCounts::default()).then_some(counts)
+    }
+
+    /// Returns the number of new refusals and reasons in words; `None` without a baseline.
+    pub fn baseline_summary(&self) -> Option<String> {
+        let mut compared = self.rows.iter().filter(|row| row.comparison.is_some()).peekable();
+        compared.peek()?;
+        let (mut new, mut kernels) = (HashSet::new(), HashSet::new());
+        for row in compared.filter(|row| row.is_new()) {
+            kernels.insert(&row.kernel);
+            let found = row.comparison.iter().flat_map(|found| &found.new).filter(|found| found.may_count());
+            new.extend(found.map(|found| (&row.object, found)));
+        }
+        let objects: HashSet<_> = new.iter().map(|(object, _)| object).collect();
+        let words = |count: usize, one: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {one}s"),
+        };
+        Some(match new.len() {
+            0 => "nothing is new since the baseline".to_owned(),
+            count => format!(
+                "new since the baseline: {} of {} on {}",
+                words(count, "reason"),
+                words(objects.len(), "object"),
+                words(kernels.len(), "kernel")
+            ),
+        })
     }
 
     /// Adds the results of further kernels.
@@ -170,10 +205,20 @@ pub struct Row {
     /// The package of a distribution that the kernel is from, if known. Summaries and the matrix then group
     /// the kernel by distribution and release.
     pub distribution: Option<DistributionKernel>,
+    /// The series of the kernel in its distribution, such as `debian:12 x86_64 cloud`, if the kernel is one
+    /// of a distribution. Another version of the kernel has the same series.
+    pub kernel_series: Option<String>,
+    /// The numbers of relocations, if the object was judged.
+    pub relocations: Option<Summary>,
     /// The verdict, or why the pair could not be judged.
     pub outcome: Result<Arc<ObjectVerdict>, UnjudgedInput>,
     /// The reasons that the project accepts.
     pub acceptance: Option<Acceptance>,
+    /// The number of requirements that the kernel does not meet behind those of the reasons, where the
+    /// verifier stops. Of stored results, whose verdicts do not have these requirements.
+    pub later_count: usize,
+    /// What is new since the baseline. `None` without a baseline.
+    pub comparison: Option<Comparison>,
     /// The real loads of the programs, in the order of their verdicts, and that of several programs together.
     /// Empty if the kernel was not booted.
     pub real_loads: Vec<RealLoad>,
@@ -192,10 +237,61 @@ impl Row {
             kernel_version: None,
             architecture: None,
             distribution: None,
+            kernel_series: None,
+            relocations: None,
             outcome,
             acceptance: None,
+            later_count: 0,
+            comparison: None,
             real_loads: Vec::new(),
         }
+    }
+
+    /// Returns whether the result is worse than that of the baseline: something that counts is new.
+    pub fn is_new(&self) -> bool {
+        let counts = matches!(self.conclusion(), Conclusion::Fails | Conclusion::Undecided);
+        self.comparison.is_some() && counts
+    }
+
+    /// Returns whether the baseline has the refusal of a real load.
+    pub(super) fn is_known_load(&self, load: &RealLoad) -> bool {
+        self.comparison.as_ref().is_some_and(|compared| !compared.has_new_load(load.program.as_deref()))
+    }
+
+    /// Returns whether the baseline has all reasons of a program.
+    pub(super) fn is_known_program(&self, program: &str) -> bool {
+        self.comparison.as_ref().is_some_and(|compared| !compared.has_new_reason(program))
+    }
+
+    /// Returns what the result says to a CI job. With a baseline, only what is new counts. On a kernel that
+    /// was booted, the real loads of the programs in the default load decide.
+    pub fn conclusion(&self) -> Conclusion {
+        let loads = self.real_loads.iter().enumerate().filter(|(_, load)| load.autoload);
+        let of_load = |(index, load): (usize, &RealLoad)| match self.real_outcome(index, load) {
+            Outcome::Loads | Outcome::Allowed => Conclusion::Passes,
+            Outcome::Refused | Outcome::NeedsInput if self.is_known_load(load) => Conclusion::Passes,
+            Outcome::Refused | Outcome::NeedsInput => Conclusion::Fails,
+            Outcome::Unknown | Outcome::BadInput => Conclusion::Unread,
+        };
+        let left = self.comparison.as_ref().filter(|_| self.outcome.is_ok());
+        let judged = left.map_or_else(|| self.judged_outcome(), |left| left.verdict.into());
+        let judged = match judged {
+            // Only programs outside of the default load were loaded, or none.
+            _ if !self.real_loads.is_empty() => Conclusion::Passes,
+            Outcome::Loads | Outcome::Allowed => Conclusion::Passes,
+            Outcome::Refused | Outcome::NeedsInput => Conclusion::Fails,
+            Outcome::Unknown => Conclusion::Undecided,
+            Outcome::BadInput => Conclusion::Unread,
+        };
+        loads.map(of_load).max().unwrap_or(judged)
+    }
+
+    /// Returns whether another result has the same verdicts and outcomes of real loads.
+    pub(super) fn has_same_outcomes(&self, other: &Self) -> bool {
+        let verdict_left = |row: &Self| row.acceptance.as_ref().map(|acceptance| acceptance.verdict);
+        self.judged_outcome() == other.judged_outcome()
+            && verdict_left(self) == verdict_left(other)
+            && self.program_outcomes() == other.program_outcomes()
     }
 
     /// Returns the outcome without its details, and without the accepted reasons. On a kernel that was
@@ -247,6 +343,20 @@ impl Row {
     pub(super) fn program_acceptance(&self, index: usize) -> Option<&ProgramAcceptance> {
         self.acceptance.as_ref()?.program(index)
     }
+}
+
+/// What a result says to a CI job. A later variant is worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "callers decide on each")]
+pub enum Conclusion {
+    /// The object loads, or the project accepts every reason against its load.
+    Passes,
+    /// The kernel refuses the object, or the object needs input.
+    Fails,
+    /// The verdict is unknown.
+    Undecided,
+    /// The pair could not be judged, or the outcome of a real load is unknown.
+    Unread,
 }
 
 /// The outcome for an object or a program on a kernel. A later variant is worse.

@@ -14,6 +14,8 @@ pub(super) struct FoundLoad<'r> {
     pub(super) is_accepted: bool,
     /// The indexes of the kernels, sorted.
     pub(super) kernels: Vec<usize>,
+    /// Whether the baseline lacks the refusal on these kernels; `None` without a baseline.
+    pub(super) is_new: Option<bool>,
 }
 
 /// Returns the distinct real loads: first those that differ from the verdict, then the worst.
@@ -25,12 +27,13 @@ pub(super) fn find_real_loads<'r>(object: &ObjectLine<'r>) -> Vec<FoundLoad<'r>>
             row.iter().flat_map(|row| row.real_loads.iter().enumerate().map(|(i, load)| (*row, i, load)));
         for (row, number, load) in loads {
             let is_accepted = row.real_outcome(number, load) == Outcome::Allowed;
-            let key = (&load.program, load.verdict, load.outcome, &load.reason, is_accepted);
+            let is_new = row.comparison.as_ref().map(|_| !row.is_known_load(load));
+            let key = (&load.program, load.verdict, load.outcome, &load.reason, (is_accepted, is_new));
             let index = *indexes.entry(key).or_insert(found.len());
             match found.get_mut(index) {
                 Some(known) if known.kernels.last() == Some(&kernel) => {}
                 Some(known) => known.kernels.push(kernel),
-                None => found.push(FoundLoad { load, is_accepted, kernels: vec![kernel] }),
+                None => found.push(FoundLoad { load, is_accepted, kernels: vec![kernel], is_new }),
             }
         }
     }

@@ -119,7 +119,7 @@ fn write_warning(
     warning: &FoundWarning<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let FoundWarning { mismatch, kernels } = warning;
+    let FoundWarning { mismatch, kernels, .. } = warning;
     open_article(("w", "≠", "warning"), &mismatch.text, kernels, out)?;
     let kernels_text = describe_kernels(&matrix.kernels, outcomes, kernels, &code);
     write_field("kernels", &format!("{kernels_text} ({})", kernel_list(kernels)), out)?;
@@ -168,12 +168,16 @@ fn write_finding(
     finding: &Finding<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Finding { reason, programs, kernels, evidence, allowed } = finding;
+    let Finding { reason, programs, kernels, evidence, allowed, is_new } = finding;
     let outcome = allowed.map_or(Outcome::from(reason.verdict), |_| Outcome::Allowed);
     open_finding(outcome, &reason.text, kernels, out)?;
     if let Some(entry) = allowed {
         let text = format!("{}; {}", Outcome::from(reason.verdict).words(), Markup(&entry.words()));
         write_field("verdict", &text, out)?;
+    }
+    if let Some(is_new) = is_new {
+        let words = if *is_new { "<b class=\"w\">new</b>" } else { "has the reason, too" };
+        write_field("baseline", words, out)?;
     }
     write_field("problem", rule(reason.kind).title, out)?;
     let kernels_text = describe_kernels(&matrix.kernels, outcomes, kernels, &code);

@@ -62,6 +62,9 @@ fn write_overview(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "<li><b class=\"{class}\">{symbol} {words}</b> {count}: {meaning}</li>")?;
     }
     writeln!(out, "</ul>")?;
+    if let Some(summary) = &matrix.baseline_summary {
+        writeln!(out, "<p>{summary}.</p>")?;
+    }
     match matrix.agreement {
         Some(agreement) => {
             writeln!(out, "<p>{}.</p>\n<p>On a kernel that was booted, the real load decides.</p>", agreement)

@@ -15,7 +15,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     if matrix.objects.is_empty() {
         return writeln!(out, "<p>No object was checked.</p>");
     }
-    write_filters(out)?;
+    write_filters(matrix, out)?;
     write!(
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Objects and kernels\"><table id=\"matrix\">\n\
@@ -31,7 +31,7 @@ pub(super) fn write(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> 
     write!(out, "</tbody>\n</table></div>\n")
 }
 
-fn write_filters(out: &mut dyn Write) -> io::Result<()> {
+fn write_filters(matrix: &Matrix<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(
         out,
         "<div id=\"filters\" hidden>\n<label>object <input id=\"object-filter\" type=\"search\"></label>\n\
@@ -40,6 +40,9 @@ fn write_filters(out: &mut dyn Write) -> io::Result<()> {
     )?;
     for outcome in Outcome::ALL {
         write!(out, "<option value=\"{}\">{}</option>", class(outcome), outcome.words())?;
+    }
+    if matrix.baseline_summary.is_some() {
+        write!(out, "<option value=\"new\">new since the baseline</option>")?;
     }
     write!(out, "</select></label>\n<output id=\"shown\"></output>\n</div>\n")
 }
@@ -126,9 +129,15 @@ fn write_line(
                     true => ("<sup>≠</sup>", "; the verdict differs"),
                     false => ("", ""),
                 };
+                // The filter finds the cells by the class.
+                let (new, new_mark, new_note) = match object.is_new_on(index) {
+                    true => (" new", "<sup>new</sup>", "; new since the baseline"),
+                    false => ("", "", ""),
+                };
                 write!(
                     out,
-                    "<td class=\"{class}{start}\"><a href=\"#o{number}\">{symbol}{mark}<i>{words}{note}</i></a>"
+                    "<td class=\"{class}{start}{new}\"><a href=\"#o{number}\">{symbol}{mark}{new_mark}\
+                     <i>{words}{note}{new_note}</i></a>"
                 )?;
             }
             None => write!(out, "<td class=\"{start}\"><i>not checked</i>")?,

@@ -5,7 +5,7 @@ use core_relo_verdict::judge::{ObjectVerdict, Verdict};
 
 /// The place of a reason, by indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReasonPlace {
+pub(crate) enum ReasonPlace {
     /// A reason of a program.
     Program { program: usize, reason: usize },
     /// A reason of the whole object.
@@ -34,6 +34,11 @@ pub struct ProgramAcceptance {
 }
 
 impl ProgramAcceptance {
+    /// Creates the value from the verdict that is left, and the entry that accepts each reason.
+    pub(crate) fn from_parts(verdict: Verdict, reasons: Vec<Option<SharedEntry>>) -> Self {
+        Self { verdict, reasons }
+    }
+
     /// Returns the entry that accepts the worst accepted reason.
     pub fn entry(&self) -> Option<&AllowEntry> {
         self.reasons.iter().flatten().next().map(|entry| &**entry)
@@ -47,7 +52,7 @@ impl ProgramAcceptance {
 
 impl Acceptance {
     /// Asks for each reason which entry accepts it. Returns `None` if no reason is accepted.
-    pub(super) fn new(
+    pub(crate) fn new(
         object: &ObjectVerdict,
         mut accept: impl FnMut(ReasonPlace) -> Option<SharedEntry>,
     ) -> Option<Self> {
@@ -90,6 +95,16 @@ impl Acceptance {
         }
         let accepts_reason = programs.iter().any(|program| program.entry().is_some());
         (entry.is_some() || accepts_reason).then_some(Self { verdict, entry, programs })
+    }
+
+    /// Creates the value from the verdict that is left, the entry that accepts the worst reason, and the
+    /// acceptance of each program.
+    pub(crate) fn from_parts(
+        verdict: Verdict,
+        entry: Option<SharedEntry>,
+        programs: Vec<ProgramAcceptance>,
+    ) -> Self {
+        Self { verdict, entry, programs }
     }
 
     /// Returns the acceptance of the object without that of its programs.

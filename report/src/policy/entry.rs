@@ -3,7 +3,7 @@
 use super::glob::{Glob, GlobError};
 use core_relo::explain::{list_words, suggest_word};
 use core_relo_verdict::judge::ReasonKind;
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{collections::HashMap, fmt, str::FromStr, sync::Arc};
 
 /// The keys of a pattern, in the order in which they are printed.
 pub const PATTERN_KEYS: [&str; 4] = ["object", "program", "kernel", "kind"];
@@ -83,6 +83,31 @@ impl AllowEntry {
         }
     }
 
+    /// Creates the entry with the patterns that [`pattern`](Self::pattern) returns. A glob may contain
+    /// commas.
+    fn from_pattern(text: &str, place: &str) -> Result<Self, PatternError> {
+        let mut entry = Self::new(place);
+        let is_pair = |part: &str| part.split_once('=').is_some_and(|(key, _)| PATTERN_KEYS.contains(&key));
+        let mut pairs = Vec::<String>::new();
+        for part in text.split(',') {
+            match pairs.last_mut() {
+                Some(pair) if !is_pair(part) => *pair += &format!(",{part}"),
+                _ => pairs.push(part.to_owned()),
+            }
+        }
+        for pair in pairs {
+            let (key, value) = pair.split_once('=').ok_or_else(|| PatternError::NoValue(pair.clone()))?;
+            entry.set(key, value)?;
+        }
+        Ok(entry)
+    }
+
+    /// Returns the place of the entry: `core-relo.toml:3`, or `--allow`; empty for the rule about other
+    /// architectures.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
     /// Returns whether the entry has a pattern.
     pub fn has_pattern(&self) -> bool {
         self.object.is_some() || self.program.is_some() || self.kernel.is_some() || self.kind.is_some()
@@ -136,7 +161,33 @@ impl fmt::Display for AllowEntry {
 }
 
 /// An entry that several results share.
-pub(super) type SharedEntry = Arc<AllowEntry>;
+pub(crate) type SharedEntry = Arc<AllowEntry>;
+
+/// The entries of stored results, each in memory once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedEntries {
+    by_texts: HashMap<[String; 3], SharedEntry>,
+}
+
+impl SharedEntries {
+    /// Returns the entry with a pattern, a reason and a place.
+    pub(crate) fn entry(
+        &mut self,
+        pattern: &str,
+        reason: Option<&str>,
+        place: &str,
+    ) -> Result<SharedEntry, PatternError> {
+        let key = [pattern, reason.unwrap_or(""), place].map(str::to_owned);
+        if let Some(known) = self.by_texts.get(&key).filter(|known| known.reason.as_deref() == reason) {
+            return Ok(Arc::clone(known));
+        }
+        let mut entry = AllowEntry::from_pattern(pattern, place)?;
+        entry.reason = reason.map(str::to_owned);
+        let entry = Arc::new(entry);
+        self.by_texts.insert(key, Arc::clone(&entry));
+        Ok(entry)
+    }
+}
 
 fn kind_words() -> impl Iterator<Item = &'static str> + Clone {
     ReasonKind::ALL.iter().map(|kind| kind.word())

@@ -25,7 +25,9 @@ mod glob;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use acceptance::ReasonPlace;
 pub use acceptance::{Acceptance, ProgramAcceptance};
 pub use allow_list::{AllowList, KernelEntries, KernelNames};
 pub use entry::{AllowEntry, PATTERN_KEYS, PatternError};
+pub(crate) use entry::{SharedEntries, SharedEntry};
 pub use glob::{Glob, GlobError};

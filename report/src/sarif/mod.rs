@@ -135,10 +135,18 @@ fn result(
         "partialFingerprints": fingerprints(&identity),
         "properties": { "verdict": reason.verdict.word(), "kernelCount": finding.kernels.len() },
     });
+    add_baseline_state(&mut result, finding.is_new);
     if let (Some(entry), Some(keys)) = (finding.allowed, result.as_object_mut()) {
         keys.insert("suppressions".into(), json!([suppression(entry)]));
     }
     result
+}
+
+/// Adds whether the baseline has a result. All results of a log have this key, or none.
+fn add_baseline_state(result: &mut Value, is_new: Option<bool>) {
+    if let (Some(is_new), Some(keys)) = (is_new, result.as_object_mut()) {
+        keys.insert("baselineState".into(), if is_new { "new" } else { "unchanged" }.into());
+    }
 }
 
 /// Returns the suppression of a result that the project accepts. `external` means that the source code has no
@@ -164,7 +172,7 @@ fn mismatch_rule() -> Value {
 }
 
 fn warning_result(matrix: &Matrix<'_>, rule_index: usize, object: &str, warning: &FoundWarning<'_>) -> Value {
-    let FoundWarning { mismatch, kernels } = warning;
+    let FoundWarning { mismatch, kernels, is_new } = warning;
     let file = known_file(mismatch.source.as_ref());
     let text = format!(
         "{} in {}: {}\nobject: {}\nkernel: {}\non {}",
@@ -177,7 +185,7 @@ fn warning_result(matrix: &Matrix<'_>, rule_index: usize, object: &str, warning:
     );
     let (kind, file_name) = (mismatch.kind.word(), file.map_or("", |source| &source.file));
     let identity = [object, &*mismatch.program, kind, &*mismatch.text, file_name];
-    json!({
+    let mut result = json!({
         "ruleId": MISMATCH_RULE,
         "ruleIndex": rule_index,
         "level": "warning",
@@ -185,7 +193,9 @@ fn warning_result(matrix: &Matrix<'_>, rule_index: usize, object: &str, warning:
         "locations": [location(file, object, &mismatch.program)],
         "partialFingerprints": fingerprints(&identity),
         "properties": { "kind": kind, "kernelCount": kernels.len() },
-    })
+    });
+    add_baseline_state(&mut result, *is_new);
+    result
 }
 
 /// Returns a source line that an annotation can point to.

@@ -1,6 +1,6 @@
 //! Results of the rule `real_load`: refusals by a booted kernel that no verdict foresees.
 
-use super::{fingerprints, kernel_names, known_file, location, message_json, plain};
+use super::{add_baseline_state, fingerprints, kernel_names, known_file, location, message_json, plain};
 use crate::{
     agreement::LoadOutcome,
     findings::Finding,
@@ -36,7 +36,7 @@ pub(super) fn rule_json() -> Value {
 
 /// Returns the result of a refusal.
 pub(super) fn result(matrix: &Matrix<'_>, rule_index: usize, object: &str, found: &FoundLoad<'_>) -> Value {
-    let FoundLoad { load, kernels, .. } = found;
+    let FoundLoad { load, kernels, is_new, .. } = found;
     let default = if load.autoload { "" } else { " (not loaded by default)" };
     let mut lines =
         vec![format!("{} in {}{default}: refused by the kernel", plain(load.subject()), plain(object))];
@@ -48,7 +48,7 @@ pub(super) fn result(matrix: &Matrix<'_>, rule_index: usize, object: &str, found
     let headline = load.headline();
     let file_name = file.map_or("", |source| &source.file);
     let identity = [object, load.subject(), RULE, headline.as_deref().unwrap_or(""), file_name];
-    json!({
+    let mut result = json!({
         "ruleId": RULE,
         "ruleIndex": rule_index,
         "level": if load.autoload { "error" } else { "note" },
@@ -56,7 +56,9 @@ pub(super) fn result(matrix: &Matrix<'_>, rule_index: usize, object: &str, found
         "locations": [location(file, object, load.subject())],
         "partialFingerprints": fingerprints(&identity),
         "properties": { "verdict": load.verdict.map(|verdict| verdict.word()), "kernelCount": kernels.len() },
-    })
+    });
+    add_baseline_state(&mut result, *is_new);
+    result
 }
 
 /// Returns whether the programs of a finding loaded on each of its kernels, which were booted.

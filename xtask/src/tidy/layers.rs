@@ -76,13 +76,13 @@ const LAYERS: [(&str, &[&str]); 13] = [
     (
         "report",
         &[
-            "agreement ci_log limits load_message rules stable_hash",
+            "agreement ci_log comparison limits load_message rules stable_hash",
             "escape json labels shared_verdicts",
             "policy",
             "model",
-            "matrix",
-            "findings real_loads summary warnings",
-            "html junit markdown sarif",
+            "baseline matrix",
+            "findings real_loads stored summary warnings",
+            "groups html junit markdown sarif",
             "format",
         ],
     ),
