@@ -4,7 +4,11 @@ use core_relo::{
     Endian, Name,
     plan::{Decision, PlannedReloc, RelocError, Summary, Warning},
 };
-use core_relo_verdict::{SourceLine, judge::Verdict};
+use core_relo_verdict::{
+    SourceLine,
+    judge::{ObjectVerdict, Verdict},
+};
+use std::collections::HashSet;
 
 /// Returns the word for a planned relocation's decision, in text and in the JSON key `outcome`.
 pub(crate) fn outcome(decision: &Result<Decision, RelocError>) -> &'static str {
@@ -21,6 +25,14 @@ pub(crate) fn outcome(decision: &Result<Decision, RelocError>) -> &'static str {
 /// Returns the kernel's name for a number, if it is known.
 pub(crate) fn known_name(name: Option<&str>, number: impl std::fmt::Display) -> String {
     name.map_or_else(|| format!("unknown({number})"), str::to_owned)
+}
+
+/// Returns the number of distinct requirements behind the reasons of a verdict, where the verifier stops.
+pub(crate) fn later_count(verdict: &ObjectVerdict) -> usize {
+    let later = verdict.programs.iter().flat_map(|program| &program.later);
+    let distinct: HashSet<_> =
+        later.map(|reason| (reason.source.as_ref().map(|s| (&s.file, s.line)), &reason.text)).collect();
+    distinct.len()
 }
 
 /// Returns whether a relocation fails or poisons its instruction.

@@ -152,3 +152,89 @@ fn the_runner_executes_no_line_of_the_check() {
     }
     assert_eq!(tokens.len(), 2, "no input can know the token");
 }
+
+/// Returns the manifest of the Kubernetes job.
+fn job_manifest() -> PathBuf {
+    ci_folder().join("kubernetes-job.yaml")
+}
+
+/// Adds the paths of all values of a document: `/spec/completions`.
+fn add_paths(value: &serde_json::Value, path: &str, paths: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(keys) => {
+            keys.iter().for_each(|(key, value)| add_paths(value, &format!("{path}/{key}"), paths));
+        }
+        serde_json::Value::Array(values) => {
+            values.iter().enumerate().for_each(|(i, value)| add_paths(value, &format!("{path}/{i}"), paths));
+        }
+        _ => drop(paths.insert(path.to_owned())),
+    }
+}
+
+/// `kubectl` reads the manifest into the types of the API, which drops the keys that these lack, and refuses
+/// values of other types. Python reads all keys.
+#[test]
+fn the_kubernetes_job_has_the_keys_of_the_api() {
+    let run = |program: &str, args: &[&str]| {
+        let done =
+            Command::new(program).args(args).arg(job_manifest()).env("KUBECONFIG", "/dev/null").output();
+        done.ok().filter(|done| done.status.success()).map(|done| {
+            let value: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+            let mut paths = BTreeSet::new();
+            add_paths(&value, "", &mut paths);
+            paths
+        })
+    };
+    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let Some(written) = run("python3", &["-c", script]) else {
+        skip!("no python3 with yaml");
+        return;
+    };
+    let Some(known) = run("kubectl", &["label", "--local", "a=b", "-o", "json", "-f"]) else {
+        skip!("no kubectl");
+        return;
+    };
+    let unknown: Vec<_> = written.difference(&known).collect();
+    assert!(unknown.is_empty() && written.len() > 20, "{unknown:?}");
+}
+
+#[test]
+fn the_pods_of_the_kubernetes_job_make_the_results_of_one_check() {
+    let manifest = fs::read_to_string(job_manifest()).unwrap();
+    let (_, rest) = manifest.split_once("            - |\n").unwrap();
+    let script: String = rest
+        .lines()
+        .map_while(|line| line.strip_prefix("              "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["objects", "kernels", "results"] {
+        fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+    fs::copy(demo.join("exec.bpf.o"), dir.path().join("objects/exec.bpf.o")).unwrap();
+    for number in 0..12 {
+        let kernel = ["linux-5.10.btf.xz", "linux-6.1.btf.xz"][number % 2];
+        fs::copy(demo.join(kernel), dir.path().join(format!("kernels/{number}.btf.xz"))).unwrap();
+    }
+    let command = Path::new(env!("CARGO_BIN_EXE_core-relo"));
+    let path = format!("{}:{}", command.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let run = |script: &str, index: usize| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).current_dir(dir.path()).env("PATH", &path);
+        shell.env("JOB_COMPLETION_INDEX", index.to_string()).output().unwrap()
+    };
+    for index in 0..8 {
+        let done = run(&script, index);
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    let report = run("core-relo report results/part-*.jsonl --format junit", 0);
+    let check = run("core-relo check objects --btf kernels --format junit", 0);
+    assert_eq!(String::from_utf8_lossy(&report.stdout), String::from_utf8_lossy(&check.stdout));
+    assert_eq!((report.status.code(), check.status.code()), (Some(1), Some(1)));
+    assert!(!check.stdout.is_empty());
+    // What cannot be read fails the pod.
+    fs::write(dir.path().join("kernels/bad.btf"), "no BTF").unwrap();
+    let failed = (0..8).filter(|index| run(&script, *index).status.code() == Some(2)).count();
+    assert_eq!(failed, 1);
+}

@@ -187,7 +187,7 @@ mod tests {
             if let Some(at) = programs.iter().position(|program| program.name == *name) {
                 all.splice(0..0, programs.remove(at).reasons);
             }
-            programs.push(ProgramVerdict::new(*name, true, all));
+            programs.push(ProgramVerdict::new(*name, all));
         }
         ObjectVerdict::new(programs)
     }

@@ -62,7 +62,7 @@ deserialize_from_word!(
     crate::judge::ReasonKind: "a kind of reason",
     crate::judge::Verdict: "a verdict",
     crate::kernel::EvidenceSource: "a source of evidence",
-    crate::loaders::Loader: "a loader",
+    crate::loaders::LoaderKind: "a loader",
     crate::loaders::LoaderRule: "a rule of a loader",
     crate::mismatch::MismatchKind: "a kind of mismatch",
 );

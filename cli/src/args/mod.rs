@@ -42,6 +42,7 @@ pub(crate) mod prog_profile;
 pub(crate) mod prog_sign;
 pub(crate) mod prog_stats;
 pub(crate) mod relocate;
+pub(crate) mod report;
 pub(crate) mod requires;
 pub(crate) mod stats;
 pub(crate) mod test_run;
@@ -70,6 +71,7 @@ use kernel_services::{IterCommand, StructOpsCommand, TokenCommand};
 use list_selection::suggest_show;
 use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
+use report::ReportArgs;
 use requires::RequiresArgs;
 use std::{env, ffi::OsString, path::PathBuf};
 use vm::VmArgs;
@@ -207,6 +209,9 @@ pub(crate) enum Command {
     /// Check whether objects load on kernels; prints one line per object and kernel
     #[command(after_help = relocate::CHECK_HELP)]
     Check(Deferred<CheckArgs>),
+    /// Make one report of the results of several checks: of shards, interrupted runs, machines, days
+    #[command(after_help = report::REPORT_HELP)]
+    Report(Deferred<ReportArgs>),
     /// Show every relocation, with its instruction before and after
     #[command(after_help = relocate::PLAN_HELP)]
     Plan(Deferred<PlanArgs>),
@@ -332,6 +337,7 @@ impl Command {
     pub(crate) fn format(&self) -> Format {
         match self {
             Self::Check(c) => c.format.lines(),
+            Self::Report(c) => c.format.lines(),
             Self::Plan(c) => c.format,
             Self::Explain(c) => c.format,
             Self::Patch(c) => c.format,

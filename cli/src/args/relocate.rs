@@ -2,7 +2,8 @@
 
 use crate::{
     args::{
-        format::CheckFormat, guest::GuestArgs, loader::LoaderArgs, object_name::parse_name, stats::StatsArgs,
+        format::CheckFormat, guest::GuestArgs, loader::LoaderArgs, object_name::parse_name,
+        report::BaselineArgs, stats::StatsArgs,
     },
     format::Format,
     input::shard::Shard,
@@ -24,10 +25,11 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check *.bpf.o --btf kernels/            every object against every BTF in a directory
   core-relo check build/ --btf /boot                a directory against the installed kernels
   clang --target=bpf -g -O2 -c prog.bpf.c -o - | core-relo check -
-  core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
+  core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl    see core-relo report
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
   core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
   core-relo check *.bpf.o --btf kernels/ --allow 'object=exec*,kernel=5.10.*,kind=helper'
+  core-relo check *.bpf.o --btf kernels/ --baseline main.jsonl    only what is new since main fails
   core-relo check prog.bpf.o --btf kernels/ --variants prog.variants  # choices
   core-relo check prog.bpf.o --btf kernels/ --loader cilium    an object that cilium/ebpf loads
   core-relo check *.bpf.o --boot /boot/vmlinuz-*    every program is loaded on the kernels, in QEMU
@@ -39,7 +41,7 @@ the programs of its default load. The verifier may still refuse a program for ot
 A warning is a declaration of the object that differs from the kernel's although the program loads, or a program that loads and cannot be
 attached. It does not change the verdict.
 Exit status: 0 everything loads or is allowed, 1 something is refused or needs input, 2 something is unknown or cannot be read. With --boot, the
-real loads decide.";
+real loads decide. With --baseline, only what is new counts.";
 pub(super) const PLAN_HELP: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
@@ -121,16 +123,21 @@ pub(crate) struct CheckArgs {
     pub(crate) allow: Vec<AllowEntry>,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+    #[command(flatten)]
+    pub(crate) baseline: BaselineArgs,
     /// Exit with 1 instead of 2 if a verdict is unknown
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Print a line for every object and kernel. By default, the text groups more than 1,000 lines
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Table of variants of the object, in addition to those that the object declares. Of an object with
     /// variants, those are judged that `load --adaptive` would choose on each kernel
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) variants: Option<PathBuf>,
     /// Also write a report to FILE: .html (a page that needs no other file), .sarif, .xml (JUnit) or .md; may
     /// be given several times
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume", value_parser = OutputPath::parser(OutputKind::Report))]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = OutputPath::parser(OutputKind::Report))]
     pub(crate) report: Vec<OutputPath>,
     /// Kernel image to judge as --btf does, and to boot in QEMU, where every program is loaded. Prints the
     /// real outcome beside the verdict. A vmlinuz (bzImage), an ELF vmlinux, an Image of arm64 or riscv64, an

@@ -38,6 +38,7 @@ fn run_command(console: &mut Console<'_>, args: &Args) -> CommandResult {
     output::check_outputs(&args.files)?;
     match &args.command {
         Command::Check(c) => cmd::check::run(console, c),
+        Command::Report(c) => cmd::check::results_command::run(console, c),
         Command::Plan(c) => cmd::plan::run(console, c),
         Command::Explain(c) => cmd::explain::run(console, c),
         Command::Patch(c) => cmd::patch::run(console, c),

@@ -7,9 +7,13 @@ use crate::{
 use core_relo::{Data, Relocs};
 use core_relo_kernels::{file::InputFile, file_kind::is_raw_or_elf};
 use core_relo_loader::object::{ElfError, Object, ObjectError};
+use core_relo_report::stable_hash;
 use std::{
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 const EXPECTED: &str = "expected a BPF object, as `clang --target=bpf -g -O2 -c` writes it";
@@ -20,6 +24,8 @@ pub(crate) struct ObjectFile {
     /// The path as the user gave it.
     pub(crate) name: String,
     bytes: Data<'static>,
+    /// The hash of the content in hexadecimal digits, once it is needed.
+    hash: OnceLock<String>,
 }
 
 /// The budget for the objects of a command that keeps all of them in memory.
@@ -77,16 +83,21 @@ impl ObjectFile {
         if bytes.is_empty() {
             return Err(BadInput::for_path(path, "is empty").help(EXPECTED));
         }
-        Ok(Self { name: escape_path(path), bytes })
+        Ok(Self { name: escape_path(path), bytes, hash: OnceLock::new() })
     }
 
     /// Creates the value for an object that is part of this program.
     pub(crate) fn embedded(name: &str, bytes: &'static [u8]) -> Self {
-        Self { name: name.to_owned(), bytes: Data::from(bytes) }
+        Self { name: name.to_owned(), bytes: Data::from(bytes), hash: OnceLock::new() }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Returns the hash of the content, in hexadecimal digits.
+    pub(crate) fn hash(&self) -> &str {
+        self.hash.get_or_init(|| format!("{:016x}", stable_hash(&self.bytes)))
     }
 
     pub(crate) fn parse(&self) -> Result<Object<'_>, BadInput> {

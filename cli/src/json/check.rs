@@ -3,6 +3,7 @@
 use crate::{
     describe,
     error::BadInput,
+    input::object::ObjectFile,
     json::{
         error::ErrorJson,
         reality::RealityJson,
@@ -15,7 +16,8 @@ use core_relo::{
     plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
 use core_relo_adaptive::StartupReport;
-use core_relo_report::policy::Acceptance;
+use core_relo_kernels::{KernelId, KernelRelease};
+use core_relo_report::{Comparison, policy::Acceptance, stored::LINE_FORMAT};
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, Reason},
@@ -56,21 +58,70 @@ pub(crate) struct CheckLine<'a> {
     distribution: Option<&'a str>,
     distribution_release: Option<&'a str>,
     package_version: Option<&'a str>,
+    kernel: Option<&'a KernelJson>,
+    object_hash: Option<&'a str>,
+    format: LineFormat,
+    baseline: Option<&'a Comparison>,
+    /// The number of requirements behind the reasons, where the verifier stops.
+    later_count: usize,
 }
 
-/// The kernel of a line: its name, its identity if the name is not the exact path of a file, and the package
-/// that it is from.
+/// The object of a line: its name, and the hash of its content if it could be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectKeys<'a> {
+    pub(crate) object: &'a str,
+    pub(crate) object_hash: Option<&'a str>,
+}
+
+impl<'a> ObjectKeys<'a> {
+    /// Creates the keys of an object that was read.
+    pub(crate) fn new(file: &'a ObjectFile) -> Self {
+        Self { object: &file.name, object_hash: Some(file.hash()) }
+    }
+}
+
+/// The kernel of a line: its name, its identity if the name is not the exact path of a file, the package
+/// that it is from, and what the name tells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetKeys<'a> {
     pub(crate) target: &'a str,
     pub(crate) target_id: Option<&'a str>,
     pub(crate) distribution: Option<&'a DistributionKernel>,
+    pub(crate) kernel: &'a KernelJson,
+}
+
+/// What a kernel's name tells.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct KernelJson {
+    version: Option<String>,
+    architecture: Option<&'static str>,
+    /// The series in the distribution.
+    pub(crate) series: Option<String>,
+}
+
+impl KernelJson {
+    /// Creates the value. `id` is the identity, if the kernel has one.
+    pub(crate) fn new(release: &KernelRelease, id: Option<&KernelId>) -> Self {
+        let KernelRelease { version, architecture } = *release;
+        let version = version.map(|v| format!("{}.{}.{}", v.major, v.minor, v.patch));
+        Self { version, architecture, series: id.and_then(KernelId::series) }
+    }
+}
+
+/// The format of the line, which [`core_relo_report::stored`] reads.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct LineFormat(u64);
+
+impl Default for LineFormat {
+    fn default() -> Self {
+        Self(LINE_FORMAT)
+    }
 }
 
 impl<'a> CheckLine<'a> {
     /// Creates the line for an object that was judged. The real loads are empty, or one for each program.
     pub(crate) fn judged(
-        object: &'a str,
+        object: ObjectKeys<'a>,
         target: TargetKeys<'a>,
         summary: Summary,
         relocations: &'a [Unresolved],
@@ -82,7 +133,7 @@ impl<'a> CheckLine<'a> {
         let programs =
             programs.map(|(program, reality)| ProgramJson::new(program).with_reality(reality)).collect();
         Self {
-            object: Some(object),
+            object: Some(object.object),
             target: Some(target.target),
             summary,
             verdict: verdict.verdict.word(),
@@ -92,6 +143,9 @@ impl<'a> CheckLine<'a> {
             warnings: &verdict.warnings,
             reasons: &verdict.reasons,
             loader: Some(verdict.loader),
+            kernel: Some(target.kernel),
+            object_hash: object.object_hash,
+            later_count: describe::later_count(verdict),
             ..Self::default()
         }
         .with_distribution(target.distribution)
@@ -134,6 +188,11 @@ impl<'a> CheckLine<'a> {
         Self { adaptive, ..self }
     }
 
+    /// Adds what is new since the baseline.
+    pub(crate) fn with_comparison(self, baseline: Option<&'a Comparison>) -> Self {
+        Self { baseline, ..self }
+    }
+
     /// Adds the warnings about the facts of the kernel.
     pub(crate) fn with_kernel_warnings(self, kernel_warnings: &'a [String]) -> Self {
         Self { kernel_warnings, ..self }
@@ -141,16 +200,18 @@ impl<'a> CheckLine<'a> {
 
     /// Creates the line for an object, a kernel, or a pair of both, that cannot be checked.
     pub(crate) fn bad_input(
-        object: Option<&'a str>,
+        object: Option<ObjectKeys<'a>>,
         target: Option<TargetKeys<'a>>,
         bad: &'a BadInput,
     ) -> Self {
         Self {
-            object,
+            object: object.map(|object| object.object),
             target: target.map(|target| target.target),
             verdict: "bad_input",
             error: Some(ErrorJson::new(bad)),
             target_id: target.and_then(|target| target.target_id),
+            kernel: target.map(|target| target.kernel),
+            object_hash: object.and_then(|object| object.object_hash),
             ..Self::default()
         }
         .with_distribution(target.and_then(|target| target.distribution))

@@ -39,6 +39,7 @@ pub(crate) struct AllowedVerdict<'a> {
 struct AllowEntryJson<'a> {
     pattern: String,
     reason: Option<&'a str>,
+    place: &'a str,
 }
 
 impl<'a> ProgramJson<'a> {
@@ -82,6 +83,6 @@ impl<'a> AllowedVerdict<'a> {
 
 impl<'a> AllowEntryJson<'a> {
     fn new(entry: &'a AllowEntry) -> Self {
-        Self { pattern: entry.pattern(), reason: entry.reason.as_deref() }
+        Self { pattern: entry.pattern(), reason: entry.reason.as_deref(), place: entry.place() }
     }
 }

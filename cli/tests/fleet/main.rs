@@ -7,6 +7,7 @@ mod common;
 mod duplicates;
 mod files;
 mod limits;
+mod report;
 mod resume;
 mod threads;
 

@@ -11,8 +11,8 @@ use core_relo::plan::Summary;
 use core_relo_verdict::{
     SourceLine,
     judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict},
-    kernel::KernelVersion,
-    loaders::Loader,
+    kernel::{DistributionKernel, KernelVersion},
+    loaders::LoaderKind,
     mismatch::Mismatch,
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -37,7 +37,10 @@ pub(super) struct Line {
     warnings: Vec<Mismatch>,
     reasons: Vec<Reason>,
     object_reality: Option<Reality>,
-    loader: Option<Loader>,
+    loader: Option<LoaderKind>,
+    distribution: Option<String>,
+    distribution_release: Option<String>,
+    package_version: Option<String>,
     kernel: Option<KernelKeys>,
     pub(super) object_hash: Option<String>,
     baseline: Option<Comparison>,
@@ -225,6 +228,12 @@ impl Line {
         };
         let mut row = Row::new(object, target, outcome);
         if let Some(KernelKeys { version, architecture, series }) = self.kernel {
+            let package = (self.distribution, self.distribution_release, self.package_version);
+            if let ((Some(distribution), Some(release), Some(version)), Some(architecture)) =
+                (package, &architecture)
+            {
+                row.distribution = DistributionKernel::new(distribution, release, version, architecture);
+            }
             row.kernel_version = version.and_then(|version| version.parse::<KernelVersion>().ok());
             row.architecture = architecture;
             row.kernel_series = series;
@@ -270,7 +279,8 @@ impl LineProgram {
 
     fn into_verdict(self) -> ProgramVerdict {
         let reasons = self.reasons.into_iter().map(|reason| reason.reason).collect();
-        let mut verdict = ProgramVerdict::new(self.name, self.autoload, reasons);
+        let mut verdict = ProgramVerdict::new(self.name, reasons);
+        verdict.autoload = self.autoload;
         verdict.verdict = self.verdict;
         verdict
     }

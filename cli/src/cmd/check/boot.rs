@@ -1,7 +1,11 @@
 //! Judges and boots kernels.
 
 use super::{
-    booted::BootedKernel, checker::Checker, kernel_output::OutputOptions, ordered, report::ObjectReport,
+    booted::BootedKernel,
+    checker::Checker,
+    kernel_output::{CheckPolicy, OutputOptions},
+    ordered,
+    report::ObjectReport,
 };
 use crate::{
     args::guest::GuestArgs,
@@ -169,7 +173,8 @@ pub(crate) fn boot_kernels(
             is_listed: false,
         };
         let allow_list = AllowList::default();
-        let checker = Checker::new(checked, KernelInputs::default(), &allow_list, &no_threads, options);
+        let policy = CheckPolicy { allow_list: &allow_list, baseline: None };
+        let checker = Checker::new(checked, KernelInputs::default(), policy, &no_threads, options);
         let work = |source: &KernelSource, send: &mut dyn FnMut(BootedKernel) -> ControlFlow<()>| {
             let note = selection
                 .visit_images(source, &|_| true, &mut |_, image| send(checker.boot(source, image, settings)));

@@ -17,7 +17,6 @@ use crate::{
 use core_relo_report::{
     Agreement, AgreementCounts, RealLoad, TOGETHER,
     load_message::{deciding_lines, first_line},
-    policy::Acceptance,
 };
 use core_relo_verdict::judge::{ObjectVerdict, ProgramVerdict, Reason, Verdict};
 use core_relo_vm::VmError;
@@ -245,25 +244,6 @@ pub(crate) struct ObjectLoads<'b> {
 }
 
 impl<'b> ObjectLoads<'b> {
-    /// Returns the exit status of the object: that of the real loads of the programs in the default load. A
-    /// real refusal is accepted with all reasons of its verdict.
-    pub(super) fn exit_status(&self, acceptance: Option<&Acceptance>) -> ExitStatus {
-        let is_accepted = |index: usize| {
-            let program = acceptance.and_then(|acceptance| acceptance.program(index));
-            program.is_some_and(|program| program.verdict == Verdict::Loads)
-        };
-        let counts = |(index, load): &(usize, &BootedLoad<'_>)| {
-            let is_refused = matches!(load.reality, Reality::Refused(_));
-            load.autoload() && !(is_refused && is_accepted(*index))
-        };
-        let of_programs = self.programs.iter().enumerate().filter(counts);
-        let of_programs = of_programs.map(|(_, load)| reality_status(load.reality));
-        let is_object_accepted = acceptance.is_some_and(|acceptance| acceptance.verdict == Verdict::Loads);
-        let together = self.default_load.map(|load| reality_status(load.reality));
-        let together = together.filter(|status| !(*status == ExitStatus::Incompatible && is_object_accepted));
-        of_programs.chain(together).max().unwrap_or(ExitStatus::Success)
-    }
-
     /// Returns the relation between each verdict and its real load.
     pub(crate) fn agreements(&self) -> impl Iterator<Item = Agreement> {
         self.all().map(BootedLoad::agreement)

@@ -1,7 +1,7 @@
 //! The check of all objects on one kernel.
 
 use super::{
-    kernel_output::{KernelOutput, OutputOptions},
+    kernel_output::{CheckPolicy, KernelOutput, OutputOptions},
     report::{KernelReport, ObjectReport, REASONS, WARNINGS},
     report_cache::ReportCache,
 };
@@ -15,19 +15,18 @@ use crate::{
     },
     describe,
     error::{BadInput, escape_path},
-    json::check::Unresolved,
+    json::check::{ObjectKeys, Unresolved},
 };
 use core_relo_adaptive::variants::VariantTable;
 use core_relo_kernels::{InputError, Kernel, KernelId, OpenedKernel, threads::Threads};
 use core_relo_loader::load_plan::PlanByLoad;
-use core_relo_report::policy::AllowList;
 use core_relo_verdict::kernel::KernelInputs;
 use std::{collections::BTreeSet, io, sync::Arc};
 
 /// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
     pub(super) judge: KernelJudge<'c>,
-    allow_list: &'c AllowList,
+    policy: CheckPolicy<'c>,
     options: OutputOptions,
     variants: VariantTables,
     cache: ReportCache<KernelReport>,
@@ -37,13 +36,13 @@ impl<'c> Checker<'c> {
     pub(super) fn new(
         objects: &'c JudgedObjects<'c>,
         inputs: KernelInputs,
-        allow_list: &'c AllowList,
+        policy: CheckPolicy<'c>,
         threads: &'c Threads,
         options: OutputOptions,
     ) -> Self {
         Self {
             judge: KernelJudge::with_workers(&objects.fleet, inputs, threads),
-            allow_list,
+            policy,
             options,
             variants: VariantTables::default(),
             cache: ReportCache::new(),
@@ -76,12 +75,12 @@ impl<'c> Checker<'c> {
                     return Ok(KernelOutput::skipped(&name, bad));
                 }
                 let objects: Vec<_> =
-                    self.judge.objects().iter().map(|object| &*object.data.file.name).collect();
+                    self.judge.objects().iter().map(|object| ObjectKeys::new(&object.data.file)).collect();
                 KernelOutput::new(
                     (&name, id),
                     &report,
                     &objects,
-                    (self.allow_list, None),
+                    (self.policy, None),
                     OutputOptions { is_listed, ..self.options },
                 )
             }
@@ -202,6 +201,7 @@ mod tests {
         text::printer::Printer,
     };
     use core_relo_kernels::{InputError, KernelSelection, KernelSource};
+    use core_relo_report::policy::AllowList;
     use core_relo_verdict::loaders::LoaderKind;
     use std::{fs, io::Read as _, ops::ControlFlow, path::Path, thread, time::Duration};
 
@@ -255,6 +255,7 @@ mod tests {
         let files = vec![ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let files = ObjectFiles::new(files, report_bad_object);
         let (threads, allow_list) = (Threads::none(), AllowList::default());
+        let policy = CheckPolicy { allow_list: &allow_list, baseline: None };
         let result = with_judged_objects(
             &mut console,
             &files,
@@ -266,7 +267,7 @@ mod tests {
                     Checker::new(
                         objects,
                         KernelInputs::default(),
-                        &allow_list,
+                        policy,
                         &threads,
                         OutputOptions {
                             json: true,

@@ -4,33 +4,26 @@
 use super::{
     booted::{BootedKernel, ObjectLoads},
     report::{KernelReport, ObjectReport, REASONS},
+    row::{Row, exit_status},
 };
 use crate::{
-    cmd::{
-        guest_setup,
-        verdicts::{exit_status, reasons::reason_lines},
-    },
+    cmd::{guest_setup, verdicts::reasons::reason_lines},
     console::ExitStatus,
-    describe,
     error::BadInput,
     json::{
-        check::{CheckLine, TargetKeys},
+        check::{CheckLine, KernelJson, ObjectKeys, TargetKeys},
         verdict::ProgramJson,
     },
-    text::{
-        line::Line,
-        style::{self, DIM},
-    },
+    text::{line::Line, style::DIM},
 };
-use anstyle::Style;
 use core_relo_kernels::{KernelId, KernelRelease};
 use core_relo_report::{
-    AgreementCounts, FleetReport, KernelWarning, Row as FleetRow, UnjudgedInput,
+    AgreementCounts, Baseline, FleetReport, KernelWarning, Row as FleetRow, UnjudgedInput,
     json::JsonLines,
     policy::{Acceptance, AllowList, KernelNames},
 };
 use core_relo_verdict::{
-    judge::{ObjectVerdict, Verdict},
+    judge::{ObjectVerdict, ProgramVerdict, Reason},
     kernel::DistributionKernel,
 };
 use std::{io, sync::Arc};
@@ -48,14 +41,19 @@ pub(super) struct OutputOptions {
     pub(super) is_listed: bool,
 }
 
+/// What decides which refusals count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CheckPolicy<'p> {
+    pub(super) allow_list: &'p AllowList,
+    pub(super) baseline: Option<&'p Baseline>,
+}
+
 /// The output for one kernel.
 #[derive(Default)]
 pub(super) struct KernelOutput {
     pub(super) exit: ExitStatus,
     /// Messages for stderr.
     pub(super) errors: Vec<BadInput>,
-    /// Warnings for stderr, with the kernel's name.
-    pub(super) warnings: Vec<String>,
     /// The reason why the kernel is skipped, with the name of the kernel as its file.
     pub(super) skipped: Option<BadInput>,
     /// Further lines for stderr: the messages of a guest.
@@ -70,38 +68,31 @@ pub(super) struct KernelOutput {
     pub(super) fleet: FleetReport,
 }
 
-/// A row of the table, and the lines below it.
-pub(super) struct Row {
-    /// The style and the word of the verdict.
-    pub(super) verdict: (Style, &'static str),
-    pub(super) cells: [String; 3],
-    pub(super) reasons: Arc<[Line]>,
-    pub(super) notes: Arc<[Line]>,
-}
-
 impl KernelOutput {
     /// Creates the output for a kernel that was checked. The real loads of a booted kernel are printed beside
     /// the verdicts.
     pub(super) fn new(
         (name, id): (&str, &KernelId),
         report: &KernelReport,
-        objects: &[&str],
-        (allow_list, booted): (&AllowList, Option<&BootedKernel>),
+        objects: &[ObjectKeys<'_>],
+        (policy, booted): (CheckPolicy<'_>, Option<&BootedKernel>),
         options: OutputOptions,
     ) -> io::Result<Self> {
         let mut output = Self::default();
         let target_id = id.key(name);
         let distribution = report.distribution.as_ref();
-        let target = TargetKeys { target: name, target_id: target_id.as_deref(), distribution };
-        output.warnings.extend(report.warnings.iter().map(|warning| format!("{name}: {warning}")));
+        let release = release_of(name, distribution);
+        let kernel = KernelJson::new(&release, Some(id));
+        let target =
+            TargetKeys { target: name, target_id: target_id.as_deref(), kernel: &kernel, distribution };
         let kernel_warning = |text: &String| KernelWarning::new(name, &**text);
         output.fleet.kernel_warnings.extend(report.warnings.iter().map(kernel_warning));
-        let release = release_of(name, distribution);
         let mut names = KernelNames::new(name, report.release.as_deref());
         names.version = release.version;
         names.is_listed = options.is_listed;
-        let entries = allow_list.for_kernel(&names);
-        for (index, (object, object_report)) in objects.iter().copied().zip(&report.objects).enumerate() {
+        let entries = policy.allow_list.for_kernel(&names);
+        for (index, (keys, object_report)) in objects.iter().copied().zip(&report.objects).enumerate() {
+            let object = keys.object;
             let loads = booted.map(|booted| booted.object(index, object));
             match object_report {
                 ObjectReport::BadVariants => {}
@@ -109,32 +100,31 @@ impl KernelOutput {
                     // A cached report has the name under which the file was first read.
                     let bad = BadInput { file: name.to_owned(), ..bad.clone() };
                     if options.json {
-                        output.lines.push(&CheckLine::bad_input(Some(object), Some(target), &bad))?;
+                        let line = CheckLine::bad_input(Some(keys), Some(target), &bad);
+                        output.lines.push(&line.with_kernel_warnings(&report.warnings))?;
                     }
-                    let mut row = fleet_row(object, name, &release, Err(&bad));
-                    row.distribution = distribution.cloned();
-                    output.fleet.rows.push(row);
+                    output.push(fleet_row(object, target, &release, Err(&bad)), options);
                     let what = format!("{} ({object})", bad.what);
                     output.errors.push(BadInput { what, ..bad });
                 }
                 ObjectReport::Planned { summary, unresolved, verdict, adaptive, reasons, notes } => {
                     let acceptance = entries.accept(object, verdict);
-                    let verdict_left = acceptance.as_ref().map_or(verdict.verdict, |a| a.verdict);
-                    let exit = || exit_status(verdict_left, options.strict);
-                    let real_exit = |loads: &ObjectLoads<'_>| loads.exit_status(acceptance.as_ref());
-                    output.exit = output.exit.max(loads.as_ref().map_or_else(exit, real_exit));
+                    let mut row = fleet_row(object, target, &release, Ok(Arc::clone(verdict)));
+                    row.relocations = Some(*summary);
+                    row.real_loads = loads.iter().flat_map(ObjectLoads::for_report).collect();
+                    row.acceptance.clone_from(&acceptance);
+                    row.comparison = policy.baseline.map(|baseline| baseline.compare(&row));
                     if options.json {
                         let realities = loads.iter().flat_map(ObjectLoads::realities);
-                        let line =
-                            CheckLine::judged(object, target, *summary, unresolved, verdict, realities);
+                        let line = CheckLine::judged(keys, target, *summary, unresolved, verdict, realities);
                         let line = line.with_acceptance(acceptance.as_ref());
                         let line =
                             line.with_default_load(loads.as_ref().and_then(ObjectLoads::default_load_json));
                         let line = line.with_startup_report(adaptive.as_deref(), name);
+                        let line = line.with_comparison(row.comparison.as_ref());
                         output.lines.push(&line.with_kernel_warnings(&report.warnings))?;
                     }
                     if options.text {
-                        let cells = [object.to_owned(), name.to_owned(), describe::summary(*summary)];
                         let reasons = match &acceptance {
                             None => Arc::clone(reasons),
                             Some(acceptance) => reason_lines(verdict, Some(acceptance), Some(REASONS)).into(),
@@ -143,31 +133,17 @@ impl KernelOutput {
                             Some(loads) => notes.iter().cloned().chain(loads.lines()).collect(),
                             None => Arc::clone(notes),
                         };
-                        let is_allowed = verdict_left == Verdict::Loads && verdict.verdict != Verdict::Loads;
-                        let verdict = match is_allowed {
-                            true => (DIM, "allowed"),
-                            false => (style::verdict_style(verdict_left), describe::verdict(verdict_left)),
-                        };
-                        output.rows.push(Row { verdict, cells, reasons, notes });
+                        output.rows.push(Row::new(&row, reasons, notes));
                     }
-                    // The summary needs only the verdict on the object.
-                    let judged = if options.report {
-                        Arc::clone(verdict)
-                    } else {
-                        let mut judged = ObjectVerdict::default();
-                        judged.verdict = verdict.verdict;
-                        Arc::new(judged)
-                    };
-                    // The real loads need the acceptance of each program.
-                    let acceptance = match options.report || loads.is_some() {
+                    if !options.report {
+                        row.outcome = Ok(Arc::new(without_evidence(verdict, options)));
+                    }
+                    // The real loads and the groups of the text need the acceptance of each program.
+                    row.acceptance = match options.report || options.text || loads.is_some() {
                         true => acceptance,
                         false => acceptance.map(Acceptance::without_details),
                     };
-                    let mut row = fleet_row(object, name, &release, Ok(judged));
-                    row.acceptance = acceptance;
-                    row.distribution = distribution.cloned();
-                    row.real_loads = loads.iter().flat_map(ObjectLoads::for_report).collect();
-                    output.fleet.rows.push(row);
+                    output.push(row, options);
                 }
             }
         }
@@ -178,8 +154,8 @@ impl KernelOutput {
     pub(super) fn booted(
         id: &KernelId,
         booted: &BootedKernel,
-        objects: &[&str],
-        allow_list: &AllowList,
+        objects: &[ObjectKeys<'_>],
+        policy: CheckPolicy<'_>,
         options: OutputOptions,
     ) -> io::Result<Self> {
         if let (Err(_), Some(error)) = (&booted.report, &booted.boot_error) {
@@ -191,11 +167,12 @@ impl KernelOutput {
         }
         let name = &*booted.name;
         let mut output = match &booted.report {
-            Ok(report) => Self::new((name, id), report, objects, (allow_list, Some(booted)), options)?,
-            Err(bad) => Self::unjudged((name, id), bad, booted, objects, options)?,
+            Ok(report) => Self::new((name, id), report, objects, (policy, Some(booted)), options)?,
+            Err(bad) => Self::unjudged((name, id), bad, (policy, booted), objects, options)?,
         };
         output.is_booted = true;
-        output.agreement = booted.agreements(objects).collect();
+        let names: Vec<_> = objects.iter().map(|keys| keys.object).collect();
+        output.agreement = booted.agreements(&names).collect();
         if let Some(error) = &booted.boot_error {
             output.errors.push(guest_setup::bad_input(error));
             output.messages.extend(guest_setup::console_lines(error));
@@ -209,40 +186,48 @@ impl KernelOutput {
     fn unjudged(
         (name, id): (&str, &KernelId),
         bad: &BadInput,
-        booted: &BootedKernel,
-        objects: &[&str],
+        (policy, booted): (CheckPolicy<'_>, &BootedKernel),
+        objects: &[ObjectKeys<'_>],
         options: OutputOptions,
     ) -> io::Result<Self> {
         let mut output = Self::default();
         output
             .messages
             .push(Line::from(format_args!("core-relo: note: no verdicts, only real loads: {bad}")));
-        let target_id = id.key(name);
-        let target = TargetKeys { target: name, target_id: target_id.as_deref(), distribution: None };
-        let release = KernelRelease::from_name(name);
-        for (index, object) in objects.iter().enumerate() {
-            let loads = booted.object(index, object);
-            output.exit = output.exit.max(loads.exit_status(None));
-            let mut row = fleet_row(object, name, &release, Err(bad));
+        let (target_id, release) = (id.key(name), KernelRelease::from_name(name));
+        let kernel = KernelJson::new(&release, Some(id));
+        let target = TargetKeys {
+            target: name,
+            target_id: target_id.as_deref(),
+            kernel: &kernel,
+            distribution: None,
+        };
+        for (index, keys) in objects.iter().copied().enumerate() {
+            let loads = booted.object(index, keys.object);
+            let mut row = fleet_row(keys.object, target, &release, Err(bad));
             row.real_loads = loads.for_report().collect();
-            output.fleet.rows.push(row);
+            row.comparison = policy.baseline.map(|baseline| baseline.compare(&row));
             if options.json {
                 let programs = loads.programs.iter().zip(loads.realities());
                 let programs = programs.map(|(program, reality)| {
                     ProgramJson::unjudged(program.subject(), program.autoload(), reality)
                 });
-                let line = CheckLine::bad_input(Some(object), Some(target), bad);
-                let line = line.with_programs(programs.collect());
+                let line = CheckLine::bad_input(Some(keys), Some(target), bad);
+                let line = line.with_programs(programs.collect()).with_comparison(row.comparison.as_ref());
                 output.lines.push(&line.with_default_load(loads.default_load_json()))?;
             }
             if options.text {
-                let cells = [(*object).to_owned(), name.to_owned(), "no types of the kernel".to_owned()];
-                let verdict = (style::verdict_style(Verdict::Unknown), describe::verdict(Verdict::Unknown));
-                let (reasons, notes) = (Arc::default(), loads.lines().into());
-                output.rows.push(Row { verdict, cells, reasons, notes });
+                output.rows.push(Row::new(&row, Arc::default(), loads.lines().into()));
             }
+            output.push(row, options);
         }
         Ok(output)
+    }
+
+    /// Adds the result for an object.
+    fn push(&mut self, row: FleetRow, options: OutputOptions) {
+        self.exit = self.exit.max(exit_status(row.conclusion(), options.strict));
+        self.fleet.rows.push(row);
     }
 
     /// Creates the output for a kernel that the user did not name, and that no object fits.
@@ -260,8 +245,13 @@ impl KernelOutput {
         output.fleet.unread.push(bad.into());
         if options.json {
             let target_id = id.and_then(|id| id.key(&bad.file));
-            let target =
-                TargetKeys { target: &bad.file, target_id: target_id.as_deref(), distribution: None };
+            let kernel = KernelJson::new(&KernelRelease::from_name(&bad.file), id);
+            let target = TargetKeys {
+                target: &bad.file,
+                target_id: target_id.as_deref(),
+                kernel: &kernel,
+                distribution: None,
+            };
             output.lines.push(&CheckLine::bad_input(None, Some(target), bad))?;
         }
         Ok(output)
@@ -280,14 +270,41 @@ fn release_of(name: &str, distribution: Option<&DistributionKernel>) -> KernelRe
     }
 }
 
+/// Returns the parts of a verdict that the summary and the groups of the text need. Without evidence, most
+/// kernels have equal verdicts, which are in memory once.
+fn without_evidence(verdict: &ObjectVerdict, options: OutputOptions) -> ObjectVerdict {
+    let mut part = ObjectVerdict::default();
+    part.verdict = verdict.verdict;
+    if options.text {
+        let plain = |reason: &Reason| {
+            let mut plain = reason.clone();
+            plain.evidence = None;
+            plain
+        };
+        part.reasons = verdict.reasons.iter().map(plain).collect();
+        let programs = verdict.programs.iter().map(|program| {
+            let reasons = program.reasons.iter().map(plain).collect();
+            let mut part = ProgramVerdict::new(&*program.name, reasons);
+            part.autoload = program.autoload;
+            part.verdict = program.verdict;
+            part
+        });
+        part.programs = programs.collect();
+        part.warnings.clone_from(&verdict.warnings);
+    }
+    part
+}
+
 /// Creates the result for an object on a kernel.
 fn fleet_row(
     object: &str,
-    kernel: &str,
+    target: TargetKeys<'_>,
     release: &KernelRelease,
     outcome: Result<Arc<ObjectVerdict>, &BadInput>,
 ) -> FleetRow {
-    let mut row = FleetRow::new(object, kernel, outcome.map_err(UnjudgedInput::from));
+    let mut row = FleetRow::new(object, target.target, outcome.map_err(UnjudgedInput::from));
+    row.kernel_series.clone_from(&target.kernel.series);
+    row.distribution = target.distribution.cloned();
     row.kernel_version = release.version;
     row.architecture = release.architecture.map(str::to_owned);
     row
@@ -296,6 +313,7 @@ fn fleet_row(
 /// Creates the line for an object that cannot be read.
 pub(super) fn bad_object_line(bad: &BadInput) -> io::Result<JsonLines> {
     let mut line = JsonLines::default();
-    line.push(&CheckLine::bad_input(Some(&bad.file), None, bad))?;
+    let keys = ObjectKeys { object: &bad.file, object_hash: None };
+    line.push(&CheckLine::bad_input(Some(keys), None, bad))?;
     Ok(line)
 }

@@ -10,10 +10,13 @@ mod ordered;
 mod report;
 mod report_cache;
 mod reports;
+pub(crate) mod results_command;
 pub(crate) mod results_file;
 pub(crate) mod results_header;
 mod results_reader;
+mod row;
 mod settings;
+mod stored;
 mod writer;
 
 use crate::{
@@ -30,6 +33,7 @@ use crate::{
     fetched::kernel_paths,
     format::Format,
     input::{input_error::note_text, object::ObjectFile},
+    json::check::ObjectKeys,
     output::OutputPath,
     progress::Progress,
     settings::UserSettings,
@@ -42,9 +46,9 @@ use core_relo_kernels::{
     Defect, InputError, KernelFilter, KernelId, KernelSelection, KernelSource, stream::Descriptor,
     threads::Threads,
 };
-use core_relo_report::policy::AllowList;
+use core_relo_report::{FleetReport, policy::AllowList};
 use core_relo_verdict::loaders::LoaderKind;
-use kernel_output::{KernelOutput, OutputOptions, bad_object_line};
+use kernel_output::{CheckPolicy, KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use settings::CheckSettings;
@@ -100,7 +104,8 @@ fn check_selection(
         && previous.kernel_count() > 0
     {
         let (name, kernels) = (results.name(), previous.kernel_count());
-        console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
+        console
+            .note(&format!("{name}: has the results of {kernels} kernels, which are not checked again"))?;
     }
     // The directories are listed after the results file was created, which may be in one of them.
     let results_file = resumed.as_ref().map(|(results, _)| results.inode());
@@ -186,7 +191,7 @@ fn check_kernels(
     CheckState { resumed, mut budget }: CheckState,
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| console.note(&note_text(note)))?;
-    let (results, previous) = match resumed {
+    let (mut results, previous) = match resumed {
         Some((results, previous)) => (Some(results), previous),
         None => (None, PreviousResults::default()),
     };
@@ -219,9 +224,9 @@ fn check_kernels(
     }
     let no_threads = Threads::none();
     let object_threads = if units.len() == 1 { &threads.objects } else { &no_threads };
-    let checker =
-        Checker::new(objects, settings.inputs.clone(), &settings.allow_list, object_threads, options)
-            .with_variants(settings.variants.as_ref());
+    let policy = CheckPolicy { allow_list: &settings.allow_list, baseline: settings.baseline.as_ref() };
+    let checker = Checker::new(objects, settings.inputs.clone(), policy, object_threads, options)
+        .with_variants(settings.variants.as_ref());
     // Reports name the objects that cannot be read, and those with bad tables of variants.
     let mut bad_objects = objects.bad.clone();
     for bad in checker.bad_variants() {
@@ -229,10 +234,22 @@ fn check_kernels(
         report_bad_object(console, bad)?;
         bad_objects.push(bad.clone());
     }
-    let names: Vec<&str> = objects.fleet.objects().iter().map(|object| &*object.data.file.name).collect();
+    let keys: Vec<_> =
+        objects.fleet.objects().iter().map(|object| ObjectKeys::new(&object.data.file)).collect();
+    let names: Vec<_> = keys.iter().map(|keys| keys.object).collect();
     let mut progress = Progress::new("kernels", units.len(), PROGRESS_KERNELS);
-    let mut writer = CheckWriter::new(console, results, &settings.reports);
+    let needs_results = CheckWriter::needs_fleet(console, &settings.reports);
+    let stored = match &mut results {
+        Some(results) if needs_results && previous.kernel_count() > 0 => match results.stored() {
+            Ok(stored) => stored,
+            Err(bad) => return console.report_error_on_stderr(&bad),
+        },
+        _ => FleetReport::default(),
+    };
+    let mut writer =
+        CheckWriter::new(console, results, &settings.reports).with_all_lines(settings.prints_all);
     writer.add_unread(bad_objects);
+    writer.write_stored(stored, settings.strict)?;
     for error in &selection.errors {
         let id = unread_kernel(error);
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
@@ -274,7 +291,7 @@ fn check_kernels(
             UnitOutput::Judged(output) => output,
             UnitOutput::Booted(id, booted) => {
                 booted.record(&names, &mut budget);
-                let output = KernelOutput::booted(&id, &booted, &names, &settings.allow_list, options)?;
+                let output = KernelOutput::booted(&id, &booted, &keys, policy, options)?;
                 CheckOutput::Kernel(Some(id), Box::new(output))
             }
         };

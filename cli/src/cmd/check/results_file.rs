@@ -9,18 +9,23 @@
 use super::{
     results_header::{LINE_BYTES, PreviousResults, ResultsHeader},
     results_reader::ResultsReader,
+    stored,
 };
 use crate::{
     error::{BadInput, escape_path},
     output::{self, Destination, DestinationError, DestinationKind},
 };
 use core_relo_kernels::{Inode, KernelId, file};
-use core_relo_report::json::JsonLines;
+use core_relo_report::{
+    FleetReport,
+    json::JsonLines,
+    stored::{Contradictions, StoredResults},
+};
 use rustix::fs::{Mode, OFlags};
 use std::{
     ffi::{OsStr, OsString},
     fs::{File, TryLockError},
-    io::{self, Seek as _, SeekFrom, Write as _},
+    io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::Path,
 };
 
@@ -62,6 +67,20 @@ impl ResultsFile {
         let name = escape_path(path);
         let results = PreviousResults { written, ..found.results };
         Ok((Self { file, inode, name, header: line, open_archive: found.open_archive }, results))
+    }
+
+    /// Returns the results in the file, for reports.
+    pub(crate) fn stored(&mut self) -> Result<FleetReport, BadInput> {
+        let unreadable = |e| BadInput::new(&*self.name, format_args!("cannot be read: {e}"));
+        let end = self.file.seek(SeekFrom::End(0)).map_err(unreadable)?;
+        self.file.rewind().map_err(unreadable)?;
+        let mut results = StoredResults::new(Contradictions::TakeLast);
+        let reader = BufReader::new((&self.file).take(end));
+        stored::read(reader, &self.name, &mut |place, line| {
+            results.add_line(place, line).map_err(|e| stored::bad_line(&e)).map(drop)
+        })?;
+        self.file.seek(SeekFrom::Start(end)).map_err(unreadable)?;
+        Ok(results.into_report())
     }
 
     /// Returns the path for messages.

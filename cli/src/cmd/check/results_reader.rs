@@ -83,9 +83,14 @@ struct ResultsLine<'l> {
     adaptive: Option<IgnoredAny>,
     object_reality: Option<IgnoredAny>,
     loader: Option<IgnoredAny>,
+    kernel: IgnoredAny,
+    object_hash: Option<IgnoredAny>,
+    format: u64,
+    baseline: Option<Allowed>,
+    later_count: u64,
 }
 
-/// The accepted part of a verdict.
+/// The accepted part of a verdict, or that of the baseline.
 #[derive(Deserialize)]
 struct Allowed {
     /// The verdict that is left.
@@ -133,7 +138,7 @@ impl From<Verdict> for ExitStatus {
 
 /// The error in a line.
 #[derive(Debug, thiserror::Error)]
-enum LineError {
+pub(super) enum LineError {
     #[error("not a line of `check --resume`")]
     Foreign,
     #[error("is longer than {LINE_BYTES} bytes")]
@@ -208,7 +213,9 @@ impl<'h> ResultsReader<'h> {
         let first = (0, offset, ExitStatus::default());
         let (previous_lines, offset, exit) =
             self.kernel.take().map_or(first, |k| (k.lines, k.offset, k.exit));
-        let verdict = line.allowed.map_or(line.verdict, |allowed| allowed.verdict);
+        // The verdict that the baseline leaves is also that without the accepted reasons.
+        let left = line.baseline.filter(|_| line.error.is_none()).or(line.allowed);
+        let verdict = left.map_or(line.verdict, |left| left.verdict);
         let (lines, exit) = (previous_lines + 1, exit.max(verdict.into()));
         if line.object.is_some() && lines < self.header.objects().len() {
             self.kernel = Some(IncompleteKernel { id, name: line.target.into_owned(), lines, offset, exit });
@@ -276,7 +283,7 @@ impl<'h> ResultsReader<'h> {
 
 /// The end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LineEnd {
+pub(super) enum LineEnd {
     LineFeed,
     /// The line may be incomplete.
     EndOfFile,
@@ -286,7 +293,7 @@ enum LineEnd {
 ///
 /// The lines of this program have no control characters. Other lines are refused before they are read to
 /// their end.
-fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<LineEnd, LineError> {
+pub(super) fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<LineEnd, LineError> {
     line.clear();
     loop {
         let buffer = match reader.fill_buf() {

@@ -1,15 +1,15 @@
 //! The settings of a check, from the arguments and the configuration file.
 
-use super::{boot::BootSettings, boot_plan::BootPlan, reports::Reports};
+use super::{boot::BootSettings, boot_plan::BootPlan, reports::Reports, stored};
 use crate::{
     args::relocate::CheckArgs, cmd::verdicts::kernel_inputs, error::BadInput,
     fetched::module_store::ModuleStore, guest::boot_slots::BootSlots, input::variant_table, policy::Config,
     settings::UserSettings,
 };
 use core_relo_adaptive::variants::VariantTable;
-use core_relo_report::{policy::AllowList, stable_hash};
+use core_relo_report::{Baseline, policy::AllowList, stable_hash};
 use core_relo_verdict::{kernel::KernelInputs, loaders::LoaderKind};
-use std::sync::Arc;
+use std::{fs, path::PathBuf, sync::Arc};
 
 /// The settings of a check: facts about the kernels, sizes of maps, accepted gaps, reports, and images to
 /// boot.
@@ -23,8 +23,14 @@ pub(super) struct CheckSettings<'a> {
     /// The table of variants of the object, beside the object's own.
     pub(super) variants: Option<VariantTable>,
     pub(super) allow_list: AllowList,
+    /// The results to compare with.
+    pub(super) baseline: Option<Baseline>,
+    /// The hashes of the files with these results.
+    baseline_hashes: Vec<String>,
     pub(super) reports: Reports,
     pub(super) strict: bool,
+    /// Whether the text has a line for every object and kernel.
+    pub(super) prints_all: bool,
     /// Whether only a shard of the kernels is checked.
     pub(super) is_shard: bool,
     /// The kernels that boot.
@@ -38,6 +44,8 @@ impl<'a> CheckSettings<'a> {
         let mut config = Config::of_project(&args.config)?;
         let loader = config.loader(args.evidence.loader.loader);
         let user = config.take_settings(loader, &args.settings)?;
+        let baseline = stored::read_baseline(&args.baseline)?;
+        let baseline_hashes = baseline_hashes(args);
         let allow_list = AllowList::new(args.allow.iter().cloned().chain(config.allow));
         if args.boot.is_some() {
             user.check_for_guests()?;
@@ -48,7 +56,20 @@ impl<'a> CheckSettings<'a> {
         let strict = args.strict || config.strict;
         let is_shard = args.shard.is_some();
         let variants = args.variants.as_deref().map(variant_table::read_variants).transpose()?;
-        Ok(Self { inputs, loader, user, variants, allow_list, reports, strict, is_shard, boot })
+        Ok(Self {
+            inputs,
+            loader,
+            user,
+            variants,
+            allow_list,
+            baseline,
+            baseline_hashes,
+            reports,
+            strict,
+            prints_all: args.all,
+            is_shard,
+            boot,
+        })
     }
 
     /// Returns the options that decide on verdicts, with their values or the hashes of their files.
@@ -63,6 +84,7 @@ impl<'a> CheckSettings<'a> {
             options.push(format!("--loader={}", self.loader.word()));
         }
         options.extend(self.user.texts());
+        options.extend(self.baseline_hashes.iter().map(|hash| format!("--baseline={hash}")));
         if self.strict {
             options.push("--strict".to_owned());
         }
@@ -74,4 +96,13 @@ impl<'a> CheckSettings<'a> {
         options.extend(variants.map(|hash| format!("--variants={hash}")));
         options
     }
+}
+
+/// Returns the hashes of the files with the baseline, for a run that may be resumed.
+fn baseline_hashes(args: &CheckArgs) -> Vec<String> {
+    let files = args.baseline.baseline.iter().filter(|_| args.resume.is_some());
+    // A pipe was read, and cannot be read again. Its path decides.
+    let content =
+        |path: &PathBuf| fs::read(path).unwrap_or_else(|_| path.as_os_str().as_encoded_bytes().to_vec());
+    files.map(|path| format!("{:016x}", stable_hash(&content(path)))).collect()
 }

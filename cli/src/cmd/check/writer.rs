@@ -1,26 +1,33 @@
 //! The writer for the outputs of kernels: to the console, and to the results file.
 
 use super::{
-    kernel_output::{KernelOutput, Row},
+    kernel_output::KernelOutput,
     reports::Reports,
     results_file::ResultsFile,
+    row::{Row, exit_status},
 };
 use crate::{
     console::{Console, ExitStatus},
+    describe,
     error::BadInput,
     format::Format,
     text::{
         line::Line,
-        style::BOLD,
+        style::{self, BOLD, DIM, ERROR, WARNING},
         table::{AlignedTable, left_cell},
     },
 };
 use core_relo_kernels::KernelId;
-use core_relo_report::{AgreementCounts, FleetReport, UnjudgedInput};
+use core_relo_report::{
+    AgreementCounts, FleetReport, KernelGroup, KernelWarning, ObjectGroups, Row as FleetRow, UnjudgedInput,
+};
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
-/// The maximum number of rows that are aligned with each other.
+/// The maximum number of rows that are aligned with each other. More rows are grouped, unless all are wanted.
 const ALIGNED_ROWS: usize = 1000;
+
+/// The maximum number of reasons of an object in a grouped text.
+const GROUPED_REASONS: usize = 10;
 
 /// The maximum number of lines on stderr with the same defect. The others are counted: a directory may have
 /// many files that are no kernels. Kernels that boot are exempt, because the user names each, and waits for
@@ -46,6 +53,12 @@ pub(super) struct CheckWriter<'p, 'w> {
     fleet: FleetReport,
     /// Whether a summary or a report follows. JSON lines without a report need no memory for earlier kernels.
     needs_fleet: bool,
+    /// Whether rows are printed.
+    prints_lines: bool,
+    /// Whether every row is printed, however many there are.
+    prints_all: bool,
+    /// Whether there are too many rows, so that the distinct results are printed instead.
+    is_grouped: bool,
     /// The verdicts of booted kernels, compared with their real loads.
     agreement: AgreementCounts,
     /// The number of inputs with each defect.
@@ -54,7 +67,8 @@ pub(super) struct CheckWriter<'p, 'w> {
 
 impl<'p, 'w> CheckWriter<'p, 'w> {
     pub(super) fn new(console: &'p mut Console<'w>, results: Option<ResultsFile>, reports: &Reports) -> Self {
-        let needs_fleet = console.format == Format::Text || reports.needs_reasons();
+        let needs_fleet = Self::needs_fleet(console, reports);
+        let prints_lines = console.format == Format::Text && reports.prints_lines();
         Self {
             console,
             results,
@@ -62,9 +76,94 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             details: Vec::new(),
             fleet: FleetReport::default(),
             needs_fleet,
+            prints_lines,
+            prints_all: false,
+            is_grouped: false,
             agreement: AgreementCounts::default(),
             defects: BTreeMap::new(),
         }
+    }
+
+    /// Prints every row if `prints_all` is set.
+    pub(super) fn with_all_lines(self, prints_all: bool) -> Self {
+        Self { prints_all, ..self }
+    }
+
+    /// Returns whether a summary or a report follows.
+    pub(super) fn needs_fleet(console: &Console<'_>, reports: &Reports) -> bool {
+        console.format == Format::Text || reports.needs_reasons()
+    }
+
+    /// Prints stored results, and adds them to the reports.
+    pub(super) fn write_stored(&mut self, stored: FleetReport, is_strict: bool) -> io::Result<()> {
+        for row in &stored.rows {
+            self.console.raise_exit(exit_status(row.conclusion(), is_strict));
+            match Row::of_stored(row) {
+                Some(text) if self.prints_lines => self.add_row(text)?,
+                Some(_) => {}
+                None => self.report_unjudged(row)?,
+            }
+        }
+        for KernelWarning { kernel, text, .. } in &stored.kernel_warnings {
+            self.warn(kernel, text)?;
+        }
+        for UnjudgedInput { file, problem, help, .. } in &stored.unread {
+            let bad = BadInput { help: help.clone(), ..BadInput::new(&**file, problem) };
+            self.report_error(&bad)?;
+        }
+        if let Some(counts) = stored.agreement {
+            self.agreement += counts;
+        }
+        if self.needs_fleet {
+            self.fleet.extend(stored);
+        }
+        Ok(())
+    }
+
+    /// Prints a warning about a kernel, and only counts it after [`SAME_ERRORS`] lines with the same text.
+    fn warn(&mut self, kernel: &str, text: &str) -> io::Result<()> {
+        match self.is_counted(text) {
+            true => Ok(()),
+            false => self.console.warn(&format!("{kernel}: {text}")),
+        }
+    }
+
+    /// Counts a defect. Returns whether it has been printed often enough.
+    fn is_counted(&mut self, defect: &str) -> bool {
+        let count = self.defects.entry(defect.to_owned()).or_default();
+        *count += 1;
+        *count > SAME_ERRORS
+    }
+
+    /// Reports an object that does not fit a kernel.
+    fn report_unjudged(&mut self, row: &FleetRow) -> io::Result<()> {
+        match &row.outcome {
+            Ok(_) => Ok(()),
+            Err(UnjudgedInput { file, problem, help, .. }) => {
+                let what = format_args!("{problem} ({})", row.object);
+                self.report_error(&BadInput { help: help.clone(), ..BadInput::new(&**file, what) })
+            }
+        }
+    }
+
+    /// Adds a row to the table.
+    fn add_row(&mut self, Row { verdict, cells, reasons, notes }: Row) -> io::Result<()> {
+        if self.is_grouped {
+            return Ok(());
+        }
+        if self.details.len() >= ALIGNED_ROWS {
+            if !self.prints_all {
+                self.is_grouped = true;
+                self.table = AlignedTable::new();
+                self.details = Vec::new();
+                return Ok(());
+            }
+            self.flush_table()?;
+        }
+        let (style, word) = verdict;
+        self.table.styled_row(style, word, cells.map(left_cell));
+        self.details.push([reasons, notes]);
+        Ok(())
     }
 
     /// Adds objects that cannot be read to the reports.
@@ -74,13 +173,11 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
 
     /// Reports bad input on stderr, and only counts it after [`SAME_ERRORS`] lines with the same defect.
     fn report_error(&mut self, bad: &BadInput) -> io::Result<()> {
-        let count = self.defects.entry(bad.what.clone()).or_default();
-        *count += 1;
-        if *count <= SAME_ERRORS {
-            return self.console.report_error_on_stderr(bad);
+        if self.is_counted(&bad.what) {
+            self.console.raise_exit(ExitStatus::Error);
+            return Ok(());
         }
-        self.console.raise_exit(ExitStatus::Error);
-        Ok(())
+        self.console.report_error_on_stderr(bad)
     }
 
     pub(super) fn write(&mut self, output: CheckOutput) -> io::Result<()> {
@@ -89,7 +186,10 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             CheckOutput::Note(note) => return self.console.note(&note),
         };
         if let Some(BadInput { file, what, .. }) = &output.skipped {
-            return self.console.note(&format!("{file}: skipped: {what}"));
+            return match self.is_counted(what) {
+                true => Ok(()),
+                false => self.console.note(&format!("{file}: skipped: {what}")),
+            };
         }
         self.console.raise_exit(output.exit);
         if let (Some(results), Some(id)) = (&mut self.results, &id)
@@ -103,19 +203,14 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         if self.console.format == Format::Json {
             self.console.out.json_lines(&output.lines)?;
         }
+        self.agreement += output.agreement;
+        output.rows.into_iter().try_for_each(|row| self.add_row(row))?;
+        for KernelWarning { kernel, text, .. } in &output.fleet.kernel_warnings {
+            self.warn(kernel, text)?;
+        }
         if self.needs_fleet {
             self.fleet.extend(output.fleet);
         }
-        self.agreement += output.agreement;
-        for Row { verdict, cells, reasons, notes } in output.rows {
-            let (style, word) = verdict;
-            self.table.styled_row(style, word, cells.map(left_cell));
-            self.details.push([reasons, notes]);
-        }
-        if self.details.len() >= ALIGNED_ROWS {
-            self.flush_table()?;
-        }
-        output.warnings.iter().try_for_each(|warning| self.console.warn(warning))?;
         if output.is_booted {
             // A boot takes seconds, so no kernel waits for the next one.
             self.flush_table()?;
@@ -157,24 +252,88 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
                 self.console.err.line(format_args!("core-relo: … and {more} more: {defect}{names}"))?;
             }
         }
-        if reports.prints_lines() && self.console.format == Format::Text && has_several_kernels(&self.fleet) {
+        if self.is_grouped {
+            self.print_groups()?;
+        } else if self.prints_lines && has_several_kernels(&self.fleet) {
             self.console.out.line("")?;
             for summary in self.fleet.summaries() {
                 let line = Line::new().styled(BOLD, summary.object).text(": ").text(summary.text);
                 self.console.out.line(line)?;
             }
         }
-        let is_text = reports.prints_lines() && self.console.format == Format::Text;
-        if is_text && self.agreement != AgreementCounts::default() {
+        if let Some(summary) = self.fleet.baseline_summary().filter(|_| self.prints_lines) {
+            self.console.out.line(summary)?;
+        }
+        if self.prints_lines && self.agreement != AgreementCounts::default() {
             self.console.out.line(self.agreement)?;
         }
         self.fleet.agreement = Some(self.agreement).filter(|counts| *counts != AgreementCounts::default());
         reports.write(self.console, &self.fleet)
     }
 
+    /// Prints the distinct results of each object.
+    fn print_groups(&mut self) -> io::Result<()> {
+        for group in self.fleet.groups() {
+            for line in group_lines(&group) {
+                self.console.out.line(line)?;
+            }
+        }
+        let rows = self.fleet.rows.len();
+        self.console.note(&format!("{rows} results are grouped; --all prints a line for each"))
+    }
+
     /// Writes out the console's buffer.
     pub(super) fn flush_console(&mut self) -> io::Result<()> {
         self.console.out.flush()
+    }
+}
+
+/// Returns the lines of an object's distinct results: the summary, and each reason once.
+fn group_lines(group: &ObjectGroups<'_>) -> Vec<Line> {
+    let mut lines = vec![Line::new().styled(BOLD, group.object).text(": ").text(&group.summary)];
+    for found in group.reasons.iter().take(GROUPED_REASONS) {
+        let reason = found.reason;
+        let position = reason.source.as_ref().map(|source| format!("{} ", source.position()));
+        let mut line = Line::new().text("    ");
+        if found.is_new == Some(true) {
+            line = line.styled(WARNING, "new: ");
+        }
+        line = line.styled(DIM, position.as_deref().unwrap_or(""));
+        if let Some(program) = found.program {
+            line = line.text(program);
+            if let Some(more) = found.program_count.checked_sub(1).filter(|more| *more > 0) {
+                line = line.text(format_args!(" and {more} more"));
+            }
+            line = line.text(if found.autoload { ": " } else { " (not in the default load): " });
+        }
+        let word = if found.allowed.is_some() { "allowed" } else { describe::verdict(reason.verdict) };
+        let style = if found.allowed.is_some() { DIM } else { style::verdict_style(reason.verdict) };
+        line = line.styled(style, word).text(format_args!(": {}", reason.text));
+        lines.push(line.styled(DIM, kernel_words(&found.kernels)));
+    }
+    if let Some(more) = group.reasons.len().checked_sub(GROUPED_REASONS).filter(|more| *more > 0) {
+        lines.push(Line::new().text("    ").styled(DIM, format_args!("… and {more} more reasons")));
+    }
+    for (problem, kernels) in group.problems.iter().take(GROUPED_REASONS) {
+        let line = Line::new().text("    ").styled(ERROR, "bad input").text(format_args!(": {problem}"));
+        lines.push(line.styled(DIM, kernel_words(kernels)));
+    }
+    if group.warning_count > 0 {
+        let count = group.warning_count;
+        let plural = if count == 1 { "" } else { "s" };
+        lines.push(
+            Line::new().text("    ").styled(DIM, format_args!("{count} warning{plural}, see --format json")),
+        );
+    }
+    lines
+}
+
+/// Returns the number of kernels, and the names of the first: `; on 2500 kernels: a, b, c, …`.
+fn kernel_words(kernels: &KernelGroup<'_>) -> String {
+    let names = kernels.first.join(", ");
+    match kernels.count.checked_sub(kernels.first.len()) {
+        Some(1..) => format!("; on {} kernels: {names}, …", kernels.count),
+        _ => format!("; on {names}"),
     }
 }
 

@@ -6,10 +6,7 @@ use crate::{
 };
 use core_relo_report::policy::Acceptance;
 use core_relo_verdict::judge::{ObjectVerdict, Reason};
-use std::{
-    cmp::Reverse,
-    collections::{HashMap, HashSet},
-};
+use std::{cmp::Reverse, collections::HashMap};
 
 /// The number of programs that a fix lists.
 const SHOWN_PROGRAMS: usize = 8;
@@ -69,15 +66,16 @@ pub(crate) fn reason_lines(
         let more = format_args!("… and {more} more, see core-relo explain");
         lines.push(Line::new().styled(DIM, more));
     }
-    let later = verdict.programs.iter().flat_map(|program| &program.later);
-    let later: HashSet<_> =
-        later.map(|reason| (reason.source.as_ref().map(|s| (&s.file, s.line)), &reason.text)).collect();
-    if limit != usize::MAX && !later.is_empty() {
-        let count = later.len();
-        let more = format_args!("… then {count} more behind these, see core-relo explain");
-        lines.push(Line::new().styled(DIM, more));
+    if limit != usize::MAX {
+        lines.extend(later_line(describe::later_count(verdict)));
     }
     lines
+}
+
+/// Returns the line for the requirements behind the reasons, where the verifier stops.
+pub(crate) fn later_line(count: usize) -> Option<Line> {
+    let more = format_args!("… then {count} more behind these, see core-relo explain");
+    (count > 0).then(|| Line::new().styled(DIM, more))
 }
 
 /// Returns the shown parts of a reason: the position without the column, and the text. Reasons with the same
