@@ -1,5 +1,5 @@
-//! Properties of repositories: names in indexes stay in the store and on the mirror, and specifications and lock
-//! files are read as they are written.
+//! Properties of repositories: names in indexes stay in the store and on the mirror, and specifications and
+//! lock files are read as they are written.
 
 use core_relo_kernels::fetch::fuzzing;
 

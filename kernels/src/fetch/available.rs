@@ -119,7 +119,7 @@ impl fmt::Display for Protection {
 fn version_order(distribution: &str) -> fn(&str, &str) -> Ordering {
     match Distribution::from_name(distribution).map(|distribution| distribution.format) {
         Some(IndexFormat::RpmMd(_)) => compare_rpm_versions,
-        Some(IndexFormat::Apt) | None => compare_versions,
+        Some(IndexFormat::Apt | IndexFormat::Apk | IndexFormat::Pacman) | None => compare_versions,
     }
 }
 

@@ -3,9 +3,9 @@
 use super::{
     apk::{head::PackageHead, index},
     apt::{
+        clear_signed::ClearSigned,
         packages::{ListOrigin, find_kernels, retain_kernel_packages},
         release::Release,
-        signature::ClearSigned,
     },
     available::{AvailableKernel, Protection},
     distribution::{Architecture, Distribution},

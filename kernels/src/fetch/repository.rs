@@ -28,6 +28,9 @@ use std::{collections::BTreeSet, time::SystemTime};
 /// The files with signatures of an index.
 const SIGNATURES: &str = "InRelease or Release.gpg";
 
+/// The version of the format of stored lists. A change of the packages that are kept needs a new one.
+const LIST_FORMAT: u32 = 1;
+
 /// The files that an rpm-md repository always has.
 const RPM_INDEX_FILES: [&str; 2] = ["repomd.xml", MIRROR_LIST];
 
@@ -236,7 +239,8 @@ impl Fetcher<'_> {
         list: &IndexedList,
         has_by_hash: bool,
     ) -> Result<String, FetchError> {
-        if let Some(text) = self.store.read_list(&list.sha256) {
+        let stored_name = format!("{}.kernels-{LIST_FORMAT}", list.sha256);
+        if let Some(text) = self.store.read_index(&stored_name) {
             return Ok(String::from_utf8_lossy(&text).into_owned());
         }
         let path = if has_by_hash { list.path_by_hash() } else { list.path.clone() };
@@ -251,7 +255,7 @@ impl Fetcher<'_> {
             FetchError::mirror(&suite_address.join(&list.path), MirrorDefect::Packed(error.into()))
         })?;
         let kernels = retain_kernel_packages(&text);
-        self.store.write_list(&list.sha256, kernels.as_bytes())?;
+        self.store.write_index(&stored_name, kernels.as_bytes())?;
         Ok(kernels)
     }
 

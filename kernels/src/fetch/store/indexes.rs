@@ -9,18 +9,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// The version of the format of stored lists. A change of the packages that are kept needs a new one.
-const LIST_FORMAT: u32 = 1;
-
 impl Store {
-    /// Returns the kernels in a list of packages with this hash, if they were stored.
-    pub(crate) fn read_list(&self, sha256: &str) -> Option<Vec<u8>> {
-        fs::read(self.root.join("indexes").join(list_name(sha256))).ok()
-    }
-
-    /// Stores the kernels in a list of packages.
-    pub(crate) fn write_list(&self, sha256: &str, content: &[u8]) -> Result<(), FetchError> {
-        self.write_index(&list_name(sha256), content)
+    /// Returns the text of an index that was stored under a name.
+    pub(crate) fn read_index(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.root.join("indexes").join(name)).ok()
     }
 
     /// Locks an index of a mirror, so that the dates of two reads are compared one after the other.
@@ -45,7 +37,8 @@ impl Store {
         self.write_index(&date_name(address), format!("{seconds}\n").as_bytes())
     }
 
-    fn write_index(&self, name: &str, content: &[u8]) -> Result<(), FetchError> {
+    /// Stores the text of an index under a name.
+    pub(crate) fn write_index(&self, name: &str, content: &[u8]) -> Result<(), FetchError> {
         let dir = self.subdir("indexes")?;
         let path = dir.join(name);
         let tmp = self.temporary_dir()?;
@@ -55,10 +48,6 @@ impl Store {
         fs::rename(&staged, &path).map_err(|error| FetchError::unwritable(path, &error))?;
         sync(&dir)
     }
-}
-
-fn list_name(sha256: &str) -> String {
-    format!("{sha256}-{LIST_FORMAT}.kernels")
 }
 
 fn date_name(address: &Address) -> String {
