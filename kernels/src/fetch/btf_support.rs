@@ -2,15 +2,16 @@
 
 use super::{available::AvailableKernel, kernel_version::compare_versions};
 
-/// The distributions with older kernels in their repositories, and the first version with BTF.
+/// The distributions with kernels without BTF in their repositories, and the version before which no kernel
+/// has BTF.
 ///
 /// | distribution | source |
 /// |---|---|
-/// | `ubuntu` | BTFHub, `docs/supported-distros.md`: the kernels 5.4 of 20.04 have none, those of 20.10 have it |
-const FIRST_VERSIONS: [(&str, &str); 1] = [("ubuntu", "5.8")];
+/// | `ubuntu` | BTFHub's archive, which is for kernels without BTF, has those of 5.4 of 20.04 |
+const FIRST_VERSIONS: [(&str, &str); 1] = [("ubuntu", "5.6")];
 
 impl AvailableKernel {
-    /// Returns the distribution's first version of Linux with BTF, if the kernel is older.
+    /// Returns the version before which no kernel of the distribution has BTF, if the kernel is older.
     pub fn btf_missing_until(&self) -> Option<&'static str> {
         let (_, first) = FIRST_VERSIONS.iter().find(|(name, _)| *name == self.distribution)?;
         compare_versions(&self.linux_version(), first).is_lt().then_some(*first)
@@ -35,7 +36,7 @@ mod tests {
             packages: Vec::new(),
             protection: Protection::None,
         };
-        assert_eq!(kernel("ubuntu", "5.4.0-216.236").btf_missing_until(), Some("5.8"));
+        assert_eq!(kernel("ubuntu", "5.4.0-216.236").btf_missing_until(), Some("5.6"));
         assert_eq!(kernel("ubuntu", "5.15.0-91.101~20.04.1").btf_missing_until(), None);
         assert_eq!(kernel("debian", "5.10.223-1").btf_missing_until(), None);
     }

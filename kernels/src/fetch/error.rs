@@ -98,9 +98,10 @@ pub enum FetchError {
         /// The specification.
         spec: String,
     },
-    /// The kernel is older than the distribution's first kernel with BTF.
+    /// The kernel is older than the distribution's kernels with BTF.
     #[error(
-        "{name}: has no BTF, {} MiB would be downloaded in vain: the distribution's kernels have BTF since {since}",
+        "{name}: has no BTF, {} MiB would be downloaded in vain: the distribution's kernels before {since} have none\n\
+         help: choose another kernel",
         bytes.div_ceil(1 << 20)
     )]
     TooOld {
@@ -108,7 +109,7 @@ pub enum FetchError {
         name: String,
         /// The bytes of its packages.
         bytes: u64,
-        /// The first version of Linux with BTF.
+        /// The version of Linux before which no kernel has BTF.
         since: &'static str,
     },
     /// A package has no kernel.
