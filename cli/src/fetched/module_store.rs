@@ -8,8 +8,8 @@ use core_relo_kernels::FetchedKernel;
 #[cfg(feature = "fetch")]
 use {
     super::{kernel_set::CONFIG_ENDING, progress::DownloadProgress, project::KernelProject},
-    crate::{error::escape_path, input::fetched_args::FetchedKernelArgs, policy::ConfigArgs},
-    core_relo_kernels::fetch::{FetchOptions, Fetcher, ModuleFiles, Store},
+    crate::{error::escape_path, input::fetched_args::{FetchMode, FetchedKernelArgs}, policy::ConfigArgs},
+    core_relo_kernels::fetch::{Fetcher, ModuleFiles, Store},
     std::{fs, path::Path},
 };
 
@@ -83,13 +83,13 @@ impl<'a> ModuleStore<'a> {
             return Ok(found);
         }
         let missing = found.missing.into_iter().collect::<Vec<_>>();
-        if self.fetched.offline {
+        if self.fetched.mode.mode() == FetchMode::Offline {
             let what = format_args!("the store has no files of the modules {}", missing.join(", "));
             let help = format!("fetch them with `core-relo kernels fetch --modules {}`", missing.join(","));
             return Err(BadInput::new(&*kernel.name, what).help(help));
         }
-        let (config, mirrors) =
-            (self.fetched.kernels.iter().find(|text| text.ends_with(CONFIG_ENDING)), &self.fetched.mirror);
+        let config = self.fetched.kernels.iter().find(|text| text.ends_with(CONFIG_ENDING));
+        let mirrors = &self.fetched.mirrors.mirror;
         let project = match config {
             Some(path) => KernelProject::from_file(Path::new(path), mirrors)?,
             None => KernelProject::new(self.config, mirrors)?,
@@ -103,7 +103,7 @@ impl<'a> ModuleStore<'a> {
             missing.join(", ")
         );
         progress.announce(&text, bytes);
-        let fetcher = Fetcher::new(&project.mirrors, &store, FetchOptions::default(), &progress);
+        let fetcher = Fetcher::new(&project.mirrors, &store, self.fetched.mirrors.options(), &progress);
         Ok(fetcher.fetch_modules(&stored, names)?)
     }
 }

@@ -155,7 +155,7 @@ impl<'de> serde::Deserialize<'de> for LoaderRefusal {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
         struct Keys {
-            name: Loader,
+            name: LoaderKind,
             rule: LoaderRule,
         }
         let Keys { name, rule } = Keys::deserialize(deserializer)?;
