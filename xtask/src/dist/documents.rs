@@ -3,16 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::platform::Platform;
-use crate::static_binary::{Target, target_dir};
+use super::Binary;
+use crate::static_binary::target_dir;
 use crate::system::{Outcome, cargo, check};
 
 /// The shells with completion scripts, and the names of the files.
 const SHELLS: [(&str, &str); 3] =
     [("bash", "core-relo.bash"), ("fish", "core-relo.fish"), ("zsh", "_core-relo")];
 
-/// A named text.
-pub type Document = (String, Vec<u8>);
+/// A file for people or shells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    pub name: String,
+    pub text: Vec<u8>,
+}
 
 /// The documents.
 #[derive(Debug)]
@@ -29,7 +33,7 @@ impl Documents {
         let mut manual_pages = Vec::new();
         print_pages(command, &mut Vec::new(), &mut manual_pages)?;
         let script = |(shell, name): (&str, &str)| -> Outcome<Document> {
-            Ok((name.to_owned(), print(command, &["completions", shell])?))
+            Ok(Document { name: name.to_owned(), text: print(command, &["completions", shell])? })
         };
         let [bash, fish, zsh] = SHELLS;
         Ok(Self { manual_pages, completions: [script(bash)?, script(fish)?, script(zsh)?] })
@@ -38,15 +42,14 @@ impl Documents {
     /// Returns the script for a shell.
     pub fn completion(&self, shell: &str) -> &[u8] {
         let place = SHELLS.iter().position(|(name, _)| *name == shell);
-        place.and_then(|place| self.completions.get(place)).map_or(&[], |(_, text)| text)
+        place.and_then(|place| self.completions.get(place)).map_or(&[], |script| &script.text)
     }
 }
 
 /// Returns the file of a build that runs on this machine. If none does, the command is built for it.
-pub fn runnable(binaries: &[(&Target, PathBuf)]) -> Outcome<PathBuf> {
-    let is_host = |target: &Target| Platform::find(target.architecture).is_some_and(Platform::is_host);
-    if let Some((_, path)) = binaries.iter().find(|(target, _)| is_host(target)) {
-        return Ok(path.clone());
+pub fn runnable(binaries: &[Binary]) -> Outcome<PathBuf> {
+    if let Some(binary) = binaries.iter().find(|binary| binary.platform.is_host()) {
+        return Ok(binary.path.clone());
     }
     let target_dir = target_dir();
     let mut build = cargo();
@@ -61,7 +64,7 @@ fn print_pages(command: &Path, words: &mut Vec<String>, pages: &mut Vec<Document
     let page = print(command, &arguments)?;
     let name = [&["core-relo".to_owned()], &**words].concat().join("-");
     let nested = commands(&String::from_utf8_lossy(&page), &name);
-    pages.push((format!("{name}.1"), page));
+    pages.push(Document { name: format!("{name}.1"), text: page });
     for word in nested {
         words.push(word);
         print_pages(command, words, pages)?;

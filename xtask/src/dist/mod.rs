@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use crate::static_binary::{Build, Target, selected, target_dir};
 use crate::system::{Failure, Outcome, files_below, read, report_skip, root};
-use documents::Documents;
+use documents::{Document, Documents};
 use files::Files;
 use platform::Platform;
 use release::Release;
@@ -146,8 +146,7 @@ fn binaries(targets: &[&'static Target], build: &Build, given: Option<&Path>) ->
 
 /// Packs the binaries.
 fn pack(release: &Release, binaries: &[Binary]) -> Outcome<Artefacts> {
-    let paths: Vec<_> = binaries.iter().map(|binary| (binary.target, binary.path.clone())).collect();
-    let documents = Documents::print(&documents::runnable(&paths)?)?;
+    let documents = Documents::print(&documents::runnable(binaries)?)?;
     let mut artefacts = Artefacts::new();
     for binary in binaries {
         let (target, platform) = (binary.target, binary.platform);
@@ -185,12 +184,13 @@ fn rpm_name(release: &Release, platform: &Platform) -> String {
 }
 
 /// Returns the licences of this project and of the crates in the command.
-fn licences(dependencies: &dependencies::Dependencies) -> Outcome<Vec<(&'static str, Vec<u8>)>> {
+fn licences(dependencies: &dependencies::Dependencies) -> Outcome<Vec<Document>> {
     let mut licences = Vec::new();
     for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        licences.push((name, read(&root().join(name))?.into_bytes()));
+        licences.push(Document { name: name.to_owned(), text: read(&root().join(name))?.into_bytes() });
     }
-    licences.push(("LICENSES-THIRD-PARTY", licences::third_party_licences(dependencies)?.into_bytes()));
+    let text = licences::third_party_licences(dependencies)?.into_bytes();
+    licences.push(Document { name: "LICENSES-THIRD-PARTY".to_owned(), text });
     Ok(licences)
 }
 
@@ -198,7 +198,7 @@ fn licences(dependencies: &dependencies::Dependencies) -> Outcome<Vec<(&'static 
 struct Parts<'p> {
     command: &'p [u8],
     documents: &'p Documents,
-    licences: Vec<(&'static str, Vec<u8>)>,
+    licences: Vec<Document>,
 }
 
 impl Parts<'_> {
@@ -213,14 +213,14 @@ impl Parts<'_> {
             let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
             files.add(format!("docs/{name}"), read(&path)?);
         }
-        for (name, text) in &self.licences {
-            files.add(*name, text.clone());
+        for Document { name, text } in &self.licences {
+            files.add(&**name, text.clone());
         }
-        for (name, page) in &self.documents.manual_pages {
-            files.add(format!("man/{name}"), page.clone());
+        for Document { name, text } in &self.documents.manual_pages {
+            files.add(format!("man/{name}"), text.clone());
         }
-        for (name, script) in &self.documents.completions {
-            files.add(format!("complete/{name}"), script.clone());
+        for Document { name, text } in &self.documents.completions {
+            files.add(format!("complete/{name}"), text.clone());
         }
         Ok(files)
     }
@@ -229,8 +229,8 @@ impl Parts<'_> {
     fn installed(&self) -> Outcome<Files> {
         let mut files = Files::default();
         files.add_executable("usr/bin/core-relo", self.command);
-        for (name, page) in &self.documents.manual_pages {
-            files.add(format!("usr/share/man/man1/{name}.gz"), tar::gzip(page)?);
+        for Document { name, text } in &self.documents.manual_pages {
+            files.add(format!("usr/share/man/man1/{name}.gz"), tar::gzip(text)?);
         }
         let bash = "usr/share/bash-completion/completions/core-relo";
         files.add(bash, self.documents.completion("bash"));
@@ -245,7 +245,7 @@ impl Parts<'_> {
         let mut files = self.installed()?;
         files.add("usr/share/zsh/vendor-completions/_core-relo", self.documents.completion("zsh"));
         // The policy of Debian: one file with all licences.
-        let texts = self.licences.iter().map(|(name, text)| {
+        let texts = self.licences.iter().map(|Document { name, text }| {
             [format!("{name}\n{}\n\n", "=".repeat(name.len())).as_bytes(), text, b"\n"].concat()
         });
         let notice = format!("core-relo is distributed under {LICENCE}, at your option.\n\n");
@@ -259,7 +259,7 @@ impl Parts<'_> {
     fn rpm(&self) -> Outcome<Files> {
         let mut files = self.installed()?;
         files.add("usr/share/zsh/site-functions/_core-relo", self.documents.completion("zsh"));
-        for (name, text) in &self.licences {
+        for Document { name, text } in &self.licences {
             files.add(format!("usr/share/licenses/core-relo/{name}"), text.clone());
         }
         Ok(files)

@@ -4,6 +4,7 @@
 
 use std::process::Command;
 
+use super::documents::Document;
 use super::files::Files;
 use super::platform::Platform;
 use super::release::Release;
@@ -89,7 +90,7 @@ fn rpm_reads_the_package() {
 #[test]
 fn python_reads_the_wheel() {
     let platform = Platform::find("riscv64").unwrap();
-    let licences = [("LICENSE-MIT", b"licence".to_vec())];
+    let licences = [Document { name: "LICENSE-MIT".to_owned(), text: b"licence".to_vec() }];
     let (name, wheel) = wheel::wheel(&release(), platform, b"command", &licences).unwrap();
     assert_eq!(name, "core_relo-0.1.0-py3-none-manylinux_2_31_riscv64.musllinux_1_2_riscv64.whl");
     let script = "import sys, zipfile\nwith zipfile.ZipFile(sys.argv[1]) as f:\n    assert f.testzip() is None\n\

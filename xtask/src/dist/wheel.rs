@@ -1,6 +1,7 @@
 //! Python wheels, with the command as a script (PEP 427, core metadata 2.4).
 
-use super::files::Files;
+use super::documents::Document;
+use super::files::{Files, PackedFile};
 use super::platform::Platform;
 use super::release::Release;
 use super::sha256::sha256;
@@ -13,7 +14,7 @@ pub fn wheel(
     release: &Release,
     platform: &Platform,
     command: &[u8],
-    licences: &[(&str, Vec<u8>)],
+    licences: &[Document],
 ) -> Outcome<(String, Vec<u8>)> {
     let version = &release.version;
     let name = format!("core_relo-{version}-py3-none-{}.whl", platform.wheel.join("."));
@@ -23,7 +24,8 @@ pub fn wheel(
     let tags: String = platform.wheel.iter().map(|tag| format!("Tag: py3-none-{tag}\n")).collect();
     let generator = "Generator: core-relo-xtask\nRoot-Is-Purelib: false\n";
     files.add(format!("{information}/WHEEL"), format!("Wheel-Version: 1.0\n{generator}{tags}"));
-    let licence_files: String = licences.iter().map(|(name, _)| format!("License-File: {name}\n")).collect();
+    let licence_files: String =
+        licences.iter().map(|licence| format!("License-File: {}\n", licence.name)).collect();
     files.add(
         format!("{information}/METADATA"),
         format!(
@@ -33,11 +35,11 @@ pub fn wheel(
              Description-Content-Type: text/plain\n\n{DESCRIPTION}\n"
         ),
     );
-    for (name, text) in licences {
+    for Document { name, text } in licences {
         files.add(format!("{information}/licenses/{name}"), text.clone());
     }
     let record = format!("{information}/RECORD");
-    let line = |(path, file): (&str, &super::files::PackedFile)| {
+    let line = |(path, file): (&str, &PackedFile)| {
         format!("{path},sha256={},{}\n", base64(&sha256(&file.data)), file.data.len())
     };
     let lines: String = files.iter().map(line).collect();
