@@ -120,12 +120,7 @@ impl ObjectFile {
             ObjectError::Elf(ElfError::NotElf) if is_raw_or_elf(&self.bytes) => {
                 bad.help("it is BTF: give it with --btf")
             }
-            ObjectError::Elf(ElfError::NotElf) => bad.help(EXPECTED),
-            ObjectError::Elf32 => bad.help("compile with --target=bpf"),
-            ObjectError::Machine { .. } | ObjectError::FileType { .. } => bad.help(EXPECTED),
-            ObjectError::NoSymbols => bad.help("strip only debug information: llvm-strip -g"),
-            ObjectError::Elf(_) => bad.help("is the file complete?"),
-            _ => bad,
+            e => BadInput { help: e.help().map(str::to_owned), ..bad },
         }
     }
 }

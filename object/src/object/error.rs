@@ -197,6 +197,22 @@ pub enum ObjectError {
 
 core_relo::debug_as_message!(ObjectError);
 
+/// What a file should be instead.
+const EXPECTED: &str = "expected a BPF object, as `clang --target=bpf -g -O2 -c` writes it";
+
+impl ObjectError {
+    /// Returns what the user can do, for errors that show it.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Elf(ElfError::NotElf) | Self::Machine { .. } | Self::FileType { .. } => Some(EXPECTED),
+            Self::Elf32 => Some("compile with --target=bpf"),
+            Self::NoSymbols => Some("strip only debug information: llvm-strip -g"),
+            Self::Elf(_) => Some("is the file complete?"),
+            _ => None,
+        }
+    }
+}
+
 /// An error in rewriting code sections of an object.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
