@@ -84,5 +84,6 @@ pub use baseline::Baseline;
 pub use comparison::{Comparison, NewRefusal};
 pub use format::{ObjectSummary, ReportFormat};
 pub use groups::{KernelGroup, ObjectGroups, ReasonGroup};
+pub use html::STYLE as HTML_STYLE;
 pub use model::{Conclusion, FleetReport, KernelWarning, RealLoad, Row, TOGETHER, UnjudgedInput};
 pub use stable_hash::stable_hash;

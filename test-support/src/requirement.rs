@@ -29,11 +29,13 @@ pub enum Requirement {
     Dpkg,
     /// `rpmbuild`, which makes packages.
     Rpmbuild,
+    /// Chromium and chromedriver.
+    Browser,
 }
 
 impl Requirement {
     /// All requirements.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Root,
         Self::Btf,
         Self::Kernels,
@@ -44,6 +46,7 @@ impl Requirement {
         Self::Valgrind,
         Self::Dpkg,
         Self::Rpmbuild,
+        Self::Browser,
     ];
 
     /// Returns the name in `CORE_RELO_REQUIRE`.
@@ -59,6 +62,7 @@ impl Requirement {
             Self::Valgrind => "valgrind",
             Self::Dpkg => "dpkg",
             Self::Rpmbuild => "rpmbuild",
+            Self::Browser => "browser",
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::aya;
 use crate::install;
-use crate::system::{Failure, Outcome, check, output, read, report_skip, root};
+use crate::system::{Failure, Outcome, check, output, read, report_skip, root, target_dir};
 
 /// An agent that loads one object, attaches its programs and reads one ring buffer.
 struct Agent {
@@ -88,7 +88,7 @@ impl Agent {
 
     /// Builds the agent in an empty directory.
     fn build(&self, toolchain: Option<&str>) -> Outcome<Costs> {
-        let target = target_dir().join(self.name);
+        let target = agents_dir().join(self.name);
         let _ = fs::remove_dir_all(&target);
         let command = |verb: &str| {
             let mut command = aya::cargo_of(toolchain);
@@ -117,9 +117,8 @@ impl Agent {
 }
 
 /// Returns the directory for the builds of the agents.
-fn target_dir() -> PathBuf {
-    let dir = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    dir.join("agents")
+fn agents_dir() -> PathBuf {
+    target_dir().join("agents")
 }
 
 /// Returns the number of packages in the output of `cargo tree`, which marks repeated ones with `(*)`.

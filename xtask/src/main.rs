@@ -25,6 +25,7 @@ mod platform;
 mod prebuilt;
 mod progs;
 mod requirements;
+mod site;
 mod soak;
 mod static_binary;
 mod system;
@@ -77,6 +78,12 @@ const TASKS: &[Task] = &[
         args: "[--target ARCH]... [-o DIR] [--binaries DIR] [--check]",
         about: "write the files of a release: archives, .deb, .rpm, wheels, bills of materials, SHA256SUMS; --check: build twice, compare, install and run each file (see cargo xtask dist --help)",
         run: dist::run,
+    },
+    Task {
+        name: "site",
+        args: "",
+        about: "build the module of the page that `core-relo site` writes (WebAssembly), print its size, and fail above the limit",
+        run: site::run,
     },
     Task {
         name: "kernels",

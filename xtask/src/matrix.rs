@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::install;
+use crate::site;
 use crate::system::{
     Failure, Outcome, add_target, cargo, check, files_below, is_installed, output, read, report_skip, root,
     workspace_value,
@@ -75,7 +76,7 @@ const FEATURES: [(&str, &[&str]); 9] = [
 const BARE_METAL: &str = "thumbv7em-none-eabi";
 
 /// A target whose standard library has neither descriptors nor processes.
-const WASM: &str = "wasm32-unknown-unknown";
+const WASM: &str = site::TARGET;
 
 /// The packages that use no files, processes or system calls.
 const PURE: [&str; 5] =
@@ -231,7 +232,8 @@ fn wasm() -> Outcome {
         command
     };
     check(command().arg("--all-features").args(PURE.iter().flat_map(|name| ["-p", name])))?;
-    check(command().args(PURE_VARIANTS))
+    check(command().args(PURE_VARIANTS))?;
+    check(command().args(["-p", "core-relo-web"]))
 }
 
 /// Runs the tests of the portable packages, without the `skipped` ones.

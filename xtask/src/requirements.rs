@@ -24,6 +24,7 @@ pub fn names(has_kernels: bool, has_libbpf: bool) -> String {
         Requirement::Valgrind => runs("valgrind", "--version"),
         Requirement::Dpkg => runs("dpkg-deb", "--version"),
         Requirement::Rpmbuild => runs("rpmbuild", "--version"),
+        Requirement::Browser => runs("chromium", "--version") && runs("chromedriver", "--version"),
     };
     Requirement::ALL.into_iter().filter(is_met).map(Requirement::name).collect::<Vec<_>>().join(",")
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::install;
-use crate::system::{Failure, Outcome, add_target, cargo, check, is_installed, output, root};
+use crate::system::{Failure, Outcome, add_target, cargo, check, is_installed, output, root, target_dir};
 
 /// A target.
 #[derive(Debug)]
@@ -263,12 +263,4 @@ impl Build {
 fn cargo_home() -> Option<PathBuf> {
     let given = std::env::var_os("CARGO_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     given.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))
-}
-
-/// Returns cargo's target directory.
-pub fn target_dir() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(dir) if !dir.is_empty() => root().join(dir),
-        _ => root().join("target"),
-    }
 }

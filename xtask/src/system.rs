@@ -77,6 +77,14 @@ pub fn root() -> PathBuf {
     package.parent().map_or(package.clone(), Path::to_path_buf)
 }
 
+/// Returns cargo's target directory.
+pub fn target_dir() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) if !dir.is_empty() => root().join(dir),
+        _ => root().join("target"),
+    }
+}
+
 /// Returns the directory of built test programs: `CORE_RELO_PROGS`, or `target/bpf-progs`.
 pub fn progs_dir() -> PathBuf {
     from_env("CORE_RELO_PROGS", "target/bpf-progs")

@@ -14,6 +14,7 @@ use crate::install;
 use crate::kernels;
 use crate::progs;
 use crate::requirements;
+use crate::site;
 use crate::system::{Failure, Outcome, cargo, is_installed, kernels_dir, progs_dir, root};
 use crate::template;
 use crate::vm;
@@ -58,6 +59,12 @@ pub fn run(args: &[String]) -> Outcome {
     // Without valgrind the tests that count instructions print SKIP.
     if may_install && !is_installed("valgrind") {
         install::valgrind();
+    }
+    // Without a browser the tests of the page print SKIP.
+    if is_installed("chromedriver")
+        && let Err(error) = site::build()
+    {
+        skips.insert(format!("the page of `core-relo site`: {error}"));
     }
     command.args(["--no-fail-fast", "--", "--show-output"]).args(test_args);
     if !flag("--growth") {

@@ -10,8 +10,8 @@ use super::{
 use crate::labels::full_version;
 use std::io::{self, Write};
 
-/// The style sheet. [`STYLE_HASH`] is its hash.
-const STYLE: &str = include_str!("style.css");
+/// The style sheet of reports in HTML, for other pages that look like them.
+pub const STYLE: &str = include_str!("style.css");
 /// The script. [`SCRIPT_HASH`] is its hash.
 const SCRIPT: &str = include_str!("script.js");
 

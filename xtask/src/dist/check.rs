@@ -7,8 +7,8 @@ use std::process::Command;
 use super::release::Release;
 use super::sha256::sha256_hex;
 use super::{Artefacts, binaries, pack};
-use crate::static_binary::{Build, Target, target_dir};
-use crate::system::{Failure, Outcome, output, root};
+use crate::static_binary::{Build, Target};
+use crate::system::{Failure, Outcome, output, root, target_dir};
 
 /// Builds and packs everything from a copy of the sources, with a target directory of its own.
 pub fn second_build(release: &Release, targets: &[&'static Target]) -> Outcome<Artefacts> {

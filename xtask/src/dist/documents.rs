@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Binary;
-use crate::static_binary::target_dir;
-use crate::system::{Outcome, cargo, check};
+use crate::system::{Outcome, cargo, check, target_dir};
 
 /// The shells with completion scripts, and the names of the files.
 const SHELLS: [(&str, &str); 3] =

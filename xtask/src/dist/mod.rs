@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::static_binary::{Build, Target, selected, target_dir};
-use crate::system::{Failure, Outcome, files_below, read, report_skip, root};
+use crate::static_binary::{Build, Target, selected};
+use crate::system::{Failure, Outcome, files_below, read, report_skip, root, target_dir};
 use documents::{Document, Documents};
 use files::Files;
 use platform::Platform;

@@ -10,7 +10,7 @@ use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
 /// The crates that people use.
-pub(super) const PRODUCT: [&str; 13] = [
+pub(super) const PRODUCT: [&str; 14] = [
     "btf",
     "core-relo",
     "object",
@@ -24,6 +24,7 @@ pub(super) const PRODUCT: [&str; 13] = [
     "build",
     "vm",
     "cli",
+    "web",
 ];
 
 /// A Rust file.
