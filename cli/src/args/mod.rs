@@ -44,6 +44,7 @@ pub(crate) mod prog_stats;
 pub(crate) mod relocate;
 pub(crate) mod report;
 pub(crate) mod requires;
+pub(crate) mod site;
 pub(crate) mod stats;
 pub(crate) mod test_run;
 pub(crate) mod trace_output;
@@ -73,6 +74,7 @@ use load::{LoadArgs, RunArgs};
 use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
 use report::ReportArgs;
 use requires::RequiresArgs;
+use site::SiteArgs;
 use std::{env, ffi::OsString, path::PathBuf};
 use vm::VmArgs;
 
@@ -276,6 +278,9 @@ pub(crate) enum Command {
     #[cfg(feature = "fetch")]
     #[command(subcommand)]
     Kernels(Deferred<kernels::KernelsCommand>),
+    /// Write a static page that checks objects in the browser
+    #[command(after_help = site::SITE_HELP)]
+    Site(Deferred<SiteArgs>),
     /// Run commands from a file, one for each line
     #[command(after_help = batch::HELP)]
     Batch(Deferred<BatchArgs>),
@@ -410,6 +415,7 @@ impl Command {
             }
             #[cfg(feature = "fetch")]
             Self::Kernels(c) => c.0.format(),
+            Self::Site(_) => Format::Text,
             Self::Batch(c) => c.format,
             Self::Demo(c) => c.format,
             #[cfg(feature = "completions")]

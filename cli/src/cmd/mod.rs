@@ -37,6 +37,7 @@ pub(crate) mod prog;
 pub(crate) mod requires;
 mod rows;
 pub(crate) mod run;
+pub(crate) mod site;
 pub(crate) mod struct_ops;
 mod test_run;
 pub(crate) mod token;

@@ -65,6 +65,7 @@ fn run_command(console: &mut Console<'_>, args: &Args) -> CommandResult {
         Command::Gen(Deferred(GenCommand::Header(c))) => cmd::gen_header::run(console, c),
         #[cfg(feature = "fetch")]
         Command::Kernels(c) => cmd::kernels::run(console, c),
+        Command::Site(c) => cmd::site::run(console, c),
         Command::Batch(c) => batch::run(console, c, args.color),
         Command::Demo(_) => cmd::demo::run(console),
         #[cfg(feature = "completions")]

@@ -9,6 +9,7 @@ pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod reality;
 pub(crate) mod record;
+pub(crate) mod site;
 pub(crate) mod test_run;
 pub(crate) mod verdict;
 mod verifier_log;

@@ -134,6 +134,16 @@ impl Kernel {
         Ok(self)
     }
 
+    /// Passes the name and the types of each module that is read when a relocation needs it to `visit`.
+    /// Modules that cannot be read are left out with a warning in the log.
+    pub fn visit_further_modules(&self, visit: &mut dyn FnMut(String, Btf<'static>)) {
+        let base = &self.target.vmlinux().btf;
+        self.further_modules.visit(&mut |name, file| match file.parse(Some(base)) {
+            Ok(btf) => visit(name, btf),
+            Err(e) => log::warn!("the module {name} is left out: {e}"),
+        });
+    }
+
     /// Returns whether this is the running kernel.
     pub const fn is_running(&self) -> bool {
         self.is_running
