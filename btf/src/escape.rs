@@ -48,11 +48,21 @@ impl<T: fmt::Display> fmt::Display for EscapedLines<T> {
 
 /// Writes bytes from input as [`Escaped`], and as `\xff` where they are not UTF-8.
 pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    if is_printable(bytes)
+        && let Ok(text) = core::str::from_utf8(bytes)
+    {
+        return f.write_str(text);
+    }
     for chunk in bytes.utf8_chunks() {
         Escaper { out: f, unescaped: &[] }.write_str(chunk.valid())?;
         chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
     }
     Ok(())
+}
+
+/// Returns whether bytes are ASCII characters that are not escaped, as in most names.
+fn is_printable(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// Text from input in an error. `Display` prints the text [`Escaped`]. [`Text::as_str`] returns the text
@@ -131,7 +141,7 @@ struct Escaper<'o, W> {
 
 impl<W: Write> Write for Escaper<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        if is_printable(text.as_bytes()) {
             return self.out.write_str(text);
         }
         let is_escaped = |c: char| needs_escape(c) && !self.unescaped.contains(&c);

@@ -67,6 +67,12 @@ impl Line {
     /// Adds a line of preformatted text: tabs at its start stay, other tabs become a space.
     pub(crate) fn formatted(mut self, line: &str) -> Self {
         let rest = line.trim_start_matches('\t');
+        if rest.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            // Room for the line feed.
+            self.text.reserve(line.len() + 1);
+            self.text.push_str(line);
+            return self;
+        }
         self.text.extend(std::iter::repeat_n('\t', line.len() - rest.len()));
         self.text(rest.replace('\t', " "))
     }
@@ -107,10 +113,14 @@ impl Line {
 
     /// Returns the bytes to print: the text, with the escape sequences of the styles if `has_colour`, and a
     /// line feed.
-    pub(crate) fn to_bytes(&self, has_colour: bool) -> Vec<u8> {
+    pub(crate) fn into_bytes(mut self, has_colour: bool) -> Vec<u8> {
+        if !has_colour || self.styled.is_empty() {
+            self.text.push('\n');
+            return self.text.into_bytes();
+        }
         let mut bytes = String::with_capacity(self.text.len() + 1);
         let (mut rest, mut end) = (&*self.text, 0);
-        for (from, to, style) in self.styled.iter().filter(|_| has_colour) {
+        for (from, to, style) in &self.styled {
             let (before, styled) = rest.split_at(from - end);
             let (text, after) = styled.split_at(to - from);
             // Writing to a string does not fail.
@@ -131,7 +141,7 @@ mod tests {
     use crate::text::style::{BOLD, DIM};
 
     fn printed(line: &Line, has_colour: bool) -> String {
-        String::from_utf8(line.to_bytes(has_colour)).unwrap()
+        String::from_utf8(line.clone().into_bytes(has_colour)).unwrap()
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl<'w> Printer<'w> {
     pub(crate) fn line(&mut self, line: impl Into<Line>) -> io::Result<()> {
         let line = line.into();
         let line = if self.escapes_commands { line.without_commands() } else { line };
-        self.writer.write_all(&line.to_bytes(self.has_colour))
+        self.writer.write_all(&line.into_bytes(self.has_colour))
     }
 
     /// Prints text of several lines. Names and strings in it are escaped already.

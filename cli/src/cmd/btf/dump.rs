@@ -9,14 +9,13 @@ use crate::{
     console::Console,
     error::{BadInput, CommandResult, escape_path},
     kernel_objects::select::select,
-    text::line::Line,
 };
 use core_relo::{
     TypeId,
     btf::{Btf, Type},
 };
 use core_relo_loader::inventory::{BtfCache, ObjectKind, ObjectSelection};
-use std::{path::Path, sync::Arc};
+use std::{fmt::Write as _, path::Path, sync::Arc};
 
 pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> CommandResult {
     let (btf, name) = match (args.kernel_id, &args.path) {
@@ -30,13 +29,15 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> CommandResul
     if args.format == BtfDumpFormat::C {
         return header::run(console, args, &btf, &name);
     }
-    let mut is_empty = true;
+    let (mut is_empty, mut text) = (true, String::new());
     for ty in selected_types(&btf, args) {
         is_empty = false;
         match args.format {
             BtfDumpFormat::Raw => {
-                let text = ty.raw().to_string();
-                text.lines().try_for_each(|line| console.out.line(Line::new().formatted(line)))?;
+                text.clear();
+                // Writing to a string does not fail.
+                let _ = write!(text, "{}", ty.raw());
+                console.out.formatted_lines(&text)?;
             }
             BtfDumpFormat::Json => console.out.json(&ty)?,
             BtfDumpFormat::C => {}
