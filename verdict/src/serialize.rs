@@ -119,7 +119,7 @@ mod tests {
             values.iter().all(|value| serde_json::from_str::<T>(&json(value)).ok().as_ref() == Some(value))
         }
         assert!(read_back(Verdict::ALL) && read_back(ReasonKind::ALL) && read_back(EvidenceSource::ALL));
-        assert!(read_back(Loader::ALL) && read_back(LoaderRule::ALL) && read_back(MismatchKind::ALL));
+        assert!(read_back(LoaderKind::ALL) && read_back(LoaderRule::ALL) && read_back(MismatchKind::ALL));
         let error = serde_json::from_str::<Verdict>("\"maybe\"").unwrap_err().to_string();
         assert!(error.starts_with("invalid value: string \"maybe\", expected a verdict"), "{error}");
     }

@@ -8,7 +8,7 @@ use core_relo_verdict::{
     fleet::{Fleet, FleetJudge, FleetObject},
     judge::ObjectVerdict,
     listing::ObjectListing,
-    loaders::Loader,
+    loaders::LoaderKind,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl GivenObject {
 
     /// Parses the object, and lists its requirements.
     pub(crate) fn describe(&self, number: usize) -> Result<ObjectDescription, RequestError> {
-        self.with_fleet(Loader::default(), |fleet, prepared| {
+        self.with_fleet(LoaderKind::default(), |fleet, prepared| {
             let requirements = prepared
                 .needs
                 .as_ref()
@@ -78,7 +78,11 @@ impl GivenObject {
     }
 
     /// Judges the object on a kernel.
-    pub(crate) fn check(&self, kernel: &PageKernel, loader: Loader) -> Result<CheckedObject, RequestError> {
+    pub(crate) fn check(
+        &self,
+        kernel: &PageKernel,
+        loader: LoaderKind,
+    ) -> Result<CheckedObject, RequestError> {
         self.with_fleet(loader, |fleet, prepared| {
             FleetJudge::new(fleet).with_kernel(kernel, None, |case| {
                 let planned = case.objects.first().ok_or(RequestError::UnknownObject(0))?;
@@ -100,7 +104,7 @@ impl GivenObject {
     /// Parses the object, and passes its requirements to `use_fleet`.
     fn with_fleet<T>(
         &self,
-        loader: Loader,
+        loader: LoaderKind,
         use_fleet: impl FnOnce(&Fleet<'_>, &FleetObject<'_>) -> T,
     ) -> Result<T, RequestError> {
         let object = Object::parse(&self.bytes)?;

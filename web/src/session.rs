@@ -8,7 +8,7 @@ use crate::{
     request_error::{ErrorJson, RequestError},
 };
 use core_relo_report::{FleetReport, ReportFormat, Row, UnjudgedInput};
-use core_relo_verdict::loaders::Loader;
+use core_relo_verdict::loaders::LoaderKind;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
@@ -52,7 +52,7 @@ impl Session {
         match request {
             Request::About => {
                 let loaders: Vec<_> =
-                    Loader::ALL.iter().map(|loader| (loader.word(), loader.name())).collect();
+                    LoaderKind::ALL.iter().map(|loader| (loader.word(), loader.name())).collect();
                 to_json(json!({ "module": MODULE, "max_object_bytes": MAX_OBJECT_BYTES, "loaders": loaders }))
             }
             Request::Object { name } => {
@@ -73,7 +73,7 @@ impl Session {
             }
             Request::Check { object, loader } => {
                 let unknown = || RequestError::Message(format!("unknown loader `{loader}`").into());
-                let loader = Loader::from_word(&loader).ok_or_else(unknown)?;
+                let loader = LoaderKind::from_word(&loader).ok_or_else(unknown)?;
                 to_json(self.check(object, loader)?)
             }
             Request::Report => self.report().map(Value::String),
@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// Judges an object on the kernel, and keeps the verdict for a report.
-    fn check(&mut self, number: usize, loader: Loader) -> Result<CheckedObject, RequestError> {
+    fn check(&mut self, number: usize, loader: LoaderKind) -> Result<CheckedObject, RequestError> {
         let object = self.objects.get(number).ok_or(RequestError::UnknownObject(number))?;
         let kernel = self.kernel.as_ref().ok_or(RequestError::NoKernel)?;
         let checked = object.check(kernel, loader);

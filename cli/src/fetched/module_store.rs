@@ -8,7 +8,11 @@ use core_relo_kernels::FetchedKernel;
 #[cfg(feature = "fetch")]
 use {
     super::{kernel_set::CONFIG_ENDING, progress::DownloadProgress, project::KernelProject},
-    crate::{error::escape_path, input::fetched_args::{FetchMode, FetchedKernelArgs}, policy::ConfigArgs},
+    crate::{
+        error::escape_path,
+        input::fetched_args::{FetchMode, FetchedKernelArgs},
+        policy::ConfigArgs,
+    },
     core_relo_kernels::fetch::{Fetcher, ModuleFiles, Store},
     std::{fs, path::Path},
 };

@@ -146,7 +146,9 @@ impl<'f> Fetcher<'f> {
             return self.store.publish(staged);
         }
         for package in kernel.fetched_packages() {
-            self.read_package(kernel, package, &mut |stream, _bytes| unpack_into(&mut staged, package, stream))?;
+            self.read_package(kernel, package, &mut |stream, _bytes| {
+                unpack_into(&mut staged, package, stream)
+            })?;
         }
         if !staged.has(&format!("{}.btf", kernel.release)) {
             if !staged.has(&format!("vmlinuz-{}", kernel.release)) {

@@ -273,7 +273,9 @@ fn unprotected_note(spec: &KernelSpec, suite: &Suite, architecture: Architecture
     let name = expand(suite.name, architecture.machine());
     let remedy = match spec.distribution().format {
         IndexFormat::Apt => format!("install {} and gpgv", spec.distribution().keyring),
-        IndexFormat::Apk => format!("install the keys of the distribution in {}", spec.distribution().keyring),
+        IndexFormat::Apk => {
+            format!("install the keys of the distribution in {}", spec.distribution().keyring)
+        }
         // Not every index has a signature.
         IndexFormat::RpmMd(_) | IndexFormat::Pacman => "use a mirror with https".to_owned(),
     };

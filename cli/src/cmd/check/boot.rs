@@ -23,7 +23,7 @@ use crate::{
     guest::load::{GuestLoad, ObjectProgram, ObjectPrograms, load_in_guest},
     settings::UserSettings,
 };
-use core_relo_kernels::{InputError, OpenedKernel, KernelSelection, KernelSource, threads::Threads};
+use core_relo_kernels::{InputError, KernelSelection, KernelSource, OpenedKernel, threads::Threads};
 use core_relo_report::policy::AllowList;
 use core_relo_verdict::{kernel::KernelInputs, loaders::LoaderKind};
 use core_relo_vm::VmError;

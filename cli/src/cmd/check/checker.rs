@@ -75,7 +75,7 @@ impl<'c> Checker<'c> {
                     return Ok(KernelOutput::skipped(&name, bad));
                 }
                 let objects: Vec<_> =
-                    self.judge.objects().iter().map(|object| ObjectKeys::new(&object.data.file)).collect();
+                    self.judge.objects().iter().map(|object| ObjectKeys::new(object.data.file)).collect();
                 KernelOutput::new(
                     (&name, id),
                     &report,

@@ -196,12 +196,8 @@ impl KernelOutput {
             .push(Line::from(format_args!("core-relo: note: no verdicts, only real loads: {bad}")));
         let (target_id, release) = (id.key(name), KernelRelease::from_name(name));
         let kernel = KernelJson::new(&release, Some(id));
-        let target = TargetKeys {
-            target: name,
-            target_id: target_id.as_deref(),
-            kernel: &kernel,
-            distribution: None,
-        };
+        let target =
+            TargetKeys { target: name, target_id: target_id.as_deref(), kernel: &kernel, distribution: None };
         for (index, keys) in objects.iter().copied().enumerate() {
             let loads = booted.object(index, keys.object);
             let mut row = fleet_row(keys.object, target, &release, Err(bad));

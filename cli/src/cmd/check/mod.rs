@@ -235,7 +235,7 @@ fn check_kernels(
         bad_objects.push(bad.clone());
     }
     let keys: Vec<_> =
-        objects.fleet.objects().iter().map(|object| ObjectKeys::new(&object.data.file)).collect();
+        objects.fleet.objects().iter().map(|object| ObjectKeys::new(object.data.file)).collect();
     let names: Vec<_> = keys.iter().map(|keys| keys.object).collect();
     let mut progress = Progress::new("kernels", units.len(), PROGRESS_KERNELS);
     let needs_results = CheckWriter::needs_fleet(console, &settings.reports);
