@@ -10,8 +10,8 @@ use crate::{
 use core_relo_kernels::{
     FetchedKernel,
     fetch::{
-        Architecture, AvailableKernel, FetchError, FetchOptions, Fetcher, KernelSpec, LockFile, Store,
-        StoredKernel,
+        Architecture, AvailableKernel, FetchError, FetchOptions, Fetcher, KernelSpec, LockFile, ModuleFiles,
+        Store, StoredKernel,
     },
 };
 use std::{collections::BTreeSet, path::Path};
@@ -31,7 +31,17 @@ pub(crate) struct KernelSet<'s> {
     pub(crate) max_kernels: usize,
 }
 
-impl KernelSet<'_> {
+impl<'s> KernelSet<'s> {
+    /// Creates the settings for the kernels that a check or another command needs.
+    pub(crate) const fn new(
+        project: &'s KernelProject,
+        store: &'s Store,
+        options: FetchOptions,
+        mode: FetchMode,
+    ) -> Self {
+        Self { project, store, options, mode, max_kernels: DEFAULT_MAX_KERNELS }
+    }
+
     /// Fetches the kernels of specifications, each once. What will be downloaded is announced before.
     pub(crate) fn fetch(
         &self,
@@ -70,11 +80,24 @@ impl KernelSet<'_> {
         Ok(fetcher.fetch_all(&kernels))
     }
 
-    /// Fetches the files of modules of a kernel, and of those that they depend on.
-    pub(crate) fn fetch_modules(&self, kernel: &StoredKernel, names: &[String]) -> Result<(), FetchError> {
+    /// Returns the files of modules of a kernel, and of those that they depend on. What will be downloaded is
+    /// announced before.
+    pub(crate) fn fetch_modules(
+        &self,
+        kernel: &StoredKernel,
+        names: &[String],
+    ) -> Result<ModuleFiles, FetchError> {
+        let stored = kernel.module_files(names)?;
+        if stored.missing.is_empty() {
+            return Ok(stored);
+        }
         let progress = DownloadProgress::new();
+        let (available, missing) = (&kernel.manifest.kernel, Vec::from_iter(stored.missing).join(", "));
+        let (name, bytes) = (available.name(), available.download_bytes());
+        let mib = bytes.div_ceil(1 << 20);
+        progress.announce(&format!("fetches modules of {name}, {mib} MiB: {missing}"), bytes);
         let fetcher = Fetcher::new(&self.project.mirrors, self.store, self.options, &progress);
-        fetcher.fetch_modules(kernel, names).map(drop)
+        fetcher.fetch_modules(kernel, names)
     }
 
     /// Returns the kernels in the store that a specification selects, for this machine's architecture unless
@@ -119,9 +142,7 @@ pub(super) fn fetch_targets(
     let store = Store::of_user()?;
     let mut targets: Vec<FetchedKernel> = Vec::new();
     let mut add = |project: &KernelProject, specs: &[KernelSpec]| -> Result<(), BadInput> {
-        let max_kernels = DEFAULT_MAX_KERNELS;
-        let set = KernelSet { project, store: &store, options, mode, max_kernels };
-        for result in set.fetch(specs)? {
+        for result in KernelSet::new(project, &store, options, mode).fetch(specs)? {
             let target = result?.target();
             if !targets.contains(&target) {
                 targets.push(target);

@@ -7,13 +7,16 @@ use crate::{
 use core_relo_kernels::FetchedKernel;
 #[cfg(feature = "fetch")]
 use {
-    super::{kernel_set::CONFIG_ENDING, progress::DownloadProgress, project::KernelProject},
+    super::{
+        kernel_set::{CONFIG_ENDING, KernelSet},
+        project::KernelProject,
+    },
     crate::{
         error::escape_path,
         input::fetched_args::{FetchMode, FetchedKernelArgs},
         policy::ConfigArgs,
     },
-    core_relo_kernels::fetch::{Fetcher, ModuleFiles, Store},
+    core_relo_kernels::fetch::{ModuleFiles, Store},
     std::{fs, path::Path},
 };
 
@@ -86,8 +89,8 @@ impl<'a> ModuleStore<'a> {
         if found.missing.is_empty() {
             return Ok(found);
         }
-        let missing = found.missing.into_iter().collect::<Vec<_>>();
         if self.fetched.mode.mode() == FetchMode::Offline {
+            let missing = Vec::from_iter(found.missing);
             let what = format_args!("the store has no files of the modules {}", missing.join(", "));
             let help = format!("fetch them with `core-relo kernels fetch --modules {}`", missing.join(","));
             return Err(BadInput::new(&*kernel.name, what).help(help));
@@ -98,16 +101,7 @@ impl<'a> ModuleStore<'a> {
             Some(path) => KernelProject::from_file(Path::new(path), mirrors)?,
             None => KernelProject::new(self.config, mirrors)?,
         };
-        let progress = DownloadProgress::new();
-        let bytes = stored.manifest.kernel.download_bytes();
-        let text = format!(
-            "fetches modules of {}, {} MiB: {}",
-            kernel.name,
-            bytes.div_ceil(1 << 20),
-            missing.join(", ")
-        );
-        progress.announce(&text, bytes);
-        let fetcher = Fetcher::new(&project.mirrors, &store, self.fetched.mirrors.options(), &progress);
-        Ok(fetcher.fetch_modules(&stored, names)?)
+        let set = KernelSet::new(&project, &store, self.fetched.mirrors.options(), self.fetched.mode.mode());
+        Ok(set.fetch_modules(&stored, names)?)
     }
 }

@@ -329,10 +329,16 @@ fn functions_of_modules_need_the_modules() {
     let module = Btf::parse_unvalidated(b.finish(), Some(Arc::clone(&kernel))).unwrap();
     let alone = Target::new("vmlinux", kernel);
     let with_module = alone.clone().with_modules([(String::from("xfs"), Arc::new(module))]);
+    let mut b = Builder::split(&alone.vmlinux().btf);
+    add_function(&mut b, "fget");
+    let other = Btf::parse_unvalidated(b.finish(), Some(Arc::clone(&alone.vmlinux().btf))).unwrap();
+    // A guest need not load a module for a function that vmlinux has.
+    let with_both = with_module.clone().with_modules([(String::from("btrfs"), Arc::new(other))]);
     let partial = KernelInputs { modules: ModuleCoverage::Partial, ..KernelInputs::default() };
     let complete = KernelInputs::default();
 
     with_facts(&alone, &complete, |facts| {
+        assert!(facts.needed_modules().is_empty());
         assert_eq!(text(&function(facts, b"fget", None)), ("present", "FUNC fget"));
         assert_eq!(text(&function(facts, b"absent", None)), ("absent", "no FUNC absent in vmlinux"));
         assert_eq!(text(&function(facts, b"fget", Some("vmlinux"))).0, "present");
@@ -355,6 +361,7 @@ fn functions_of_modules_need_the_modules() {
             ("absent", "no FUNC absent in vmlinux and module xfs")
         );
     });
+    with_facts(&with_both, &complete, |facts| assert_eq!(facts.needed_modules(), ["xfs"]));
     with_facts(&with_module, &partial, |facts| {
         assert_eq!(text(&function(facts, b"absent", None)).0, "unknown");
         assert_eq!(text(&function(facts, b"in_module", None)).0, "present");
