@@ -199,6 +199,8 @@ fn settings_are_those_of_the_options() {
         run_in(dir.path(), ["check", "kconfig.o", "--btf", "linux-6.1.btf"].iter().chain(more)).exit
     };
     assert_eq!((check(&[]), check(&["--strict"])), (2, 1));
+    let resume = ["--strict", "--resume", "results.jsonl"];
+    assert_eq!((check(&resume), check(&resume)), (1, 1), "earlier results count as strictly");
     fs::write(dir.path().join("core-relo.toml"), "[check]\nstrict = true\n").unwrap();
     assert_eq!((check(&[]), check(&["--no-config"]), check(&["--allow", "kind=kconfig"])), (1, 2, 0));
 }

@@ -25,7 +25,7 @@ pub(super) const CHECK_HELP: &str = "Examples:
   core-relo check *.bpf.o --btf kernels/            every object against every BTF in a directory
   core-relo check build/ --btf /boot                a directory against the installed kernels
   clang --target=bpf -g -O2 -c prog.bpf.c -o - | core-relo check -
-  core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl    see core-relo report
+  core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
   core-relo check *.bpf.o --btf kernels/ --report matrix.html --format markdown
   core-relo check *.bpf.o --btf kernels/ --allow 'object=exec*,kernel=5.10.*,kind=helper'

@@ -81,7 +81,7 @@ mod tests {
     fn unknown_commands_are_named_with_those_of_their_parent() {
         let root = built();
         for (names, message) in [
-            (&["nonsense"][..], "no command `nonsense`; the commands are check, plan"),
+            (&["nonsense"][..], "no command `nonsense`; the commands are check, report, plan"),
             (&["prog", "nonsense"], "no command `prog nonsense`; the commands of `prog` are list, show"),
             (&["prog", "list", "x"], "no command `prog list x`; `prog list` has no commands"),
         ] {

@@ -159,6 +159,8 @@ fn what_is_no_result_is_refused_with_its_place() {
     refused(good.replace("\"format\":1", "\"format\":7").as_bytes(), "line 1: has the format 7, expected 1");
     refused(&[good.as_bytes(), b"{\"a\":1}\n"].concat(), "line 5: is no line of `check --format json`: ");
     refused(b"\x7fELF", "line 1: ");
+    refused(b"", "has no results");
+    refused(b"{\"core_relo\":\"0.1.0\",\"objects\":[]}\n", "has no results");
     let run = fleet.run(["report", "none.jsonl"]);
     assert!(run.exit == 2 && run.err.contains("none.jsonl"), "{}", run.err);
 }

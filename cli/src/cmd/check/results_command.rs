@@ -22,9 +22,11 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ReportArgs) -> CommandResult
     let mut results = StoredResults::new(contradictions).with_baseline(baseline);
     // The lines of the JSON format, by the index of their result. A text takes less memory than its values.
     let mut lines = Vec::<(LinePlace, Box<[u8]>)>::new();
+    let mut has_results = false;
     for path in &args.results {
         stored::read(stored::open(path)?, &escape_path(path), &mut |place, text| {
             let added = add(&mut results, place.clone(), text)?;
+            has_results |= added != AddedLine::Other;
             if let (Format::Json, AddedLine::Result(index)) = (console.format, added) {
                 let line = (place, text.into());
                 match lines.get_mut(index) {
@@ -34,6 +36,12 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ReportArgs) -> CommandResult
             }
             Ok(())
         })?;
+    }
+    if let Some(path) = args.results.first().filter(|_| !has_results) {
+        // A job that lost its results must not pass.
+        let more = args.results.len().checked_sub(1).filter(|more| *more > 0);
+        let more = more.map_or_else(String::new, |more| format!(", nor do {more} more files"));
+        return Err(BadInput::for_path(path, format_args!("has no results{more}")).into());
     }
     for (index, (place, text)) in lines.iter().enumerate() {
         let line =

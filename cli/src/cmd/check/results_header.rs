@@ -12,6 +12,9 @@ use std::{
     time::SystemTime,
 };
 
+/// The option with which an unknown verdict counts as a refusal.
+pub(super) const STRICT: &str = "--strict";
+
 /// The maximum length of a line, in bytes.
 pub(super) const LINE_BYTES: usize = 128 << 20;
 
@@ -60,6 +63,11 @@ impl ResultsHeader {
     /// Adds the options that decide on verdicts.
     pub(crate) fn with_settings(self, settings: Vec<String>) -> Self {
         Self { settings, ..self }
+    }
+
+    /// Returns whether an unknown verdict counts as a refusal.
+    pub(super) fn is_strict(&self) -> bool {
+        self.settings.iter().any(|option| option == STRICT)
     }
 
     /// Returns the names of the objects.

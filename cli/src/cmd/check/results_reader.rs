@@ -126,12 +126,14 @@ enum Verdict {
     BadInput,
 }
 
-impl From<Verdict> for ExitStatus {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Loads => Self::Success,
-            Verdict::NeedsInput | Verdict::Refused => Self::Incompatible,
-            Verdict::Unknown | Verdict::BadInput => Self::Error,
+impl Verdict {
+    /// Returns the exit status. With `--strict`, an unknown verdict counts as a refusal.
+    const fn exit_status(self, is_strict: bool) -> ExitStatus {
+        match self {
+            Self::Loads => ExitStatus::Success,
+            Self::NeedsInput | Self::Refused => ExitStatus::Incompatible,
+            Self::Unknown if is_strict => ExitStatus::Incompatible,
+            Self::Unknown | Self::BadInput => ExitStatus::Error,
         }
     }
 }
@@ -216,7 +218,7 @@ impl<'h> ResultsReader<'h> {
         // The verdict that the baseline leaves is also that without the accepted reasons.
         let left = line.baseline.filter(|_| line.error.is_none()).or(line.allowed);
         let verdict = left.map_or(line.verdict, |left| left.verdict);
-        let (lines, exit) = (previous_lines + 1, exit.max(verdict.into()));
+        let (lines, exit) = (previous_lines + 1, exit.max(verdict.exit_status(self.header.is_strict())));
         if line.object.is_some() && lines < self.header.objects().len() {
             self.kernel = Some(IncompleteKernel { id, name: line.target.into_owned(), lines, offset, exit });
         } else {

@@ -1,6 +1,6 @@
 //! The settings of a check, from the arguments and the configuration file.
 
-use super::{boot::BootSettings, boot_plan::BootPlan, reports::Reports, stored};
+use super::{boot::BootSettings, boot_plan::BootPlan, reports::Reports, results_header::STRICT, stored};
 use crate::{
     args::relocate::CheckArgs, cmd::verdicts::kernel_inputs, error::BadInput,
     fetched::module_store::ModuleStore, guest::boot_slots::BootSlots, input::variant_table, policy::Config,
@@ -86,7 +86,7 @@ impl<'a> CheckSettings<'a> {
         options.extend(self.user.texts());
         options.extend(self.baseline_hashes.iter().map(|hash| format!("--baseline={hash}")));
         if self.strict {
-            options.push("--strict".to_owned());
+            options.push(STRICT.to_owned());
         }
         let variants = self.variants.as_ref().map(|table| {
             // The lines of the entries decide on nothing.

@@ -17,11 +17,11 @@ use std::{
     sync::Arc,
 };
 
-/// A function that receives a line.
-type LineVisitor<'v> = dyn FnMut(LinePlace, &[u8]) -> Result<(), BadInput> + 'v;
+/// A function that receives each line with its place.
+pub(super) type AddLine<'f> = dyn FnMut(LinePlace, &[u8]) -> Result<(), BadInput> + 'f;
 
 /// Calls `add` for each line. The file may end without a line feed. `name` is that of the file.
-pub(super) fn read(mut reader: impl BufRead, name: &str, add: &mut LineVisitor<'_>) -> Result<(), BadInput> {
+pub(super) fn read(mut reader: impl BufRead, name: &str, add: &mut AddLine<'_>) -> Result<(), BadInput> {
     let (file, mut text) = (Arc::<str>::from(name), Vec::new());
     for line in 1u64.. {
         let end = next_line(&mut reader, &mut text).map_err(|e| match e {
