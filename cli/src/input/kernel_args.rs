@@ -46,6 +46,19 @@ impl KernelArgs {
         return false;
     }
 
+    /// Names kernels of distributions, as the options do. Without the feature `fetch`, there are none.
+    #[cfg(feature = "fetch")]
+    pub(crate) fn with_specs(mut self, specs: &[String]) -> Self {
+        self.fetched.kernels = specs.to_vec();
+        self
+    }
+
+    /// Names kernels of distributions, as the options do. Without the feature `fetch`, there are none.
+    #[cfg(not(feature = "fetch"))]
+    pub(crate) fn with_specs(self, _specs: &[String]) -> Self {
+        self
+    }
+
     /// Returns the paths of the kernels and modules, without fetched kernels.
     pub(crate) fn paths(&self) -> KernelPaths {
         let mut paths = KernelPaths::new(&self.btf);

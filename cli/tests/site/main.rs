@@ -88,6 +88,11 @@ fn kernels_must_be_named() {
     let none = run_in(dir.path(), ["site", "-o", "site", "--no-config", "--wasm", text(&module)]);
     assert_eq!(none.exit, 2);
     assert!(none.err.contains("none is named, and no core-relo.toml has [kernels]"), "{}", none.err);
+    fs::write(dir.path().join("core-relo.toml"), "[kernels]\nspecs = [\"nowhere:1\"]\n").unwrap();
+    let options = ["site", "-o", "site", "--config", "core-relo.toml", "--wasm", text(&module)];
+    let of_project = run_in(dir.path(), options);
+    assert_eq!(of_project.exit, 2);
+    assert!(of_project.err.contains("nowhere"), "the kernels of the project: {}", of_project.err);
 }
 
 /// A page of before keeps none of its kernels. Files of something else stay.

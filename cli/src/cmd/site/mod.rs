@@ -63,20 +63,16 @@ pub(crate) fn run(console: &mut Console<'_>, args: &SiteArgs) -> CommandResult {
 }
 
 /// Returns the kernels that the options name, or else those of the project.
-#[cfg_attr(not(feature = "fetch"), expect(unused_variables, reason = "the project's kernels are fetched"))]
 fn named_kernels(args: &SiteArgs, config: &Config) -> Result<KernelArgs, BadInput> {
-    let mut kernels = args.kernels.clone();
-    #[cfg(feature = "fetch")]
-    if !kernels.names_kernels() {
-        kernels.fetched.kernels.clone_from(&config.kernels.specs);
+    let kernels = match args.kernels.names_kernels() {
+        true => args.kernels.clone(),
+        false => args.kernels.clone().with_specs(&config.kernels.specs),
+    };
+    if kernels.names_kernels() {
+        return Ok(kernels);
     }
-    match kernels.names_kernels() {
-        true => Ok(kernels),
-        false => {
-            let bad = BadInput::new("kernels", "none is named, and no core-relo.toml has [kernels]");
-            Err(bad.help("give --kernels debian:12 or --btf PATH"))
-        }
-    }
+    let bad = BadInput::new("kernels", "none is named, and no core-relo.toml has [kernels]");
+    Err(bad.help("give --kernels debian:12 or --btf PATH"))
 }
 
 /// Returns the name of a kernel on the page: that of a file without its directory.
