@@ -7,7 +7,7 @@ use crate::{
 };
 use arbitrary::{Result, Unstructured};
 use core_relo::btf::{Btf, Builder};
-use core_relo_verdict::test_support::{check_reach, check_relocated_numbers};
+use core_relo_verdict::test_support::{check_reach, check_kernel_numbers};
 use std::sync::Arc;
 
 /// The result of a target. An error means that the input has too few bytes, and is not a failure of the
@@ -79,10 +79,10 @@ fn object_and_targets(data: &[u8]) -> Result<Pair> {
 }
 
 /// Analyses a generated program, and compares the analysis with runs of the program, and with analyses of the
-/// program with other relocated numbers.
+/// program with other relocated numbers and configuration values.
 pub fn reach(data: &[u8]) {
     let _agreement = check_reach(data);
-    let _numbers = check_relocated_numbers(data);
+    let _numbers = check_kernel_numbers(data);
 }
 
 /// Links generated objects.

@@ -62,14 +62,18 @@ pub const TRACED_STATES: usize = 4096;
 /// The numbers between two join points of a path that are computed when an analysis looks at them.
 pub const DEFERRED_NUMBERS: usize = 1024;
 
+/// The dependences on configuration values of an analysis that is kept for further kernels. Real programs
+/// have one or two.
+pub const CONFIG_USES: usize = 32;
+
 /// The analyses of an object's programs that are kept for further kernels.
 pub const KEPT_ANALYSES: usize = 1024;
 
 /// The instructions of a program whose analyses are kept for further kernels.
 pub const KEPT_ANALYSIS_INSNS: usize = 4096;
 
-/// The bytes of an object's configuration values, and the number of unknown ones, whose analyses are kept for
-/// further kernels. Each analysis keeps the values. Real objects have some hundreds of bytes.
+/// The unknown configuration values of an object whose analyses are kept for further kernels. A search for a
+/// kept analysis compares them with the values that the analysis depends on.
 pub const KEPT_ANALYSIS_CONFIG: usize = 4096;
 
 /// The different values that a program returns, of those that the analysis keeps.

@@ -126,7 +126,8 @@ pub(super) fn loads<'f>(
             RefTarget::Data { map, offset } => match frozen.map_data(*map) {
                 Some((data, unknown)) => {
                     let offset = offset.wrapping_add_signed(first.imm.into());
-                    LoadedValue::Frozen { data, offset, unknown }
+                    let is_config = object.linker.kconfig_map() == Some(*map);
+                    LoadedValue::Frozen { data, offset, unknown, is_config }
                 }
                 None => LoadedValue::Pointer,
             },
@@ -167,6 +168,7 @@ fn extern_value<'f>(
             data,
             offset: slot.offset.into(),
             unknown,
+            is_config: true,
         });
     }
     match externs.is_resolved(index, answers) {

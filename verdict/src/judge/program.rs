@@ -19,7 +19,7 @@ use alloc::sync::Arc;
 use core_relo::insn::Helper;
 use core_relo_object::{
     ProgramIndex,
-    link::{ExternBinding, LinkedProgram, RefTarget},
+    link::LinkedProgram,
     load_plan::{LoadPlanError, OBJECT_NAME_PROBLEM, accepted_object_name},
     object::ProgramType,
 };
@@ -168,11 +168,8 @@ impl ObjectContext<'_, '_> {
             relocated: code::relocated_insns(program, self.plan, with_poison),
             are_functions_static: self.answers.are_functions_static,
             externs: code::resolved_externs(linked, self.externs, self.answers),
-            kconfig: if self.reads_config(linked) {
-                Arc::clone(self.frozen.kconfig())
-            } else {
-                Arc::default()
-            },
+            kconfig: Arc::clone(self.frozen.kconfig()),
+            endian: self.needs.object.endian(),
             verifies_uncalled_functions: has_global && self.answers.verifies_uncalled_functions,
             bounds_context: self.bounds_context(program),
         };
@@ -184,7 +181,7 @@ impl ObjectContext<'_, '_> {
                 insns: &insns,
                 functions: &functions,
                 loads: &loads,
-                endian: self.needs.object.endian(),
+                endian: input.endian,
                 verifies_uncalled_functions: input.verifies_uncalled_functions,
                 exception_callback: linked.exception_callback,
                 bounds_context: input.bounds_context,
@@ -193,19 +190,6 @@ impl ObjectContext<'_, '_> {
                 passes_context: program.sec_def.is_none_or(|def| def.program_type != ProgramType::Syscall),
             };
             reach::analyze_relocated(&program, &input.relocated_numbers())
-        })
-    }
-
-    /// Returns whether a program reads configuration values.
-    fn reads_config(&self, linked: &LinkedProgram) -> bool {
-        let linker = &self.needs.linker;
-        linked.refs.iter().any(|(_, target)| match target {
-            RefTarget::Extern(index) => {
-                let entry = linker.externs().get(index.0);
-                entry.is_none_or(|entry| matches!(entry.binding, ExternBinding::Config(_)))
-            }
-            RefTarget::Data { map, .. } => linker.kconfig_map() == Some(*map),
-            _ => false,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::explore::{Exploration, Explorer};
 use super::flow::{Flow, Transfer, index, transfer};
+use super::kernel_numbers::UsedNumbers;
 use super::postdominators::Postdominators;
 use super::program::Program;
 use super::reachability::{Reach, Reachability};
@@ -13,8 +14,8 @@ pub fn analyze(program: &Program<'_>) -> Reachability {
 }
 
 /// Analyses a program. `relocated` are the instructions with [numbers](split_number) that relocations write.
-/// Returns also those of them on whose numbers the result depends, in order.
-pub(crate) fn analyze_relocated(program: &Program<'_>, relocated: &[u32]) -> (Reachability, Vec<u32>) {
+/// Returns also the numbers on which the result depends.
+pub(crate) fn analyze_relocated(program: &Program<'_>, relocated: &[u32]) -> (Reachability, UsedNumbers) {
     let flow = Flow::new(program);
     let Exploration { mut visits, is_complete, used_numbers } =
         Explorer::new(program, &flow, relocated).run();

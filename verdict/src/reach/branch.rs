@@ -283,6 +283,25 @@ impl Condition {
     }
 }
 
+/// Returns whether a branch on two values is taken. `None` if the verifier may follow both directions, or
+/// learns more about the values. The value on the right does not count for a branch on an immediate.
+pub(super) fn decide(branch: Insn, left: Value, right: Value) -> Option<bool> {
+    let mut state = State::entry(0, 0);
+    if branch.source_is_register() {
+        state.set(branch.src, right);
+    }
+    state.set(branch.dst, left);
+    let before = state.registers;
+    let condition = Condition::decode(branch, &state)?;
+    let is_taken = match condition.directions() {
+        [Direction::Certain, Direction::Dead] => true,
+        [Direction::Dead, Direction::Certain] => false,
+        _ => return None,
+    };
+    condition.apply(&mut state, is_taken);
+    (state.registers == before).then_some(is_taken)
+}
+
 /// Returns whether all numbers of a range have the same sign.
 const fn has_one_sign(range: Interval) -> bool {
     range.is_unsigned() && range.is_signed()

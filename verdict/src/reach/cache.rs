@@ -1,25 +1,15 @@
 //! The analyses of an object's programs, kept for kernels on which the programs are the same.
 
+use super::config::{ConfigData, ConfigUse};
+use super::kernel_numbers::{UsedNumbers, split_number};
 use super::reachability::Reachability;
-use super::relocated::split_number;
 use crate::limits;
 use alloc::sync::Arc;
-use core::{
-    hash::{Hash, Hasher},
-    ops::Range,
-};
-use core_relo::insn::Slot;
+use core::hash::{Hash, Hasher};
+use core_relo::{Endian, insn::Slot};
 use core_relo_object::ProgramIndex;
 use hashbrown::HashMap;
 use std::sync::{Mutex, PoisonError};
-
-/// The configuration values of a kernel that an object declares.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ConfigData {
-    pub(crate) bytes: Vec<u8>,
-    /// The parts of `bytes` that are not known.
-    pub(crate) unknown: Vec<Range<usize>>,
-}
 
 /// The parts of a program's analysis that depend on the kernel. Equal inputs of an object have the same
 /// result.
@@ -34,6 +24,7 @@ pub(crate) struct AnalysisInput {
     /// address.
     pub(crate) externs: Vec<Option<bool>>,
     pub(crate) kconfig: Arc<ConfigData>,
+    pub(crate) endian: Endian,
     pub(crate) verifies_uncalled_functions: bool,
     pub(crate) bounds_context: bool,
 }
@@ -42,7 +33,6 @@ pub(crate) struct AnalysisInput {
 impl Hash for AnalysisInput {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.program.hash(hasher);
-        self.kconfig.bytes.hash(hasher);
         for insn in self.relocated.iter().map(|(_, slot)| slot.first()) {
             let [code, off] = [u64::from(insn.code), u64::from(insn.off.cast_unsigned())];
             hasher.write_u64(code << 48 | off << 32 | u64::from(insn.imm.cast_unsigned()));
@@ -54,10 +44,8 @@ impl AnalysisInput {
     /// Returns whether the cache may keep the input. A large input costs more memory than the analysis saves
     /// time.
     fn is_kept(&self) -> bool {
-        let ConfigData { bytes, unknown } = &*self.kconfig;
         self.relocated.len() <= limits::KEPT_ANALYSIS_INSNS
-            && bytes.len() <= limits::KEPT_ANALYSIS_CONFIG
-            && unknown.len() <= limits::KEPT_ANALYSIS_CONFIG
+            && self.kconfig.unknown.len() <= limits::KEPT_ANALYSIS_CONFIG
     }
 
     /// Returns the instructions with numbers that relocations write, in order. The result need not depend on
@@ -67,18 +55,15 @@ impl AnalysisInput {
         with_number.map(|(insn, _)| *insn).collect()
     }
 
-    /// Returns the input without the numbers that the result need not depend on, and the numbers of the
-    /// relocated instructions.
+    /// Returns the input without the numbers and configuration values that the result need not depend on, and
+    /// the numbers of the relocated instructions.
     fn split(&self) -> (Self, Vec<Option<i32>>) {
         let parts = self.relocated.iter().map(|(insn, slot)| {
             let (slot, number) = split_slot(*slot);
             ((*insn, slot), number)
         });
         let (relocated, numbers) = parts.unzip();
-        (
-            Self { relocated, externs: self.externs.clone(), kconfig: Arc::clone(&self.kconfig), ..*self },
-            numbers,
-        )
+        (Self { relocated, externs: self.externs.clone(), kconfig: Arc::default(), ..*self }, numbers)
     }
 }
 
@@ -98,16 +83,18 @@ fn split_slot(slot: Slot) -> (Slot, Option<i32>) {
 struct KnownAnalysis {
     /// The numbers on which the result depends, by their positions among the relocated instructions.
     numbers: Vec<(usize, Option<i32>)>,
+    config: Vec<ConfigUse>,
     result: Arc<Reachability>,
 }
 
 impl KnownAnalysis {
-    fn is_result_for(&self, numbers: &[Option<i32>]) -> bool {
+    fn is_result_for(&self, input: &AnalysisInput, numbers: &[Option<i32>]) -> bool {
         self.numbers.iter().all(|(position, number)| numbers.get(*position) == Some(number))
+            && input.kconfig.meets(&self.config, input.endian)
     }
 }
 
-/// The kept analyses, by their inputs without numbers.
+/// The kept analyses, by their inputs without numbers and configuration values.
 #[derive(Debug, Default)]
 struct KnownAnalyses {
     by_input: HashMap<AnalysisInput, Vec<KnownAnalysis>>,
@@ -122,11 +109,11 @@ pub(crate) struct AnalysisCache {
 
 impl AnalysisCache {
     /// Returns the result for an input. Unless the result is known, `analyze` computes it, and returns the
-    /// instructions on whose relocated numbers the result depends.
+    /// numbers on which the result depends.
     pub(crate) fn find(
         &self,
         input: &AnalysisInput,
-        analyze: impl FnOnce(&AnalysisInput) -> (Reachability, Vec<u32>),
+        analyze: impl FnOnce(&AnalysisInput) -> (Reachability, UsedNumbers),
     ) -> Arc<Reachability> {
         if !input.is_kept() {
             return Arc::new(analyze(input).0);
@@ -134,13 +121,14 @@ impl AnalysisCache {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (without_numbers, numbers) = input.split();
         if let Some(known) = lock().by_input.get(&without_numbers)
-            && let Some(known) = known.iter().find(|known| known.is_result_for(&numbers))
+            && let Some(known) = known.iter().find(|known| known.is_result_for(input, &numbers))
         {
             return Arc::clone(&known.result);
         }
         // Other threads go on meanwhile.
         let (result, used) = analyze(input);
         let result = Arc::new(result);
+        let Some(config) = used.config else { return result };
         if result.insn_count() > limits::KEPT_ANALYSIS_INSNS {
             return result;
         }
@@ -148,9 +136,9 @@ impl AnalysisCache {
         if known.count < limits::KEPT_ANALYSES {
             known.count = known.count.wrapping_add(1);
             let relocated = (0..).zip(&input.relocated).zip(numbers);
-            let used = relocated.filter(|((_, (insn, _)), _)| used.binary_search(insn).is_ok());
+            let used = relocated.filter(|((_, (insn, _)), _)| used.relocated.binary_search(insn).is_ok());
             let numbers = used.map(|((position, _), number)| (position, number)).collect();
-            let analysis = KnownAnalysis { numbers, result: Arc::clone(&result) };
+            let analysis = KnownAnalysis { numbers, config, result: Arc::clone(&result) };
             known.by_input.entry(without_numbers).or_default().push(analysis);
         }
         result
@@ -164,26 +152,32 @@ mod tests {
     use core::cell::Cell;
     use core_relo::insn::Insn;
 
-    fn input(program: usize, kconfig: u8) -> AnalysisInput {
+    /// Returns the dependence on no number.
+    fn no_numbers() -> UsedNumbers {
+        UsedNumbers { relocated: Vec::new(), config: Some(Vec::new()) }
+    }
+
+    fn input(program: usize, relocated: u8) -> AnalysisInput {
         AnalysisInput {
             program: ProgramIndex(program),
-            relocated: vec![(0, Slot::One(Insn::default()))],
+            relocated: vec![(0, Slot::One(Insn { code: relocated, ..Insn::default() }))],
             are_functions_static: false,
             externs: Vec::new(),
-            kconfig: Arc::new(ConfigData { bytes: vec![kconfig], unknown: Vec::new() }),
+            kconfig: Arc::default(),
+            endian: Endian::Little,
             verifies_uncalled_functions: false,
             bounds_context: false,
         }
     }
 
-    /// Kernels differ in the values of the configuration, and in the instructions.
+    /// Kernels differ in the instructions.
     #[test]
     fn equal_inputs_are_analyzed_once() {
         let (cache, count) = (AnalysisCache::default(), Cell::new(0));
         let analyze = |input| {
             cache.find(&input, |_input| {
                 count.set(count.get() + 1);
-                (Reachability::default(), Vec::new())
+                (Reachability::default(), no_numbers())
             })
         };
         for _ in 0..2 {
@@ -204,7 +198,7 @@ mod tests {
             cache.find(&AnalysisInput { relocated, ..input(0, 0) }, |input| {
                 assert_eq!(input.relocated_numbers(), [3, 5]);
                 count.set(count.get() + 1);
-                (Reachability::default(), vec![5])
+                (Reachability::default(), UsedNumbers { relocated: vec![5], ..no_numbers() })
             });
             count.get()
         };
@@ -218,25 +212,24 @@ mod tests {
     fn the_cache_has_a_limit() {
         let cache = AnalysisCache::default();
         for program in 0..limits::KEPT_ANALYSES + 5 {
-            cache.find(&input(program, 0), |_input| Default::default());
+            cache.find(&input(program, 0), |_input| (Reachability::default(), no_numbers()));
         }
         assert_eq!(cache.known.lock().unwrap().count, limits::KEPT_ANALYSES);
     }
 
-    /// A small object may declare a mebibyte of configuration values, which each entry would keep.
     #[test]
     fn large_inputs_are_not_kept() {
         let (cache, size) = (AnalysisCache::default(), limits::KEPT_ANALYSIS_CONFIG + 1);
-        let bytes = ConfigData { bytes: vec![0; size], unknown: Vec::new() };
-        let unknown = ConfigData { bytes: Vec::new(), unknown: vec![0..1; size] };
-        for config in [bytes, unknown] {
-            let input = AnalysisInput { kconfig: Arc::new(config), ..input(0, 0) };
-            cache.find(&input, |_input| Default::default());
-        }
+        let find = |input: &AnalysisInput, result: Reachability| {
+            cache.find(input, |_input| (result, no_numbers()));
+        };
+        let config = ConfigData { bytes: Vec::new(), unknown: vec![0..1; size] };
+        let unknown = AnalysisInput { kconfig: Arc::new(config), ..input(0, 0) };
+        find(&unknown, Reachability::default());
         let relocated = vec![(0, Slot::One(Insn::default())); limits::KEPT_ANALYSIS_INSNS + 1];
-        cache.find(&AnalysisInput { relocated, ..input(0, 0) }, |_input| Default::default());
+        find(&AnalysisInput { relocated, ..input(0, 0) }, Reachability::default());
         let reached = vec![Reach::Dead; limits::KEPT_ANALYSIS_INSNS + 1];
-        cache.find(&input(0, 0), |_input| (Reachability { reached, ..Default::default() }, Vec::new()));
+        find(&input(0, 0), Reachability { reached, ..Reachability::default() });
         assert_eq!(cache.known.lock().unwrap().count, 0);
     }
 }

@@ -6,10 +6,10 @@
 use super::branch::{Condition, Direction};
 use super::call::{CallbackHelper, call_kernel, callback_argument, finish_call};
 use super::flow::{Flow, FunctionFlow, Transfer, index, transfer, widens_numbers};
+use super::kernel_numbers::{KernelNumbers, UsedNumbers};
 use super::memory::{forget_changes, forget_stack, pass_memory, unknown_argument};
 use super::program::{LoadedValue, Program};
 use super::reachability::Undecided;
-use super::relocated::RelocatedNumbers;
 use super::scalar::Scalar;
 use super::state::{Caller, FIRST_SAVED, State};
 use super::states::{StateStore, StoreFull};
@@ -25,8 +25,8 @@ pub(super) struct Exploration {
     pub(super) visits: Visits,
     /// Whether all paths are explored.
     pub(super) is_complete: bool,
-    /// The instructions on whose relocated numbers the visits depend.
-    pub(super) used_numbers: Vec<u32>,
+    /// The numbers on which the visits depend.
+    pub(super) used_numbers: UsedNumbers,
 }
 
 /// An exploration.
@@ -35,7 +35,7 @@ pub(super) struct Explorer<'a, 'p> {
     program: &'a Program<'p>,
     flow: &'a Flow,
     visits: Visits,
-    relocated: RelocatedNumbers<'p>,
+    kernel_numbers: KernelNumbers<'p>,
     states: StateStore,
     steps_left: usize,
     is_exhausted: bool,
@@ -51,7 +51,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
             program,
             flow,
             visits: Visits::new(count),
-            relocated: RelocatedNumbers::new(program.insns, relocated),
+            kernel_numbers: KernelNumbers::new(program, relocated),
             states: StateStore::new(),
             steps_left: steps.min(limits::REACH_STEPS),
             is_exhausted: false,
@@ -75,7 +75,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
         Exploration {
             visits: self.visits,
             is_complete: !self.is_exhausted,
-            used_numbers: self.relocated.into_used(),
+            used_numbers: self.kernel_numbers.into_used(),
         }
     }
 
@@ -114,7 +114,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
 
     /// Follows a path up to the next join point.
     fn follow(&mut self, state: &mut State, spare: &mut State) {
-        self.relocated.start_path();
+        self.kernel_numbers.start_path();
         let mut insns = self.current_function(state).map_or(0..0, |function| function.insns.clone());
         loop {
             if !self.charge(1) {
@@ -127,14 +127,13 @@ impl<'a, 'p> Explorer<'a, 'p> {
             };
             self.visits.mark(state);
             let following = pc.saturating_add(1);
-            let deferred = self.relocated.defer(state, insn, self.flow.live(pc));
+            let deferred = self.kernel_numbers.defer(state, insn, self.flow.live(pc));
             let target = match transfer(insn, pc) {
                 Transfer::Following => {
-                    if let Some(deferred) = deferred {
-                        state.set(insn.dst, deferred);
-                    } else {
-                        self.visits.mark_access(state, insn);
-                        self.execute(state, spare, insn);
+                    self.visits.mark_access(state, insn);
+                    match deferred {
+                        Some(deferred) => state.set(insn.dst, deferred),
+                        None => self.execute(state, spare, insn),
                     }
                     following
                 }
@@ -258,9 +257,15 @@ impl<'a, 'p> Explorer<'a, 'p> {
         is_inside: bool,
     ) -> bool {
         let pc = state.pc;
-        let condition = Condition::decode(insn, state);
-        // The verifier follows both directions of `may_goto`.
-        let directions = condition.as_ref().map_or([Direction::Certain; 2], Condition::directions);
+        let decided = self.kernel_numbers.decide_branch(state, insn);
+        let condition = if decided.is_some() { None } else { Condition::decode(insn, state) };
+        let directions = match (&condition, decided) {
+            (Some(condition), _) => condition.directions(),
+            (None, Some(true)) => [Direction::Certain, Direction::Dead],
+            (None, Some(false)) => [Direction::Dead, Direction::Certain],
+            // The verifier follows both directions of `may_goto`.
+            (None, None) => [Direction::Certain; 2],
+        };
         self.visits.mark_directions(pc, directions);
         let [taken, not_taken] = directions;
         if taken != Direction::Dead {
@@ -431,7 +436,7 @@ impl<'a, 'p> Explorer<'a, 'p> {
     fn arrive(&mut self, state: &mut State) {
         let Some(join) = self.flow.join(state.pc) else { return };
         state.clear_dead(self.flow.live(state.pc));
-        self.relocated.compute_all(state);
+        self.kernel_numbers.compute_all(state);
         if self.program.insns.get(index(state.pc)).copied().is_some_and(widens_numbers) {
             forget_changes(state, &self.states.states_at(state.chain, join));
         }

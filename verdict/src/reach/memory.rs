@@ -1,5 +1,6 @@
 //! Loads and stores.
 
+use super::data::{Data, DataNumber};
 use super::interval::{Interval, sign_extend, width_mask};
 use super::possible::Possible;
 use super::program::{LoadedValue, Program};
@@ -69,21 +70,11 @@ fn read_frozen(program: &Program<'_>, load: u32, offset: u64, bytes: u8) -> Scal
     let Some((insn, LoadedValue::Frozen { data, unknown, .. })) = entry else {
         return Scalar::unknown(width, Undecided::Imprecision);
     };
-    let start = usize::try_from(offset).ok();
-    let Some((start, end)) = start.and_then(|start| Some((start, start.checked_add(usize::from(bytes))?)))
-    else {
-        return Scalar::unknown(width, Undecided::Imprecision);
-    };
-    if unknown.iter().any(|part| part.start < end && start < part.end) {
-        return Scalar::unknown(width, Undecided::UnknownValue { insn: *insn });
+    match (Data { bytes: data, unknown, endian: program.endian }).number(offset, bytes) {
+        DataNumber::Known(number) => Scalar::constant(number),
+        DataNumber::Unknown => Scalar::unknown(width, Undecided::UnknownValue { insn: *insn }),
+        DataNumber::Outside => Scalar::unknown(width, Undecided::Imprecision),
     }
-    let number = match bytes {
-        1 => data.get(start).copied().map(u64::from),
-        2 => program.endian.u16(data, start).map(u64::from),
-        4 => program.endian.u32(data, start).map(u64::from),
-        _ => program.endian.u64(data, start),
-    };
-    number.map_or_else(|| Scalar::unknown(width, Undecided::Imprecision), Scalar::constant)
 }
 
 /// Reads stack memory.

@@ -3,9 +3,9 @@
 //! | module | contents |
 //! |---|---|
 //! | `interval`, `possible`, `scalar`, `value` | the values of registers and stack slots |
-//! | `alu`, `comparison`, `branch`, `memory`, `call`, `step` | the effect of instructions on values |
+//! | `alu`, `comparison`, `branch`, `data`, `memory`, `call`, `step` | the effect of instructions on values |
 //! | `flow`, `state`, `states`, `explore`, `visits` | paths through the program |
-//! | `relocated` | the numbers that relocations write, and the ones that the result depends on |
+//! | `kernel_numbers`, `config` | the numbers that differ from kernel to kernel, and the ones that the result depends on |
 //! | `postdominators`, `analyze` | conclusions from what all paths have in common |
 //! | `reachability`, `cache` | the result of an analysis, kept for kernels on which the program is the same |
 //!
@@ -39,15 +39,17 @@ mod branch;
 mod cache;
 mod call;
 mod comparison;
+mod config;
+mod data;
 mod explore;
 mod flow;
 mod interval;
+mod kernel_numbers;
 mod memory;
 mod possible;
 mod postdominators;
 mod program;
 mod reachability;
-mod relocated;
 mod scalar;
 mod state;
 mod states;
@@ -59,8 +61,9 @@ mod visits;
 
 pub use analyze::analyze;
 pub(crate) use analyze::analyze_relocated;
-pub(crate) use cache::{AnalysisCache, AnalysisInput, ConfigData};
+pub(crate) use cache::{AnalysisCache, AnalysisInput};
+pub(crate) use config::ConfigData;
+#[cfg(any(test, feature = "test-support"))]
+pub(crate) use kernel_numbers::{UsedNumbers, split_number};
 pub use program::{Function, ITERATOR_NEXT, LoadedValue, Program};
 pub use reachability::{ContextOffset, Reach, Reachability, Returned, ReturnedValue, Undecided};
-#[cfg(any(test, feature = "test-support"))]
-pub(crate) use relocated::split_number;

@@ -57,6 +57,8 @@ pub enum LoadedValue<'p> {
         offset: u64,
         /// The parts of the data whose content is not known, in bytes.
         unknown: &'p [Range<usize>],
+        /// Whether the data are the values of the kernel's configuration.
+        is_config: bool,
     },
     /// A map.
     Map {

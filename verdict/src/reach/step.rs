@@ -116,18 +116,23 @@ fn load_immediate(program: &Program<'_>, pc: u32, insn: Insn) -> Value {
 }
 
 fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
+    operate(endian, insn, [insn.dst, insn.src].map(|register| state.register(register)), state.pc)
+}
+
+/// Returns the result of an arithmetic instruction on the values of its registers, the destination first.
+pub(super) fn operate(endian: Endian, insn: Insn, registers: [Value; 2], pc: u32) -> Value {
     let is_32bit = insn.class() == Class::Alu;
-    let left = state.register(insn.dst);
+    let [left, source] = registers;
     let number = i64::from(insn.imm).cast_unsigned();
     let immediate = Scalar::constant(if is_32bit { number & U32 } else { number });
     let is_register = insn.source_is_register();
-    let right = if is_register { state.register(insn.src) } else { Value::Scalar(immediate) };
+    let right = if is_register { source } else { Value::Scalar(immediate) };
     let unary = |operation: &dyn Fn(Scalar) -> Scalar| match left {
-        Value::Scalar(scalar) => identify(Value::Scalar(operation(scalar)), state.pc),
+        Value::Scalar(scalar) => identify(Value::Scalar(operation(scalar)), pc),
         _ => Value::UNKNOWN,
     };
     match insn.operation() {
-        alu::MOV => move_value(is_32bit, insn.off, right, state.pc),
+        alu::MOV => move_value(is_32bit, insn.off, right, pc),
         alu::NEG => unary(&|scalar| negate(is_32bit, scalar)),
         alu::END => {
             let bits = match insn.imm {
@@ -141,7 +146,7 @@ fn arithmetic(endian: Endian, state: &State, insn: Insn) -> Value {
         _ => match Operation::of(insn) {
             Some(operation) => {
                 let is_same = is_register && insn.src == insn.dst;
-                binary(operation, is_32bit, Operands { left, right, is_same }, state.pc)
+                binary(operation, is_32bit, Operands { left, right, is_same }, pc)
             }
             None => Value::UNKNOWN,
         },

@@ -34,8 +34,8 @@ pub(super) enum Value {
         /// Whether the verifier of Linux 5.10 decides comparisons of the pointer with null.
         is_tracked: bool,
     },
-    /// A number that depends on a relocated number, and is not computed yet: an index of the path's [deferred
-    /// numbers](super::relocated::RelocatedNumbers). Values where paths meet are computed.
+    /// A number that depends on the kernel, and is not computed yet: an index of the path's [deferred
+    /// numbers](super::kernel_numbers::KernelNumbers). Values where paths meet are computed.
     Deferred(u32),
     /// Any value, also a pointer into any stack frame.
     Any,

@@ -6,13 +6,13 @@ mod check;
 mod decisions;
 mod generator;
 mod interpreter;
+mod kernel_numbers;
 mod loader_objects;
 mod memory;
 mod program;
-mod relocated;
 
 pub use check::{Agreement, check_reach};
 #[cfg(test)]
 pub(crate) use interpreter::{compute, holds};
+pub use kernel_numbers::{KernelNumbers, check_kernel_numbers};
 pub use loader_objects::{knows_aya_section, loader_object, section_words};
-pub use relocated::{RelocatedNumbers, check_relocated_numbers};

@@ -1,6 +1,8 @@
 //! A generated program with its data.
 
-use crate::reach::{Function, LoadedValue, Program, Reachability, analyze_relocated};
+use crate::reach::{
+    ConfigData, Function, LoadedValue, Program, Reachability, UsedNumbers, analyze_relocated,
+};
 use core::ops::Range;
 use core_relo::{Endian, insn::Insn};
 
@@ -30,15 +32,24 @@ pub(super) enum GeneratedLoad {
 
 impl GeneratedProgram {
     pub(super) fn analyze(&self) -> Reachability {
-        self.analyze_relocated(&[]).0
+        self.analyze_with(&[], false).0
     }
 
-    /// Analyses the program with relocated numbers. Returns also the instructions on whose numbers the result
-    /// depends.
-    pub(super) fn analyze_relocated(&self, relocated: &[u32]) -> (Reachability, Vec<u32>) {
+    /// Analyses the program with relocated numbers, and with its data as configuration values. Returns also
+    /// the numbers on which the result depends.
+    pub(super) fn analyze_on_kernel(&self, relocated: &[u32]) -> (Reachability, UsedNumbers) {
+        self.analyze_with(relocated, true)
+    }
+
+    /// Returns the data as configuration values.
+    pub(super) fn config(&self) -> ConfigData {
+        ConfigData { bytes: self.data.clone(), unknown: self.unknown.to_vec() }
+    }
+
+    fn analyze_with(&self, relocated: &[u32], is_config: bool) -> (Reachability, UsedNumbers) {
         let value = |load| match load {
             GeneratedLoad::Data(offset) => {
-                LoadedValue::Frozen { data: &self.data, offset, unknown: &self.unknown }
+                LoadedValue::Frozen { data: &self.data, offset, unknown: &self.unknown, is_config }
             }
             GeneratedLoad::Map => LoadedValue::Map { is_array: false },
             GeneratedLoad::Function(start) => LoadedValue::Function(start),

@@ -253,7 +253,8 @@ impl Assembly {
     fn loaded(&self, load: &Load) -> LoadedValue<'_> {
         match load {
             Load::Frozen(offset) => {
-                LoadedValue::Frozen { data: &self.data, offset: *offset, unknown: &self.unknown }
+                let (data, unknown) = (&self.data, &self.unknown);
+                LoadedValue::Frozen { data, offset: *offset, unknown, is_config: false }
             }
             Load::Function(name) => LoadedValue::Function(self.labels[name]),
             Load::Map { is_array } => LoadedValue::Map { is_array: *is_array },

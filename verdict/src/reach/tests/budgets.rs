@@ -44,7 +44,7 @@ fn a_number_past_the_limit_of_deferred_numbers_is_used() {
     let relocated: Vec<u32> = (0..count).collect();
     let (result, used) = analyze_relocated(&program(&insns), &relocated);
     assert_eq!(result.reach(count + 2), DEAD);
-    assert_eq!(used, [count - 1]);
+    assert_eq!(used.relocated, [count - 1]);
 }
 
 #[test]

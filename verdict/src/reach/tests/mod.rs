@@ -3,6 +3,7 @@
 mod asm;
 mod budgets;
 mod calls;
+mod config;
 mod guards;
 mod loops;
 mod runs;

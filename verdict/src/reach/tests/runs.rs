@@ -1,6 +1,6 @@
 //! Generated programs: runs in an interpreter do not contradict the analysis.
 
-use crate::test_support::{Agreement, RelocatedNumbers, check_reach, check_relocated_numbers};
+use crate::test_support::{Agreement, KernelNumbers, check_kernel_numbers, check_reach};
 
 /// The programs of the test.
 const PROGRAMS: u64 = 3000;
@@ -35,15 +35,16 @@ fn runs_do_not_contradict_the_analysis() {
     assert!(sum.dead > 10_000 && sum.reachable > 10_000, "{sum:?}");
 }
 
-/// A result that is kept for other numbers must be the result for those numbers.
+/// A result that is kept for other kernels must be the result for their numbers.
 #[test]
 fn results_depend_on_the_used_numbers_only() {
-    let mut sum = RelocatedNumbers::default();
+    let mut sum = KernelNumbers::default();
     for seed in 0..PROGRAMS {
-        let numbers = check_relocated_numbers(&random_bytes(seed));
+        let numbers = check_kernel_numbers(&random_bytes(seed));
         sum.used += numbers.used;
         sum.unused += numbers.unused;
+        sum.kernels += numbers.kernels;
     }
     println!("{sum:?}");
-    assert!(sum.used > 1000 && sum.unused > 1000, "{sum:?}");
+    assert!(sum.used > 1000 && sum.unused > 1000 && sum.kernels > 1000, "{sum:?}");
 }
