@@ -137,8 +137,8 @@ fn a_killed_fetch_leaves_nothing_visible() {
     let is_writing = || {
         machine.names_in("locks").iter().any(|name| name != "users") && !machine.names_in("tmp").is_empty()
     };
-    let mut rest = 1000;
-    while !(is_writing() && machine.names_in("indexes").iter().any(|name| name.ends_with(".kernels"))) {
+    let mut rest = 3000;
+    while !(is_writing() && machine.names_in("indexes").iter().any(|name| name.contains(".kernels"))) {
         rest -= 1;
         assert!(rest > 0 && child.try_wait().unwrap().is_none(), "the fetch does not begin");
         thread::sleep(Duration::from_millis(20));
