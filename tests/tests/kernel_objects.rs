@@ -11,7 +11,7 @@ fn loaded_objects_equal_those_of_libbpf() {
 mod with_libbpf {
     use core_relo::btf::Btf;
     use core_relo_loader::{
-        Errno, Loader,
+        Loader,
         inventory::{self, MapInfo, ObjectKind, ProgramInfo, ProgramLines},
         load::{Loaded, LoadedMap},
         load_plan::LoadPlan,
@@ -219,11 +219,12 @@ mod with_libbpf {
     }
 
     fn btf_of(fd: BorrowedFd<'_>) -> Result<Vec<u8>, String> {
-        let bytes = |fd: BorrowedFd<'_>| {
-            let id = ProgramInfo::query(&fd)?.btf_id;
-            if id == 0 { Ok(Vec::new()) } else { inventory::btf_bytes(&ObjectKind::Btf.open(id)?) }
-        };
-        bytes(fd).map_err(|e: Errno| e.to_string())
+        let id = ProgramInfo::query(&fd).map_err(|e| e.to_string())?.btf_id;
+        if id == 0 {
+            return Ok(Vec::new());
+        }
+        let btf = ObjectKind::Btf.open(id).map_err(|e| e.to_string())?;
+        inventory::btf_bytes(&btf).map_err(|e| e.to_string())
     }
 
     /// Returns the types of a BTF as text.
