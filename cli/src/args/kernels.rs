@@ -17,10 +17,10 @@ const SPEC_HELP: &str = "SPEC is DISTRIBUTION:RELEASE[/WORD]...[@ARCHITECTURE]. 
   6.1.0-43-cloud-amd64    the kernel with this release (uname -r)
   backports               kernels of later releases, built for this one
   hwe                     kernels of later series that the release maintains
-Distributions: debian (11 to 14, sid, experimental), ubuntu (20.04, 22.04, 24.04), also by code names;
-  rocky, alma, centos-stream (8 to 10), rhel (stands for rocky), fedora (41 to 45, rawhide), amazon (2, 2023),
-  opensuse (15.6, 16.0, tumbleweed), azurelinux (3), mariner (2), oracle (8 to 10, with the flavour uek),
-  alpine (3.18 to 3.23, edge), arch.";
+Distributions: debian (11 to 14, sid, experimental), ubuntu (20.04, 22.04, 24.04), also by code
+  names; rocky, alma, centos-stream (8 to 10), rhel (stands for rocky), fedora (41 to 45, rawhide),
+  amazon (2, 2023), opensuse (15.6, 16.0, tumbleweed), azurelinux (3), mariner (2), oracle (8 to 10,
+  with the flavour uek), alpine (3.18 to 3.23, edge), arch.";
 
 const LIST_EXAMPLES: &str = "Examples:
   core-relo kernels list debian:12
