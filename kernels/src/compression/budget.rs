@@ -99,6 +99,13 @@ impl Budget {
         Self::new(Scope::Kernel, limits, stored, None)
     }
 
+    /// Creates the budget for a list of packages, which unpacks to at most `max_bytes`.
+    #[cfg(feature = "fetch")]
+    pub(crate) fn for_list(max_bytes: u64, stored: &[u8]) -> Self {
+        let stored_bytes = u64::try_from(stored.len()).unwrap_or(u64::MAX);
+        Self::for_kernel(Limits::new(Some(max_bytes)), stored_bytes)
+    }
+
     /// Creates the budget for an archive that takes `stored` bytes.
     pub(crate) fn for_archive(limits: Limits, stored: u64) -> Self {
         Self::new(Scope::Archive, limits, stored, None)

@@ -332,6 +332,12 @@ pub enum MirrorDefect {
         /// The architecture.
         architecture: String,
     },
+    /// The index has more kernels than are read.
+    #[error("has more than {limit} kernels")]
+    TooManyKernels {
+        /// The limit.
+        limit: usize,
+    },
     /// A file of an rpm-md repository is damaged.
     #[error(transparent)]
     RpmMd(#[from] RpmMdDefect),

@@ -1,7 +1,7 @@
 //! Fetches kernels: finds them in repositories, downloads their packages, and stores what verdicts use.
 
 use super::{
-    apk::head::PackageHead,
+    apk::head::{PackageHead, plain_head},
     available::{AvailableKernel, KernelPackage},
     distribution::{Architecture, Archive, Distribution, IndexFormat},
     error::{FetchError, MirrorDefect},
@@ -12,7 +12,7 @@ use super::{
     transport::{Download, Expected, Progress, Transport},
 };
 use std::{
-    io::Read,
+    io::{Cursor, Read},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -171,15 +171,19 @@ impl<'f> Fetcher<'f> {
         let address = self.package_address(kernel, package)?;
         let expected = Expected { bytes: package.bytes, hash: &package.hash };
         let mut download = Download::open(&self.transport, self.progress, &address, expected)?;
-        if hashes_files_only(kernel) {
+        let unpacked = if hashes_files_only(kernel) {
             let head = PackageHead::read(&self.transport, &address)?;
             if head.files_sha256 != package.hash {
                 let (found, expected) = (head.files_sha256, package.hash.clone());
                 return Err(FetchError::mirror(&address, MirrorDefect::Hash { found, expected }));
             }
-            download.hash_from(head.files_offset);
-        }
-        let unpacked = read(&mut download, package.bytes);
+            download.skip_unhashed(head.files_offset)?;
+            let head = plain_head(&package.name)
+                .map_err(|error| FetchError::mirror(&address, MirrorDefect::Packed(error.into())))?;
+            read(&mut Cursor::new(head).chain(&mut download), package.bytes)
+        } else {
+            read(&mut download, package.bytes)
+        };
         if let Some(error) = download.take_mirror_error() {
             return Err(error);
         }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     compression::{budget::Budget, format::Compression, streams::Streams},
-    limits::{Limits, MAX_PACKAGES_BYTES},
+    limits::MAX_PACKAGES_BYTES,
     tar_members,
 };
 use std::{
@@ -50,16 +50,20 @@ impl ListedKernel {
     pub(crate) fn release(&self) -> String {
         let (version, revision) = self.version.rsplit_once('-').unwrap_or((&self.version, "1"));
         let is_tag = |part: &str| part.starts_with(|first: char| first.is_ascii_alphabetic());
+        let mut parts = version.split('.').peekable();
         let mut release = String::new();
-        for part in version.split('.') {
-            let separator = if release.is_empty() {
-                ""
-            } else if is_tag(part) {
-                "-"
-            } else {
-                "."
-            };
-            release.push_str(separator);
+        let mut number_count = 0usize;
+        while let Some(part) = parts.next_if(|part| !is_tag(part)) {
+            release.push_str(if number_count == 0 { "" } else { "." });
+            release.push_str(part);
+            number_count += 1;
+        }
+        // The first version of a series has no third number, and the kernel prints one.
+        if number_count == 2 {
+            release.push_str(".0");
+        }
+        for part in parts {
+            release.push_str(if is_tag(part) { "-" } else { "." });
             release.push_str(part);
         }
         let ending = self.package.strip_prefix("linux").unwrap_or("");
@@ -69,8 +73,7 @@ impl ListedKernel {
 
 /// Finds the kernels in a database.
 pub(crate) fn find_kernels(database: &[u8]) -> io::Result<Vec<ListedKernel>> {
-    let stored_bytes = u64::try_from(database.len()).unwrap_or(u64::MAX);
-    let budget = Budget::for_archive(Limits::new(Some(MAX_PACKAGES_BYTES)), stored_bytes);
+    let budget = Budget::for_list(MAX_PACKAGES_BYTES, database);
     let format = Compression::detect(database).ok_or(io::ErrorKind::InvalidData)?;
     let stream = Streams::concatenated(format, Cursor::new(database), budget.clone());
     let (mut kernels, mut result) = (Vec::new(), Ok(()));
@@ -79,7 +82,10 @@ pub(crate) fn find_kernels(database: &[u8]) -> io::Result<Vec<ListedKernel>> {
             return ControlFlow::Continue(());
         }
         let mut text = Vec::new();
-        result = member.content.take(DESC_BYTES).read_to_end(&mut text).map(drop);
+        result = member.take_holes(&budget).map_err(io::Error::from);
+        if result.is_ok() {
+            result = member.content.take(DESC_BYTES).read_to_end(&mut text).map(drop);
+        }
         kernels.extend(parse_desc(&String::from_utf8_lossy(&text)));
         if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
@@ -115,6 +121,7 @@ mod tests {
         let hash = "a".repeat(64);
         for (package, version, release, flavour) in [
             ("linux", "6.9.1.arch1-1", "6.9.1-arch1-1", "generic"),
+            ("linux", "6.9.arch1-1", "6.9.0-arch1-1", "generic"),
             ("linux-lts", "6.6.31-2", "6.6.31-2-lts", "lts"),
             ("linux-zen", "6.9.1.zen1-1", "6.9.1-zen1-1-zen", "zen"),
             ("linux-hardened", "6.8.9.hardened1-1", "6.8.9-hardened1-1-hardened", "hardened"),

@@ -16,7 +16,7 @@ use super::{
     rpm_md::mirror_list::MIRROR_LIST,
     spec::KernelSpec,
 };
-use crate::limits::MAX_PACKAGES_BYTES;
+use crate::limits::{MAX_APK_KERNELS, MAX_PACKAGES_BYTES};
 use std::io;
 
 /// Returns the name of an architecture in repositories of apk and pacman.
@@ -88,8 +88,13 @@ impl Fetcher<'_> {
         let repository = self.open_repository(spec, suite, architecture)?;
         let protection = self.verify_apk_index(&repository)?;
         let text = index::text(&repository.index).map_err(|error| repository.packed(error))?;
+        let listed = index::find_kernels(&text);
+        if listed.len() > MAX_APK_KERNELS {
+            let defect = MirrorDefect::TooManyKernels { limit: MAX_APK_KERNELS };
+            return Err(FetchError::mirror(&repository.address, defect));
+        }
         let mut kernels = Vec::new();
-        for kernel in index::find_kernels(&text) {
+        for kernel in listed {
             let path = repository.path(&kernel.file_name());
             let address = repository.mirror.address.join(&path);
             // The index has the hash of the package's metadata, which have the hash of its files.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     compression::{budget::Budget, format::Compression, streams::Streams},
-    limits::{Limits, MAX_INDEX_BYTES, MAX_PACKAGES_BYTES},
+    limits::{MAX_INDEX_BYTES, MAX_PACKAGES_BYTES},
 };
 use std::{collections::BTreeSet, time::SystemTime};
 
@@ -86,7 +86,9 @@ impl Fetcher<'_> {
         suite: &Suite,
         architecture: Architecture,
     ) -> Option<FetchError> {
-        let address = self.mirrors.find(spec.distribution(), suite.archive).ok()?.address;
+        let (number, machine) = (spec.release().number, architecture.machine());
+        let address =
+            self.mirrors.find_for(spec.distribution(), suite.archive, number, machine).ok()?.address;
         let release = spec.release().label();
         let available = self.releases_on_mirror(spec.distribution(), architecture);
         if available.contains(&release) {
@@ -313,8 +315,7 @@ fn unpack_list(content: &[u8]) -> std::io::Result<String> {
     match Compression::detect(content) {
         None => Ok(String::from_utf8_lossy(content).into_owned()),
         Some(format) => {
-            let stored_bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
-            let budget = Budget::for_archive(Limits::new(Some(MAX_PACKAGES_BYTES)), stored_bytes);
+            let budget = Budget::for_list(MAX_PACKAGES_BYTES, content);
             let bytes = Streams::concatenated(format, content, budget).read_all()?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         }

@@ -160,6 +160,24 @@ fn changed_packages_of_alpine_are_errors() {
     assert_eq!(defect(machine.find("alpine:3.20")), MirrorDefect::Status { code: 404 });
 }
 
+/// The hash in the index does not cover the head of a package.
+#[test]
+fn files_in_the_head_of_a_package_are_not_stored() {
+    let repository = AlpineRepository::new();
+    let machine = repository.local_machine();
+    let mut kernel = machine.find("alpine:3.20").unwrap().remove(0);
+    let path = repository.path("linux-lts-6.6.100-r0.apk");
+    let info = format!("pkgname = linux-lts\ndatahash = {}\n", kernel.packages[0].hash);
+    let files: [(&str, &[u8]); 2] = [(".PKGINFO", info.as_bytes()), ("boot/vmlinuz-lts", &module_btf())];
+    let btf = [kernel_btf(), module_btf()];
+    let module = "lib/modules/6.6.100-0-lts/kernel/fs/xfs/xfs.ko";
+    let package = [apk_part(&files), gzip(&tar(&kernel_files("boot/vmlinuz-lts", module, &btf)))].concat();
+    fs::write(&path, &package).unwrap();
+    kernel.packages[0].bytes = u64::try_from(package.len()).unwrap();
+    let stored = machine.fetch(&kernel).unwrap();
+    assert_eq!(fs::read(stored.btf()).unwrap(), kernel_btf());
+}
+
 /// Runs `openssl` with words, and paths in a directory that begin with `./`.
 fn openssl(dir: &Path, words: &str) {
     let output = Command::new("openssl").args(words.split(' ')).current_dir(dir).output().unwrap();
@@ -194,6 +212,11 @@ fn indexes_of_alpine_are_verified_with_its_keys() {
         let signature = apk_part(&[(name, &fs::read(keys.path().join("signature")).unwrap())]);
         fs::write(&path, [&signature[..], &index].concat()).unwrap();
         let key = keys.path().join("keys/test.rsa.pub").display().to_string();
+        assert_eq!(find(), Ok(Protection::Signature { keyring: key.clone() }));
+        // An index beside the signature, which the signature does not cover, is not read.
+        let content = fs::read(keys.path().join("signature")).unwrap();
+        let with_index = apk_part(&[(name, &content), ("APKINDEX", b"")]);
+        fs::write(&path, [&with_index[..], &index].concat()).unwrap();
         assert_eq!(find(), Ok(Protection::Signature { keyring: key }));
         // Another index with the same signature.
         let files: [(&str, &[u8]); 1] = [("APKINDEX", b"")];

@@ -3,6 +3,9 @@
 use flate2::bufread::GzDecoder;
 use std::io::{self, Read as _};
 
+/// The beginning of the names of signatures.
+const SIGNATURE: &[u8] = b".SIGN.";
+
 /// A gzip stream at the start of some bytes.
 #[derive(Debug)]
 pub(super) struct GzipMember {
@@ -28,6 +31,15 @@ impl GzipMember {
 
     /// Returns whether the stream is the one with signatures: its tar archive begins with one.
     pub(super) fn is_signature(&self) -> bool {
-        self.content.starts_with(b".SIGN.")
+        self.content.starts_with(SIGNATURE)
+    }
+}
+
+/// Returns whether the first stream is the one with signatures, without unpacking the whole of it.
+pub(super) fn begins_with_signature(bytes: &[u8]) -> io::Result<bool> {
+    let mut start = [0; SIGNATURE.len()];
+    match GzDecoder::new(bytes).read_exact(&mut start) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| start == SIGNATURE),
     }
 }

@@ -11,9 +11,11 @@ use crate::fetch::{
     sha256::{hex, is_sha256},
     transport::{OpenedFile, Transport},
 };
+use crate::package_kind::PKGINFO;
+use flate2::{Compression, write::GzEncoder};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 
 /// The largest head of a package that is read, and the largest part of one when it is unpacked, in bytes.
 /// Kernels have less than 16 KiB: scripts, and a list of what they provide.
@@ -21,6 +23,23 @@ const HEAD_BYTES: u64 = 1 << 20;
 
 /// The number of bytes that are read before the first attempt to parse them. It doubles with each attempt.
 const FIRST_BYTES: u64 = 32 << 10;
+
+/// Returns a head that takes the place of the package's own one, which the hash of the files does not cover: a
+/// mirror could add files to it.
+pub(crate) fn plain_head(package: &str) -> io::Result<Vec<u8>> {
+    let mut info = format!("pkgname = {package}\n").into_bytes();
+    let mut header = tar::Header::new_ustar();
+    header.set_path(PKGINFO)?;
+    header.set_size(u64::try_from(info.len()).map_err(io::Error::other)?);
+    header.set_mode(0o644);
+    header.set_cksum();
+    info.resize(info.len().next_multiple_of(header.as_bytes().len()), 0);
+    // The head and the files are one archive, so the zeros at its end are missing.
+    let mut head = GzEncoder::new(Vec::new(), Compression::none());
+    head.write_all(header.as_bytes())?;
+    head.write_all(&info)?;
+    head.finish()
+}
 
 /// The hash of a package's metadata, from the index.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,11 +8,15 @@
 //! `6.6.100-0-FLAVOUR`, and the image is `boot/vmlinuz-FLAVOUR` (aports, `main/linux-lts/APKBUILD`:
 //! `localversion-alpine`, `_package`). A repository has the newest version of each only.
 
-use super::{base64, gzip_member::GzipMember, head::MetadataHash};
+use super::{
+    base64,
+    gzip_member::{GzipMember, begins_with_signature},
+    head::MetadataHash,
+};
 use crate::{
     compression::{budget::Budget, format::Compression, streams::Streams},
     fetch::available::is_file_name,
-    limits::{Limits, MAX_PACKAGES_BYTES},
+    limits::MAX_PACKAGES_BYTES,
     tar_members,
 };
 use std::{
@@ -64,10 +68,11 @@ impl ListedKernel {
 
 /// Returns the signature of an index. Returns `None` for an index without one.
 pub(crate) fn signature(index: &[u8]) -> io::Result<Option<IndexSignature>> {
-    let member = GzipMember::first(index, SIGNATURE_BYTES)?;
-    if !member.is_signature() {
+    // An index without a signature is larger than a signature.
+    if !begins_with_signature(index)? {
         return Ok(None);
     }
+    let member = GzipMember::first(index, SIGNATURE_BYTES)?;
     let mut archive = tar::Archive::new(member.content.as_slice());
     let Some(entry) = archive.entries()?.next() else { return Ok(None) };
     let mut entry = entry?;
@@ -77,24 +82,27 @@ pub(crate) fn signature(index: &[u8]) -> io::Result<Option<IndexSignature>> {
     Ok(Some(IndexSignature { name, signature, signed_from: member.len }))
 }
 
-/// Returns the text of an index.
+/// Returns the text of an index. The stream with the signature is not read: nothing protects it, and it could
+/// have a file `APKINDEX`, too.
 pub(crate) fn text(index: &[u8]) -> io::Result<String> {
+    let signed_from = signature(index)?.map_or(0, |signature| signature.signed_from);
+    let index = index.get(signed_from..).unwrap_or(&[]);
     let format = Compression::detect(index).ok_or(io::ErrorKind::InvalidData)?;
-    let stored_bytes = u64::try_from(index.len()).unwrap_or(u64::MAX);
-    let budget = Budget::for_archive(Limits::new(Some(MAX_PACKAGES_BYTES)), stored_bytes);
+    let budget = Budget::for_list(MAX_PACKAGES_BYTES, index);
     let stream = Streams::concatenated(format, Cursor::new(index), budget.clone());
-    let mut found = Ok(None);
+    let (mut text, mut found) = (Vec::new(), Err(io::Error::other("has no file APKINDEX")));
     tar_members::visit(Path::new("APKINDEX.tar.gz"), Box::new(stream), &budget, &mut |member| {
         if member.path != Path::new("APKINDEX") {
             return ControlFlow::Continue(());
         }
-        let mut text = Vec::new();
-        found = member.content.take(MAX_PACKAGES_BYTES).read_to_end(&mut text).map(|_| Some(text));
+        found = member.take_holes(&budget).map_err(io::Error::from);
+        if found.is_ok() {
+            found = member.content.read_to_end(&mut text).map(drop);
+        }
         ControlFlow::Break(())
     })
     .map_err(|error| io::Error::other(error.to_string()))?;
-    let text = found?.ok_or_else(|| io::Error::other("has no file APKINDEX"))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    found.map(|()| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Finds the kernels in the text of an index. Records with damaged fields are left out.

@@ -112,9 +112,11 @@ impl<'d> Download<'d> {
         Ok(download)
     }
 
-    /// Sets the offset of the first byte that the hash covers, before anything is read.
-    pub(crate) fn hash_from(&mut self, offset: u64) {
-        self.hash_from = offset;
+    /// Skips the bytes at the start of the file that the hash does not cover. No reader sees them.
+    pub(crate) fn skip_unhashed(&mut self, bytes: u64) -> Result<(), FetchError> {
+        self.hash_from = bytes;
+        let skipped = io::copy(&mut self.by_ref().take(bytes), &mut io::sink());
+        skipped.map(drop).map_err(|error| self.take_error(&error))
     }
 
     /// Reads the rest of the file, and compares size and hash. Whatever was read before counts only now.
