@@ -106,10 +106,11 @@ fn find_modules(
             }
             Step::Find(name) => name,
         };
-        if known.len() >= MAX_MODULE_FILES || !known.insert(name.clone()) {
+        if !known.insert(name.clone()) {
             continue;
         }
-        match find_file(&name, dirs)? {
+        let file = if known.len() > MAX_MODULE_FILES { None } else { find_file(&name, dirs)? };
+        match file {
             Some((path, module)) => {
                 waiting.push(Step::Add(path));
                 waiting.extend(dependencies(&module).into_iter().map(Step::Find));
@@ -144,12 +145,16 @@ fn find_file(name: &str, dirs: &[&Path]) -> Result<Option<(PathBuf, Vec<u8>)>, F
     Ok(None)
 }
 
-/// Writes a module to a directory, unpacked. A damaged one is left out.
+/// Writes a module to a directory, unpacked. A damaged one is left out, and a further one of the same name.
 fn stage_module(dir: &Path, name: &str, file: PackageFile<'_>) -> Result<(), FetchError> {
+    let target = dir.join(format!("{name}.ko"));
+    if target.exists() {
+        return Ok(());
+    }
     let path = file.name().to_path_buf();
     let read = file.read_with_budget(MAX_KERNEL_FILE_BYTES);
     match read.and_then(|(bytes, budget)| btf_file::unpack_whole(&path, bytes, &budget)) {
-        Ok(module) => write_file(&dir.join(format!("{name}.ko")), &module),
+        Ok(module) => write_file(&target, &module),
         Err(error) => {
             log::warn!("a module is left out: {error}");
             Ok(())

@@ -68,16 +68,19 @@ impl ListedPackage {
     }
 
     /// Sets the release of the kernel from what the package provides.
-    fn add_provided(&mut self, entry: &Element<'_>) {
-        let Some(name) = entry.attribute("name").filter(|name| name.ends_with(UNAME)) else { return };
+    fn add_provided(&mut self, entry: &Element<'_>) -> Result<(), RpmMdDefect> {
+        let Some(name) = entry.attribute("name").filter(|name| name.ends_with(UNAME)) else {
+            return Ok(());
+        };
         if self.kernel_release.is_some() && name != IMAGE_UNAME {
-            return;
+            return Ok(());
         }
-        let (version, release) = (entry.attribute("ver"), entry.attribute("rel"));
+        let (version, release) = (checked(entry.attribute("ver"))?, checked(entry.attribute("rel"))?);
         self.kernel_release = match (version, release) {
             (Some(version), Some(release)) => Some(format!("{version}-{release}")),
             (version, _) => version,
         };
+        Ok(())
     }
 }
 
@@ -119,7 +122,7 @@ impl ListReader {
             XmlEvent::Start { depth: 5, element }
                 if self.is_in_provides && self.package.name.starts_with(KERNEL) =>
             {
-                self.package.add_provided(&element);
+                self.package.add_provided(&element)?;
             }
             XmlEvent::Text(part) if self.field.is_some() => push_text(&mut self.text, part)?,
             XmlEvent::End { depth: 2 } => self.end_package()?,
@@ -292,6 +295,9 @@ pub(in crate::fetch::rpm_md) mod tests {
         assert_eq!(read(&[elsewhere]), Ok(Vec::new()));
         let package = package_xml("kernel-core", "5.14.0", "1", &[]);
         let long = package.replace("kernel-core", &format!("kernel-{}", "x".repeat(2000)));
+        assert!(read(&[long]).unwrap_err().contains("of more than 1024 bytes"));
+        let release = [("kernel-uname-r", &*"5".repeat(2000))];
+        let long = package_xml("kernel-core", "5.14.0", "1", &release);
         assert!(read(&[long]).unwrap_err().contains("of more than 1024 bytes"));
         let many = vec![package; MAX_KERNEL_PACKAGES + 1];
         assert_eq!(read(&many).unwrap_err(), "has more than 16384 packages of kernels");

@@ -10,6 +10,7 @@ use quick_xml::{
     events::{BytesStart, Event},
 };
 use std::io::{self, BufRead, Read};
+use thiserror::Error;
 
 /// A part of a document.
 #[derive(Debug)]
@@ -109,18 +110,19 @@ struct BoundedEvents<R> {
     remaining: usize,
 }
 
-/// The kind of error of an event that is too long. No stream has it.
-const TOO_LONG: io::ErrorKind = io::ErrorKind::FileTooLarge;
+/// The error of an event that is too long.
+#[derive(Debug, Error)]
+#[error("a text or element of more than {MAX_XML_EVENT_BYTES} bytes")]
+struct TooLong;
 
 fn is_too_long(error: &io::Error) -> bool {
-    error.kind() == TOO_LONG
+    error.get_ref().is_some_and(|error| error.is::<TooLong>())
 }
 
 impl<R: BufRead> BufRead for BoundedEvents<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.remaining == 0 {
-            let message = format!("a text or element of more than {MAX_XML_EVENT_BYTES} bytes");
-            return Err(io::Error::new(TOO_LONG, message));
+            return Err(io::Error::other(TooLong));
         }
         let bytes = self.content.fill_buf()?;
         Ok(bytes.get(..self.remaining).unwrap_or(bytes))

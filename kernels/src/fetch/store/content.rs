@@ -36,21 +36,26 @@ impl StagedKernel {
         self.files.iter().any(|file| file.name == name)
     }
 
-    /// Writes a file. The name is a single part of a path.
+    /// Writes a file, in place of an earlier one with the same name. The name is a single part of a path.
     pub(crate) fn write(&mut self, name: String, content: &[u8]) -> Result<(), FetchError> {
         write_file(&self.dir.path().join(&name), content)?;
+        self.files.retain(|file| file.name != name);
         let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
         self.files.push(StoredFile::new(name, bytes, hex(&Sha256::digest(content))));
         Ok(())
     }
 
-    /// Writes the BTF of a module.
+    /// Writes the BTF of a module. The first of several modules with the same name is kept.
     pub(crate) fn write_module(&mut self, name: &str, btf: &[u8]) -> Result<(), FetchError> {
         let dir = self.dir.path().join(&self.kernel.release);
         if self.modules.count == 0 {
             fs::create_dir_all(&dir).map_err(|error| FetchError::store(&dir, &error))?;
         }
-        write_file(&dir.join(format!("{name}.btf")), btf)?;
+        let path = dir.join(format!("{name}.btf"));
+        if path.exists() {
+            return Ok(());
+        }
+        write_file(&path, btf)?;
         self.modules.count += 1;
         let bytes = u64::try_from(btf.len()).unwrap_or(u64::MAX);
         self.modules.bytes = self.modules.bytes.saturating_add(bytes);
@@ -101,7 +106,7 @@ impl StagedKernel {
     }
 }
 
-/// Writes a file that does not exist yet.
+/// Writes a file.
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), FetchError> {
     fs::write(path, content).map_err(|error| FetchError::store(path, &error))
 }
