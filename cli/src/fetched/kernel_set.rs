@@ -86,18 +86,23 @@ impl<'s> KernelSet<'s> {
         &self,
         kernel: &StoredKernel,
         names: &[String],
-    ) -> Result<ModuleFiles, FetchError> {
+    ) -> Result<ModuleFiles, BadInput> {
         let stored = kernel.module_files(names)?;
         if stored.missing.is_empty() {
             return Ok(stored);
         }
-        let progress = DownloadProgress::new();
-        let (available, missing) = (&kernel.manifest.kernel, Vec::from_iter(stored.missing).join(", "));
+        let (available, missing) = (&kernel.manifest.kernel, Vec::from_iter(stored.missing));
         let (name, bytes) = (available.name(), available.download_bytes());
-        let mib = bytes.div_ceil(1 << 20);
+        if self.mode == FetchMode::Offline {
+            let what = format_args!("the store has no files of the modules {}", missing.join(", "));
+            let help = format!("fetch them with `core-relo kernels fetch --modules {}`", missing.join(","));
+            return Err(BadInput::new(name, what).help(help));
+        }
+        let progress = DownloadProgress::new();
+        let (mib, missing) = (bytes.div_ceil(1 << 20), missing.join(", "));
         progress.announce(&format!("fetches modules of {name}, {mib} MiB: {missing}"), bytes);
         let fetcher = Fetcher::new(&self.project.mirrors, self.store, self.options, &progress);
-        fetcher.fetch_modules(kernel, names)
+        Ok(fetcher.fetch_modules(kernel, names)?)
     }
 
     /// Returns the kernels in the store that a specification selects, for this machine's architecture unless

@@ -11,11 +11,7 @@ use {
         kernel_set::{CONFIG_ENDING, KernelSet},
         project::KernelProject,
     },
-    crate::{
-        error::escape_path,
-        input::fetched_args::{FetchMode, FetchedKernelArgs},
-        policy::ConfigArgs,
-    },
+    crate::{error::escape_path, input::fetched_args::FetchedKernelArgs, policy::ConfigArgs},
     core_relo_kernels::fetch::{ModuleFiles, Store},
     std::{fs, path::Path},
 };
@@ -85,16 +81,6 @@ impl<'a> ModuleStore<'a> {
     fn find(&self, kernel: &FetchedKernel, names: &[String]) -> Result<ModuleFiles, BadInput> {
         let store = Store::of_user()?;
         let Some(stored) = store.find_target(kernel)? else { return Ok(ModuleFiles::default()) };
-        let found = stored.module_files(names)?;
-        if found.missing.is_empty() {
-            return Ok(found);
-        }
-        if self.fetched.mode.mode() == FetchMode::Offline {
-            let missing = Vec::from_iter(found.missing);
-            let what = format_args!("the store has no files of the modules {}", missing.join(", "));
-            let help = format!("fetch them with `core-relo kernels fetch --modules {}`", missing.join(","));
-            return Err(BadInput::new(&*kernel.name, what).help(help));
-        }
         let config = self.fetched.kernels.iter().find(|text| text.ends_with(CONFIG_ENDING));
         let mirrors = &self.fetched.mirrors.mirror;
         let project = match config {
@@ -102,6 +88,6 @@ impl<'a> ModuleStore<'a> {
             None => KernelProject::new(self.config, mirrors)?,
         };
         let set = KernelSet::new(&project, &store, self.fetched.mirrors.options(), self.fetched.mode.mode());
-        Ok(set.fetch_modules(&stored, names)?)
+        set.fetch_modules(&stored, names)
     }
 }

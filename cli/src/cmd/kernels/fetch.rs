@@ -27,7 +27,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &KernelsFetchArgs) -> Command
         if let Ok(kernel) = &result
             && let Err(error) = set.fetch_modules(kernel, &args.modules)
         {
-            console.report_error(&error.into())?;
+            console.report_error(&error)?;
         }
         match result {
             Ok(kernel) if args.format == Format::Json => console.out.json(&StoredKernelJson::new(&kernel))?,
