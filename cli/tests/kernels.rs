@@ -116,9 +116,10 @@ fn kernels_are_targets_with_and_without_network() {
     assert_eq!(online.exit, 0, "{}{}", online.out, online.err);
     let line = &online.lines()[0];
     assert_eq!(line["target"], "debian:12/6.1.0-2-amd64");
-    assert_eq!(line["target_id"], "fetched:debian:12/6.1.0-2-amd64");
+    assert_eq!(line["target_id"], "fetched:debian:12/6.1.0-2-amd64@x86_64");
     let package = ["distribution", "distribution_release", "package_version"].map(|key| &line[key]);
     assert_eq!(package, ["debian", "12", "6.1.9-1"]);
+    assert_eq!(line["kernel"]["series"], "debian:12 x86_64");
     fs::rename(project.apt.archive(), project.dir.path().join("gone")).unwrap();
     let offline = project.run(&format!("{check} debian:12@amd64 --offline"));
     assert_eq!((offline.exit, &*offline.err), (0, ""));

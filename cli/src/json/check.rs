@@ -16,7 +16,7 @@ use core_relo::{
     plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
 use core_relo_adaptive::StartupReport;
-use core_relo_kernels::{KernelId, KernelRelease};
+use core_relo_kernels::KernelRelease;
 use core_relo_report::{Comparison, policy::Acceptance, stored::LINE_FORMAT};
 use core_relo_verdict::{
     SourceLine,
@@ -90,7 +90,7 @@ pub(crate) struct TargetKeys<'a> {
     pub(crate) kernel: &'a KernelJson,
 }
 
-/// What a kernel's name tells.
+/// What a kernel's name tells, or the package that it is from.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct KernelJson {
     version: Option<String>,
@@ -100,11 +100,11 @@ pub(crate) struct KernelJson {
 }
 
 impl KernelJson {
-    /// Creates the value. `id` is the identity, if the kernel has one.
-    pub(crate) fn new(release: &KernelRelease, id: Option<&KernelId>) -> Self {
+    /// Creates the value. `series` is that of a fetched kernel.
+    pub(crate) fn new(release: &KernelRelease, series: Option<&str>) -> Self {
         let KernelRelease { version, architecture } = *release;
         let version = version.map(|v| format!("{}.{}.{}", v.major, v.minor, v.patch));
-        Self { version, architecture, series: id.and_then(KernelId::series) }
+        Self { version, architecture, series: series.map(str::to_owned) }
     }
 }
 

@@ -147,6 +147,23 @@ impl AvailableKernel {
         DistributionKernel::new(distribution, distribution_release, version, architecture)
     }
 
+    /// Returns the series in the distribution, of which the kernel is a version: `debian:12 x86_64 cloud`. The
+    /// lines of kernels in a release are series of their own: `ubuntu:22.04 x86_64 additional`.
+    pub fn distribution_series(&self) -> String {
+        let mut series = format!("{}:{} {}", self.distribution, self.distribution_release, self.architecture);
+        let flavour = Some(self.flavour.as_str()).filter(|flavour| *flavour != GENERIC);
+        let line = match self.line {
+            KernelLine::Default => None,
+            KernelLine::Additional => Some("additional"),
+            KernelLine::Backports => Some("backports"),
+        };
+        for word in [flavour, line].into_iter().flatten() {
+            series.push(' ');
+            series.push_str(word);
+        }
+        series
+    }
+
     /// Returns the version of Linux: `6.1.162`.
     pub fn linux_version(&self) -> String {
         upstream_version(&self.version)

@@ -1,6 +1,5 @@
 //! Identities of kernels. Several kernels may print the same name, but no two have the same identity.
 
-use super::release::KernelRelease;
 use std::{
     ffi::{OsStr, OsString},
     fmt,
@@ -11,7 +10,7 @@ use std::{
 /// The identity of a kernel. Paths are compared by their bytes: `Path` treats some different bytes as equal.
 ///
 /// Its text is printable ASCII and unique: `file:PATH`, `member:INDEX:ARCHIVE`, `running:RELEASE`,
-/// `fetched:NAME`, `embedded:NAME`.
+/// `fetched:NAME@ARCHITECTURE`, `embedded:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KernelId {
     /// A file, an archive as a whole, or a directory that cannot be read.
@@ -25,7 +24,8 @@ pub enum KernelId {
     },
     /// The running kernel, by its release.
     Running(String),
-    /// A fetched kernel, by its distribution and release: `debian:12/6.1.0-50-amd64`.
+    /// A fetched kernel, by its name and architecture: `ubuntu:24.04/6.8.0-71-generic@aarch64`. The kernels of
+    /// several architectures may have the same name.
     Fetched(String),
     /// A kernel that is part of this program.
     Embedded(String),
@@ -43,21 +43,6 @@ impl KernelId {
             Self::File(path) if path == target => None,
             _ => Some(self.to_string()),
         }
-    }
-
-    /// Returns the series of a fetched kernel: distribution, release, architecture and flavour, such as
-    /// `debian:12 x86_64 cloud`. Every version of the kernel has the same series.
-    ///
-    /// The series is in the name: the words of the kernel's release that are no versions. Words with digits,
-    /// such as `fc43` and `el9_6`, belong to a version.
-    pub fn series(&self) -> Option<String> {
-        let Self::Fetched(name) = self else { return None };
-        let (distribution, release) = name.split_once('/')?;
-        let architecture = KernelRelease::from_name(release).architecture;
-        let is_flavour = |word: &&str| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit());
-        let flavours = release.split(['-', '+', '.', '~']).filter(is_flavour);
-        let words = [Some(distribution), architecture].into_iter().flatten().chain(flavours);
-        Some(words.collect::<Vec<_>>().join(" "))
     }
 
     /// Returns the archive, for a member.
@@ -173,7 +158,7 @@ mod tests {
             ids.extend(paths.iter().cloned().map(|archive| KernelId::Member { archive, index }));
         }
         ids.extend(["6.18", "6.18 (running)"].map(|release| KernelId::Running(release.to_owned())));
-        ids.push(KernelId::Fetched("debian:12/6.1.0-50-amd64".to_owned()));
+        ids.push(KernelId::Fetched("debian:12/6.1.0-50-amd64@x86_64".to_owned()));
         ids.push(KernelId::Embedded("linux-6.1".to_owned()));
         let mut seen = HashSet::new();
         for id in &ids {
@@ -193,22 +178,6 @@ mod tests {
             KernelId::File(newline.clone()).key(&escape_path(Path::new(&newline))).unwrap(),
             "file:a%0Ab"
         );
-    }
-
-    #[test]
-    fn versions_of_a_fetched_kernel_have_one_series() {
-        let series = |name: &str| KernelId::Fetched(name.to_owned()).series();
-        for (names, expected) in [
-            (["debian:12/6.1.0-49-amd64", "debian:12/6.1.0-50-amd64"], "debian:12 x86_64"),
-            (["debian:12/6.1.0-50-cloud-arm64", "debian:12/6.1.0-9-cloud-arm64"], "debian:12 aarch64 cloud"),
-            (["debian:12/6.12.9+bpo-amd64", "debian:12/6.12.30+bpo-amd64"], "debian:12 x86_64 bpo"),
-            (["fedora:43/6.17.4-300.fc43.x86_64", "fedora:43/6.18.1-301.fc43.x86_64"], "fedora:43 x86_64"),
-            (["rhel:9/5.14.0-570.12.1.el9_6.x86_64", "rhel:9/5.14.0-611.el9_7.x86_64"], "rhel:9 x86_64"),
-            (["ubuntu:24.04/6.8.0-71-generic", "ubuntu:24.04/6.8.0-9-generic"], "ubuntu:24.04 generic"),
-        ] {
-            assert_eq!(names.map(series), [Some(expected.to_owned()), Some(expected.to_owned())]);
-        }
-        assert_eq!(KernelId::Running("6.1.0-50-amd64".to_owned()).series(), None);
     }
 
     #[test]

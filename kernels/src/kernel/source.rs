@@ -45,6 +45,10 @@ pub struct FetchedKernel {
     pub modules: PathBuf,
     /// The image, which need not exist.
     pub image: PathBuf,
+    /// The architecture, as `uname -m` prints it.
+    pub architecture: String,
+    /// The series of which the kernel is a version: `debian:12 x86_64 cloud`.
+    pub series: String,
     /// The package that the kernel is from.
     pub distribution: Option<DistributionKernel>,
 }
@@ -78,12 +82,20 @@ impl KernelSource {
         }
     }
 
+    /// Returns the fetched kernel, if the source is one.
+    pub const fn fetched(&self) -> Option<&FetchedKernel> {
+        match self {
+            Self::Fetched(kernel) => Some(kernel),
+            Self::Running | Self::File { .. } | Self::Archive(_) | Self::Embedded { .. } => None,
+        }
+    }
+
     /// Returns the identity of the kernel, or of an archive as a whole.
     pub fn id(&self) -> KernelId {
         match self {
             Self::Running => KernelId::Running(running_release()),
             Self::File { path, .. } | Self::Archive(path) => KernelId::File(path.clone().into_os_string()),
-            Self::Fetched(kernel) => KernelId::Fetched(kernel.name.clone()),
+            Self::Fetched(kernel) => KernelId::Fetched(format!("{}@{}", kernel.name, kernel.architecture)),
             Self::Embedded { name, .. } => KernelId::Embedded((*name).to_owned()),
         }
     }

@@ -84,7 +84,7 @@ impl Checker<'_> {
             Ok(loads) => (loads, None),
             Err(error) => (GuestLoad::not_booted(&objects, &error.to_string()), Some(error)),
         };
-        BootedKernel { name: name_of(source), report, loads, boot_error }
+        BootedKernel { name: name_of(source), fetched: source.fetched().cloned(), report, loads, boot_error }
     }
 }
 

@@ -123,6 +123,8 @@ mod tests {
             btf: dir.join("btf"),
             modules: dir.join("m"),
             image: path,
+            architecture: "x86_64".to_owned(),
+            series: "debian:12 x86_64".to_owned(),
             distribution: None,
         })
     }

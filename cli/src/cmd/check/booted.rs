@@ -14,6 +14,7 @@ use crate::{
         style::{BOLD, DIM, ERROR},
     },
 };
+use core_relo_kernels::FetchedKernel;
 use core_relo_report::{
     Agreement, AgreementCounts, RealLoad, TOGETHER,
     load_message::{deciding_lines, first_line},
@@ -26,6 +27,8 @@ use core_relo_vm::VmError;
 pub(crate) struct BootedKernel {
     /// The image's path as the user gave it, or the name of a fetched kernel.
     pub(crate) name: String,
+    /// The fetched kernel, if it is one.
+    pub(super) fetched: Option<FetchedKernel>,
     /// The verdicts, or the reason why the kernel's types cannot be read.
     pub(super) report: Result<KernelReport, BadInput>,
     /// The real loads. Every program is unknown if the kernel does not boot.

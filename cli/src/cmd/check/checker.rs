@@ -1,7 +1,7 @@
 //! The check of all objects on one kernel.
 
 use super::{
-    kernel_output::{CheckPolicy, KernelOutput, OutputOptions},
+    kernel_output::{CheckPolicy, KernelKeys, KernelOutput, OutputOptions},
     report::{KernelReport, ObjectReport, REASONS, WARNINGS},
     report_cache::ReportCache,
 };
@@ -18,7 +18,7 @@ use crate::{
     json::check::{ObjectKeys, Unresolved},
 };
 use core_relo_adaptive::variants::VariantTable;
-use core_relo_kernels::{InputError, Kernel, KernelId, OpenedKernel, threads::Threads};
+use core_relo_kernels::{InputError, Kernel, KernelId, KernelSource, OpenedKernel, threads::Threads};
 use core_relo_loader::load_plan::PlanByLoad;
 use core_relo_verdict::kernel::KernelInputs;
 use std::{collections::BTreeSet, io, sync::Arc};
@@ -61,14 +61,16 @@ impl<'c> Checker<'c> {
         self.variants.errors()
     }
 
-    /// Checks the objects on a kernel, and returns the output for the kernel. `is_listed` is set for a kernel
-    /// from a directory or an archive. Such a kernel is skipped if no object has its byte order.
+    /// Checks the objects on a kernel, and returns the output for the kernel. A kernel from a directory or an
+    /// archive is skipped if no object has its byte order.
     pub(super) fn check(
         &self,
         id: &KernelId,
         image: Result<OpenedKernel<'_>, InputError>,
-        is_listed: bool,
+        source: &KernelSource,
     ) -> io::Result<KernelOutput> {
+        let keys = KernelKeys::new(id, source.fetched());
+        let is_listed = source.is_listed();
         match image.and_then(|image| self.report(image)) {
             Ok((name, report)) => {
                 if let Some(bad) = report.mismatch().filter(|_| is_listed) {
@@ -77,14 +79,14 @@ impl<'c> Checker<'c> {
                 let objects: Vec<_> =
                     self.judge.objects().iter().map(|object| ObjectKeys::new(object.data.file)).collect();
                 KernelOutput::new(
-                    (&name, id),
+                    (&name, keys),
                     &report,
                     &objects,
                     (self.policy, None),
                     OutputOptions { is_listed, ..self.options },
                 )
             }
-            Err(error) => KernelOutput::bad_kernel(&error.into(), Some(id), self.options),
+            Err(error) => KernelOutput::bad_kernel(&error.into(), Some(keys), self.options),
         }
     }
 
@@ -200,7 +202,7 @@ mod tests {
         settings::UserSettings,
         text::printer::Printer,
     };
-    use core_relo_kernels::{InputError, KernelSelection, KernelSource};
+    use core_relo_kernels::{InputError, KernelSelection};
     use core_relo_report::policy::AllowList;
     use core_relo_verdict::loaders::LoaderKind;
     use std::{fs, io::Read as _, ops::ControlFlow, path::Path, thread, time::Duration};
@@ -281,7 +283,7 @@ mod tests {
                 let lines = |checker: &Checker<'_>| {
                     let mut lines = None;
                     visit_image(&mut |image| {
-                        lines = Some(checker.check(&source.id(), Ok(image), false).unwrap().lines);
+                        lines = Some(checker.check(&source.id(), Ok(image), &source).unwrap().lines);
                     });
                     lines.unwrap()
                 };

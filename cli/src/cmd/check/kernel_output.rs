@@ -16,7 +16,7 @@ use crate::{
     },
     text::{line::Line, style::DIM},
 };
-use core_relo_kernels::{KernelId, KernelRelease};
+use core_relo_kernels::{FetchedKernel, KernelId, KernelRelease};
 use core_relo_report::{
     AgreementCounts, Baseline, FleetReport, KernelWarning, Row as FleetRow, UnjudgedInput,
     json::JsonLines,
@@ -48,6 +48,28 @@ pub(super) struct CheckPolicy<'p> {
     pub(super) baseline: Option<&'p Baseline>,
 }
 
+/// What is known of a kernel that has not been read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelKeys<'k> {
+    id: &'k KernelId,
+    /// The fetched kernel, if it is one.
+    fetched: Option<&'k FetchedKernel>,
+}
+
+impl<'k> KernelKeys<'k> {
+    pub(super) const fn new(id: &'k KernelId, fetched: Option<&'k FetchedKernel>) -> Self {
+        Self { id, fetched }
+    }
+
+    fn series(self) -> Option<&'k str> {
+        Some(&self.fetched?.series)
+    }
+
+    fn distribution(self) -> Option<&'k DistributionKernel> {
+        self.fetched?.distribution.as_ref()
+    }
+}
+
 /// The output for one kernel.
 #[derive(Default)]
 pub(super) struct KernelOutput {
@@ -72,17 +94,17 @@ impl KernelOutput {
     /// Creates the output for a kernel that was checked. The real loads of a booted kernel are printed beside
     /// the verdicts.
     pub(super) fn new(
-        (name, id): (&str, &KernelId),
+        (name, keys): (&str, KernelKeys<'_>),
         report: &KernelReport,
         objects: &[ObjectKeys<'_>],
         (policy, booted): (CheckPolicy<'_>, Option<&BootedKernel>),
         options: OutputOptions,
     ) -> io::Result<Self> {
         let mut output = Self::default();
-        let target_id = id.key(name);
+        let target_id = keys.id.key(name);
         let distribution = report.distribution.as_ref();
         let release = release_of(name, distribution);
-        let kernel = KernelJson::new(&release, Some(id));
+        let kernel = KernelJson::new(&release, keys.series());
         let target =
             TargetKeys { target: name, target_id: target_id.as_deref(), kernel: &kernel, distribution };
         let kernel_warning = |text: &String| KernelWarning::new(name, &**text);
@@ -158,8 +180,9 @@ impl KernelOutput {
         policy: CheckPolicy<'_>,
         options: OutputOptions,
     ) -> io::Result<Self> {
+        let kernel = KernelKeys::new(id, booted.fetched.as_ref());
         if let (Err(_), Some(error)) = (&booted.report, &booted.boot_error) {
-            let mut output = Self::bad_kernel(&guest_setup::bad_input(error), Some(id), options)?;
+            let mut output = Self::bad_kernel(&guest_setup::bad_input(error), Some(kernel), options)?;
             output.exit = ExitStatus::Error;
             output.is_booted = true;
             output.messages.extend(guest_setup::console_lines(error));
@@ -167,8 +190,8 @@ impl KernelOutput {
         }
         let name = &*booted.name;
         let mut output = match &booted.report {
-            Ok(report) => Self::new((name, id), report, objects, (policy, Some(booted)), options)?,
-            Err(bad) => Self::unjudged((name, id), bad, (policy, booted), objects, options)?,
+            Ok(report) => Self::new((name, kernel), report, objects, (policy, Some(booted)), options)?,
+            Err(bad) => Self::unjudged((name, kernel), bad, (policy, booted), objects, options)?,
         };
         output.is_booted = true;
         let names: Vec<_> = objects.iter().map(|keys| keys.object).collect();
@@ -184,7 +207,7 @@ impl KernelOutput {
 
     /// Creates the output for a booted kernel whose types cannot be read: the real loads without verdicts.
     fn unjudged(
-        (name, id): (&str, &KernelId),
+        (name, keys): (&str, KernelKeys<'_>),
         bad: &BadInput,
         (policy, booted): (CheckPolicy<'_>, &BootedKernel),
         objects: &[ObjectKeys<'_>],
@@ -194,10 +217,11 @@ impl KernelOutput {
         output
             .messages
             .push(Line::from(format_args!("core-relo: note: no verdicts, only real loads: {bad}")));
-        let (target_id, release) = (id.key(name), KernelRelease::from_name(name));
-        let kernel = KernelJson::new(&release, Some(id));
+        let (target_id, distribution) = (keys.id.key(name), keys.distribution());
+        let release = release_of(name, distribution);
+        let kernel = KernelJson::new(&release, keys.series());
         let target =
-            TargetKeys { target: name, target_id: target_id.as_deref(), kernel: &kernel, distribution: None };
+            TargetKeys { target: name, target_id: target_id.as_deref(), kernel: &kernel, distribution };
         for (index, keys) in objects.iter().copied().enumerate() {
             let loads = booted.object(index, keys.object);
             let mut row = fleet_row(keys.object, target, &release, Err(bad));
@@ -234,19 +258,21 @@ impl KernelOutput {
     /// Creates the output for a kernel that cannot be read.
     pub(super) fn bad_kernel(
         bad: &BadInput,
-        id: Option<&KernelId>,
+        keys: Option<KernelKeys<'_>>,
         options: OutputOptions,
     ) -> io::Result<Self> {
         let mut output = Self { errors: vec![bad.clone()], ..Self::default() };
         output.fleet.unread.push(bad.into());
         if options.json {
-            let target_id = id.and_then(|id| id.key(&bad.file));
-            let kernel = KernelJson::new(&KernelRelease::from_name(&bad.file), id);
+            let target_id = keys.and_then(|keys| keys.id.key(&bad.file));
+            let distribution = keys.and_then(KernelKeys::distribution);
+            let release = release_of(&bad.file, distribution);
+            let kernel = KernelJson::new(&release, keys.and_then(KernelKeys::series));
             let target = TargetKeys {
                 target: &bad.file,
                 target_id: target_id.as_deref(),
                 kernel: &kernel,
-                distribution: None,
+                distribution,
             };
             output.lines.push(&CheckLine::bad_input(None, Some(target), bad))?;
         }

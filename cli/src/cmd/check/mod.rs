@@ -48,7 +48,7 @@ use core_relo_kernels::{
 };
 use core_relo_report::{FleetReport, policy::AllowList};
 use core_relo_verdict::loaders::LoaderKind;
-use kernel_output::{CheckPolicy, KernelOutput, OutputOptions, bad_object_line};
+use kernel_output::{CheckPolicy, KernelKeys, KernelOutput, OutputOptions, bad_object_line};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
 use settings::CheckSettings;
@@ -253,7 +253,8 @@ fn check_kernels(
     for error in &selection.errors {
         let id = unread_kernel(error);
         if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
-            let output = KernelOutput::bad_kernel(&error.into(), id.as_ref(), options)?;
+            let keys = id.as_ref().map(|id| KernelKeys::new(id, None));
+            let output = KernelOutput::bad_kernel(&error.into(), keys, options)?;
             writer.write(CheckOutput::Kernel(id, Box::new(output)))?;
         }
     }
@@ -264,7 +265,7 @@ fn check_kernels(
                 Some(boot) => {
                     Ok(UnitOutput::Booted(id.clone(), Box::new(checker.boot(unit.source, image, boot))))
                 }
-                None => checker.check(id, image, unit.source.is_listed()).map(|kernel| {
+                None => checker.check(id, image, unit.source).map(|kernel| {
                     UnitOutput::Judged(CheckOutput::Kernel(Some(id.clone()), Box::new(kernel)))
                 }),
             })

@@ -270,6 +270,8 @@ impl StoredKernel {
             btf: self.btf(),
             modules: self.modules(),
             image: self.image(),
+            architecture: self.manifest.kernel.architecture.clone(),
+            series: self.manifest.kernel.distribution_series(),
             distribution: self.manifest.kernel.distribution_kernel(),
         }
     }

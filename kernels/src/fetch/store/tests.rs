@@ -1,7 +1,10 @@
 //! Kernels in the store.
 
 use super::*;
-use crate::fetch::available::{KernelLine, KernelPackage, PackageRole, Protection};
+use crate::{
+    KernelSource,
+    fetch::available::{KernelLine, KernelPackage, PackageRole, Protection},
+};
 
 fn kernel(distribution_release: &str) -> AvailableKernel {
     AvailableKernel {
@@ -45,6 +48,32 @@ fn releases_with_the_same_packages_have_kernels_of_their_own() {
     let stored = publish(&store, &kernel("14"));
     assert_eq!(store.find(&kernel("14")), Ok(Some(stored.clone())));
     assert_eq!(store.select(&"debian:14".parse().unwrap()), Ok(vec![stored]));
+}
+
+/// The name does not have the architecture of every kernel, and results are stored under the identity.
+#[test]
+fn kernels_of_several_architectures_have_identities_and_series_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let of = |architecture: &str, flavour: &str, line: KernelLine| {
+        let mut kernel = kernel("14");
+        kernel.architecture = architecture.to_owned();
+        kernel.flavour = flavour.to_owned();
+        kernel.line = line;
+        let target = publish(&store, &kernel).target();
+        let series = target.series.clone();
+        (KernelSource::Fetched(target).id().to_string(), series)
+    };
+    let name = "fetched:debian:14/7.2.13+deb14-amd64";
+    for (architecture, flavour, line, series) in [
+        ("x86_64", "generic", KernelLine::Default, "debian:14 x86_64"),
+        ("aarch64", "64k", KernelLine::Default, "debian:14 aarch64 64k"),
+        ("aarch64", "generic", KernelLine::Additional, "debian:14 aarch64 additional"),
+        ("aarch64", "cloud", KernelLine::Backports, "debian:14 aarch64 cloud backports"),
+    ] {
+        let expected = (format!("{name}@{architecture}"), series.to_owned());
+        assert_eq!(of(architecture, flavour, line), expected);
+    }
 }
 
 /// A directory without a description is no kernel, and does not prevent a fetch.
