@@ -71,6 +71,30 @@ fn results_of_shards_become_one_report() {
     assert_eq!((merged.exit, lines(&merged.out)), (whole.exit, lines(&whole.out)));
 }
 
+/// Directories of `kernels export` have the package of each kernel beside it.
+#[test]
+fn kernels_of_distributions_stay_grouped() {
+    let fleet = Fleet::with_kernels(6);
+    for (number, package) in [
+        "debian 12 6.1.9-1 x86_64",
+        "debian 11 5.10.209-2 x86_64",
+        "ubuntu 22.04 5.15.0-40.43 aarch64",
+        "other 1 rolling m68k",
+        "debian 12 6.1.12-1 x86_64",
+    ]
+    .iter()
+    .enumerate()
+    {
+        fleet.write(&format!("kernels/{:02}/distribution-{number:03}", number / 3), package);
+    }
+    let json = fleet.run([&CHECK[..], &["--format", "json"]].concat());
+    fleet.write("r.jsonl", &json.out);
+    assert!(json.out.contains("\"distribution\":\"other\""), "{}{}", json.out, json.err);
+    assert_same_reports(&fleet, &CHECK, &["r.jsonl"]);
+    let markdown = fleet.run(["report", "r.jsonl", "--format", "markdown"]);
+    assert!(markdown.out.contains("debian"), "{}", markdown.out);
+}
+
 #[test]
 fn a_resumed_run_reports_all_kernels() {
     let fleet = Fleet::with_kernels(9);

@@ -54,6 +54,9 @@ enum LineVerdict {
     BadInput,
 }
 
+/// The architecture of a package whose kernel has none of the known architectures. Reports do not print it.
+const OTHER_ARCHITECTURE: &str = "other";
+
 /// The word for bad input.
 const BAD_INPUT: &str = "bad_input";
 
@@ -229,9 +232,8 @@ impl Line {
         let mut row = Row::new(object, target, outcome);
         if let Some(KernelKeys { version, architecture, series }) = self.kernel {
             let package = (self.distribution, self.distribution_release, self.package_version);
-            if let ((Some(distribution), Some(release), Some(version)), Some(architecture)) =
-                (package, &architecture)
-            {
+            if let (Some(distribution), Some(release), Some(version)) = package {
+                let architecture = architecture.as_deref().unwrap_or(OTHER_ARCHITECTURE);
                 row.distribution = DistributionKernel::new(distribution, release, version, architecture);
             }
             row.kernel_version = version.and_then(|version| version.parse::<KernelVersion>().ok());

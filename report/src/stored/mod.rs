@@ -19,6 +19,7 @@ use crate::{
     policy::SharedEntries,
     shared_verdicts::SharedVerdicts,
 };
+use core_relo_verdict::kernel::{DistributionKernel, KernelVersion};
 use line::{Line, parse_line};
 use std::collections::{HashMap, HashSet};
 
@@ -50,8 +51,9 @@ pub struct StoredResults {
     /// The kernels whose warnings are in the report.
     warned: HashSet<(KernelKey, bool)>,
     kernel_warnings: Vec<KernelWarning>,
-    /// The names of the kernels.
-    kernels: HashSet<String>,
+    /// The kernels and objects of the rows: the columns and lines of the table.
+    kernels: HashSet<KernelColumn>,
+    object_names: HashSet<String>,
     /// The entries of allow lists, each once.
     entries: SharedEntries,
     /// The distinct verdicts.
@@ -60,6 +62,15 @@ pub struct StoredResults {
 
 /// A kernel's name and its identity, if the name is not the exact path of a file.
 type KernelKey = (Option<String>, Option<String>);
+
+/// What makes a kernel a column of its own in a report.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct KernelColumn {
+    name: String,
+    architecture: Option<String>,
+    version: Option<KernelVersion>,
+    distribution: Option<DistributionKernel>,
+}
 
 /// What a result is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -134,9 +145,11 @@ impl StoredResults {
         let kernel = (line.target.clone(), line.target_id.clone());
         let key =
             ResultKey { object: line.object.clone(), kernel: kernel.clone(), is_booted: line.is_booted() };
-        self.check_size(&key)?;
         let warnings = line.kernel_warnings.clone();
         let content = self.content(line)?;
+        if let ResultContent::Row(row) = &content {
+            self.check_size(row)?;
+        }
         let index = match self.indexes.get(&key) {
             Some(index) => {
                 let known = self.results.get_mut(*index).ok_or(LineProblem::Internal)?;
@@ -153,7 +166,6 @@ impl StoredResults {
             None => {
                 let index = self.results.len();
                 self.results.push(StoredResult { place: place.clone(), content });
-                self.kernels.extend(kernel.0.clone());
                 self.indexes.insert(key.clone(), index);
                 index
             }
@@ -194,14 +206,24 @@ impl StoredResults {
         Err(LineProblem::OtherObject { object: object.clone(), first: known.1.clone() })
     }
 
-    /// Checks that the table of objects and kernels fits into memory.
-    fn check_size(&self, key: &ResultKey) -> Result<(), LineProblem> {
-        let is_new = key.kernel.0.as_ref().is_some_and(|kernel| !self.kernels.contains(kernel));
-        let kernels = self.kernels.len().saturating_add(usize::from(is_new));
-        match kernels.checked_mul(self.objects.len()) {
-            Some(cells) if cells <= MAX_STORED_CELLS => Ok(()),
-            _ => Err(LineProblem::TooManyCells),
+    /// Checks that the table of objects and kernels fits into memory with a further row.
+    fn check_size(&mut self, row: &Row) -> Result<(), LineProblem> {
+        let column = KernelColumn {
+            name: row.kernel.clone(),
+            architecture: row.architecture.clone(),
+            version: row.kernel_version,
+            distribution: row.distribution.clone(),
+        };
+        let is_new_kernel = !self.kernels.contains(&column);
+        let is_new_object = !self.object_names.contains(&row.object);
+        let kernels = self.kernels.len().saturating_add(usize::from(is_new_kernel));
+        let objects = self.object_names.len().saturating_add(usize::from(is_new_object));
+        if kernels.checked_mul(objects).is_none_or(|cells| cells > MAX_STORED_CELLS) {
+            return Err(LineProblem::TooManyCells);
         }
+        self.kernels.extend(is_new_kernel.then_some(column));
+        self.object_names.extend(is_new_object.then(|| row.object.clone()));
+        Ok(())
     }
 
     /// Returns the report of all results, in the order of the kernels' names: the files of shards have an

@@ -121,17 +121,36 @@ fn hostile_lines_are_errors() {
     }
 }
 
+/// Objects without a hash, and kernels that differ in their version only, take memory as others do.
 #[test]
 fn a_table_that_does_not_fit_into_memory_is_refused() {
     let mut results = StoredResults::default();
     let number = (1..=10_000u64).find(|number| {
         let (mut line, name) = (line(), format!("{number}"));
         line["object"] = json!(name);
-        line["target"] = json!(name);
+        line["object_hash"] = Value::Null;
+        line["kernel"]["version"] = json!(format!("6.1.{number}"));
         let added = results.add_line(place(*number), line.to_string().as_bytes());
         added.is_err_and(|error| *error.problem == LineProblem::TooManyCells)
     });
     assert_eq!(number, Some(4097));
+}
+
+/// The package of a kernel decides on its column, whether or not its architecture is known.
+#[test]
+fn packages_are_read_back() {
+    let mut line = line();
+    for (key, value) in [("distribution", "d"), ("distribution_release", "1"), ("package_version", "6.1-1")] {
+        line[key] = json!(value);
+    }
+    line["kernel"]["series"] = json!("d:1 x86_64");
+    let mut other = line.clone();
+    other["target"] = json!("l");
+    other["kernel"]["architecture"] = Value::Null;
+    let report = read(&[line, other], Contradictions::Refuse).unwrap();
+    let releases = report.rows.iter().map(|row| row.distribution.as_ref().map(|package| &*package.release));
+    assert_eq!(releases.collect::<Vec<_>>(), [Some("1"); 2]);
+    assert_eq!(report.rows[0].kernel_series.as_deref(), Some("d:1 x86_64"));
 }
 
 /// A glob of `core-relo.toml` may contain a comma.
