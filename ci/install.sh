@@ -96,5 +96,7 @@ found=$(sha256sum -- "$temporary/$archive")
 if [ "${found%% *}" != "$sha256" ]; then
   fail "$archive: the SHA-256 is ${found%% *}, expected ${sha256:-a line in SHA256SUMS}"
 fi
-tar -xzf "$temporary/$archive" -C "$temporary" "$name/core-relo"
+tar -xzf "$temporary/$archive" -C "$temporary" "$name/core-relo" "$name/share/core-relo"
 install_command "$temporary/$name/core-relo"
+mkdir -p -- "$bin/../share/core-relo"
+mv -f -- "$temporary/$name/share/core-relo/core-relo-web.wasm" "$bin/../share/core-relo/"

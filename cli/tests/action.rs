@@ -63,7 +63,8 @@ impl Job {
     fn write_release(&self) {
         let name = archive_name();
         let top = self.path("temp").join(&name);
-        fs::create_dir_all(&top).unwrap();
+        fs::create_dir_all(top.join("share/core-relo")).unwrap();
+        fs::write(top.join("share/core-relo/core-relo-web.wasm"), "module").unwrap();
         write_script(&top.join("core-relo"), &format!("exec '{}' \"$@\"", env!("CARGO_BIN_EXE_core-relo")));
         let archive = self.path("release/v0.1.0").join(format!("{name}.tar.gz"));
         let mut tar = Command::new("tar");
@@ -256,10 +257,14 @@ fn the_action_downloads_a_release_checks_and_reports() {
                 assert!(text.contains("7.2"), "{report}: {text}");
             }
             assert!(job.text("summary").contains("robust_list"));
+            // `core-relo site` finds the module from the directory of the command.
+            assert_eq!(job.text("temp/share/core-relo/core-relo-web.wasm"), "module");
             for file in ["output", "summary", "path"] {
                 fs::remove_file(job.path(file)).unwrap();
             }
-            fs::remove_dir_all(job.path("temp/core-relo-bin")).unwrap();
+            for directory in ["temp/core-relo-bin", "temp/share"] {
+                fs::remove_dir_all(job.path(directory)).unwrap();
+            }
         }
     }
     // By default, the job fails.

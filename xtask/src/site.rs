@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::system::{Failure, Outcome, add_target, cargo, check, target_dir};
+use crate::static_binary::Build;
+use crate::system::{Failure, Outcome, add_target, cargo, check};
 
 /// The target, which has neither files nor a network.
 pub const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The name of the module, by which `core-relo site` finds it.
+pub const MODULE: &str = "core-relo-web.wasm";
 
 /// The profile in `Cargo.toml`, and the name of its directory.
 const PROFILE: &str = "static";
@@ -21,7 +25,7 @@ pub fn run(args: &[String]) -> Outcome {
     if let Some(other) = args.first() {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
     }
-    let path = build()?;
+    let path = build(&Build::of_checkout())?;
     let bytes = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
     println!("{}: {bytes} bytes", path.display());
     println!("core-relo site -o DIR --wasm {} --btf KERNEL writes a page", path.display());
@@ -31,19 +35,22 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Builds the module, and returns its path.
-pub fn build() -> Outcome<PathBuf> {
+/// Builds the module, and returns its path. The file depends on the sources and the compiler only.
+pub fn build(build: &Build) -> Outcome<PathBuf> {
     if !add_target(TARGET) {
         return Err(Failure::CannotRun(format!("rustup cannot install {TARGET}")));
     }
+    build.fetch(TARGET)?;
     let mut command = cargo();
+    command.current_dir(&build.sources).env("CARGO_ENCODED_RUSTFLAGS", build.path_flags()?.join("\x1f"));
     command.args(["rustc", "--locked", "-p", "core-relo-web", "--lib", "--crate-type", "cdylib"]);
-    command.args(["--profile", PROFILE, "--target", TARGET, "--", "-Cstrip=symbols"]);
+    command.args(["--profile", PROFILE, "--target", TARGET, "--target-dir"]).arg(&build.target_dir);
+    command.args(["--", "-Cstrip=symbols"]);
     check(command.arg(format!("-Clink-arg=-zstack-size={STACK_BYTES}")))?;
-    let target = target_dir();
-    let built = target.join(TARGET).join(PROFILE).join("core_relo_web.wasm");
-    let module = target.join("site/core-relo-web.wasm");
-    let copied = std::fs::create_dir_all(target.join("site")).and_then(|()| std::fs::copy(&built, &module));
+    let built = build.target_dir.join(TARGET).join(PROFILE).join("core_relo_web.wasm");
+    let directory = build.target_dir.join("site");
+    let module = directory.join(MODULE);
+    let copied = std::fs::create_dir_all(&directory).and_then(|()| std::fs::copy(&built, &module));
     copied.map_err(|error| format!("{}: {error}", module.display()))?;
     Ok(module)
 }

@@ -145,12 +145,12 @@ const LINKER_FLAGS: [&str; 4] = [
 /// Builds the architectures that the arguments name, or those that are built by default, and prints path and
 /// size of each file.
 pub fn run(args: &[String]) -> Outcome {
-    let sources = Build { sources: root(), target_dir: target_dir(), commit: None };
+    let build = Build::of_checkout();
     selected(args)?.into_iter().try_for_each(|target| {
         if let Some(missing) = target.missing() {
             return Err(Failure::CannotRun(missing));
         }
-        let path = sources.build(target)?;
+        let path = build.build(target)?;
         target.check_file(&path)
     })
 }
@@ -201,11 +201,21 @@ impl Target {
 }
 
 impl Build {
+    /// Returns a build of this checkout, in its own target directory.
+    pub fn of_checkout() -> Self {
+        Self { sources: root(), target_dir: target_dir(), commit: None }
+    }
+
+    /// Downloads the crates for a target, whose directory `path_flags` replaces by a name.
+    pub fn fetch(&self, triple: &str) -> Outcome {
+        let mut fetch = cargo();
+        fetch.current_dir(&self.sources).args(["fetch", "--quiet", "--locked", "--target", triple]);
+        check(&mut fetch)
+    }
+
     /// Builds the command for a target. Returns the path of the file.
     pub fn build(&self, target: &Target) -> Outcome<PathBuf> {
-        let mut fetch = cargo();
-        fetch.current_dir(&self.sources).args(["fetch", "--quiet", "--locked", "--target", target.triple]);
-        check(&mut fetch)?;
+        self.fetch(target.triple)?;
         let mut command = cargo();
         command.current_dir(&self.sources);
         command.args(["build", "--locked", "-p", "core-relo-cli", "--profile", PROFILE, "--all-features"]);
@@ -233,7 +243,7 @@ impl Build {
 
     /// Returns flags that replace directories of this machine by names: in the messages of panics, and in the
     /// hashes that decide about the order of code. Later flags win.
-    fn path_flags(&self) -> Outcome<Vec<String>> {
+    pub fn path_flags(&self) -> Outcome<Vec<String>> {
         let print = |words: &[&str]| {
             let mut rustc = Command::new("rustc");
             rustc.current_dir(&self.sources).args(words);

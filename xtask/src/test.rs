@@ -15,6 +15,7 @@ use crate::kernels;
 use crate::progs;
 use crate::requirements;
 use crate::site;
+use crate::static_binary::Build;
 use crate::system::{Failure, Outcome, cargo, is_installed, kernels_dir, progs_dir, root};
 use crate::template;
 use crate::vm;
@@ -62,7 +63,7 @@ pub fn run(args: &[String]) -> Outcome {
     }
     // Without a browser the tests of the page print SKIP.
     if is_installed("chromedriver")
-        && let Err(error) = site::build()
+        && let Err(error) = site::build(&Build::of_checkout())
     {
         skips.insert(format!("the page of `core-relo site`: {error}"));
     }

@@ -23,7 +23,7 @@ pub(crate) struct SiteArgs {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// The module of the page [default: `core-relo-web.wasm` beside this command, or in ../share/core-relo]
+    /// The module of the page [default: `core-relo-web.wasm` beside this command, or in (../)share/core-relo]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) wasm: Option<PathBuf>,
     #[command(flatten)]

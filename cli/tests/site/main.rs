@@ -81,6 +81,26 @@ fn the_module_must_be_there_and_of_this_version() {
     assert!(!site.exists(), "an error before the kernels are read leaves no directory");
 }
 
+/// Archives have the module in `share/core-relo` beside the command, packages in `../share/core-relo`.
+#[test]
+fn the_module_of_an_installation_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    for (command, share) in
+        [("archive/core-relo", "archive/share/core-relo"), ("usr/bin/core-relo", "usr/share/core-relo")]
+    {
+        let (command, share) = (dir.path().join(command), dir.path().join(share));
+        fs::create_dir_all(command.parent().unwrap()).unwrap();
+        fs::create_dir_all(&share).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_core-relo"), &command).unwrap();
+        fs::rename(stand_in(dir.path()), share.join("core-relo-web.wasm")).unwrap();
+        let kernel = demo().join(KERNELS[0]);
+        let mut site = std::process::Command::new(&command);
+        let site = site.args(["site", "--no-config", "-o"]).arg(share.join("page")).arg("--btf").arg(kernel);
+        let output = site.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 #[test]
 fn kernels_must_be_named() {
     let dir = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::release::Release;
 use super::sha256::sha256_hex;
-use super::{Artefacts, binaries, pack};
+use super::{Artefacts, pack, programs};
 use crate::static_binary::{Build, Target};
 use crate::system::{Failure, Outcome, output, root, target_dir};
 
@@ -17,7 +17,7 @@ pub fn second_build(release: &Release, targets: &[&'static Target]) -> Outcome<A
     let _ = fs::remove_dir_all(&directory);
     copy_sources(&sources)?;
     let build = Build { sources, target_dir: directory.join("build"), commit: Some(release.commit.clone()) };
-    let artefacts = pack(release, &binaries(targets, &build, None)?)?;
+    let artefacts = pack(release, &programs(targets, &build, None)?)?;
     // Several gigabytes.
     let _ = fs::remove_dir_all(&directory);
     Ok(artefacts)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::release::Release;
-use super::{Binary, archive_name, deb_name, rpm_name};
+use super::{Binary, archive_name, deb_name, module_path, rpm_name};
 use crate::install;
 use crate::system::{Failure, Outcome, check as run, is_installed, output, report_skip, root};
 
@@ -70,6 +70,7 @@ impl Checks<'_> {
         for file in ["LICENSES-THIRD-PARTY", "man/core-relo-check.1", "complete/core-relo.bash"] {
             expect_file(&top.join(file))?;
         }
+        expect_file(&top.join(module_path("")))?;
         self.run_in(binary, &root, &format!("{name}/core-relo"))
     }
 
@@ -176,16 +177,17 @@ impl Checks<'_> {
         }
         let mut pip = Command::new(root.join("venv/bin/pip"));
         pip.args(["install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]);
-        let mut place = "venv/bin/core-relo";
+        let mut prefix = "venv";
         if !binary.platform.is_host() {
             // Pip refuses the wheel of another platform in an environment of this one.
             let [tag, ..] = binary.platform.wheel else { return Err("no tag".into()) };
             pip.args(["--only-binary=:all:", "--platform", tag, "--target"]).arg(root.join("other"));
-            place = "other/bin/core-relo";
+            prefix = "other";
         }
         pip.arg("--find-links").arg(self.directory).arg(format!("core-relo=={}", self.release.version));
         run(&mut pip)?;
-        self.run_in(binary, &root, place)
+        expect_file(&root.join(module_path(&format!("{prefix}/"))))?;
+        self.run_in(binary, &root, &format!("{prefix}/bin/core-relo"))
     }
 
     /// Checks the other files of a package, and runs the command.
@@ -193,6 +195,7 @@ impl Checks<'_> {
         for file in INSTALLED {
             expect_file(&root.join(file))?;
         }
+        expect_file(&root.join(module_path("usr/")))?;
         self.run_in(binary, root, COMMAND)
     }
 

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::site;
 use crate::static_binary::{Build, Target, selected};
 use crate::system::{Failure, Outcome, files_below, read, report_skip, root, target_dir};
 use documents::{Document, Documents};
@@ -47,12 +48,12 @@ const DESCRIPTION: &str = "core-relo reads compiled BPF objects and relocates th
 pub const HELP: &str = "usage: cargo xtask dist [--target ARCH]... [-o DIR] [--binaries DIR] [--check]
 
 Builds the command for each architecture (default: x86_64 and aarch64; also riscv64, s390x, ppc64le, with Debian's
-cross compilers) as `cargo xtask static` does, and writes archives, .deb and .rpm packages, Python wheels, bills of
+cross compilers) as `cargo xtask static` does, and the module of its page as `cargo xtask site` does. Writes archives, .deb and .rpm packages, Python wheels, bills of
 materials (CycloneDX) and SHA256SUMS.
 
   --target ARCH    an architecture or its triple; may be repeated
   -o DIR           the directory of the files (default: target/dist), which is emptied
-  --binaries DIR   pack DIR/TRIPLE/core-relo in place of builds
+  --binaries DIR   pack DIR/TRIPLE/core-relo and DIR/wasm32-unknown-unknown/core-relo-web.wasm in place of builds
   --check          build everything a second time, from a copy of the sources in another directory, and compare the
                    bytes; install each file in a clean root and run the command there
 
@@ -112,9 +113,9 @@ pub fn run(args: &[String]) -> Outcome {
             None => targets.push(target),
         }
     }
-    let build = Build { sources: root(), target_dir: target_dir(), commit: Some(release.commit.clone()) };
-    let binaries = binaries(&targets, &build, options.binaries.as_deref())?;
-    let artefacts = pack(&release, &binaries)?;
+    let build = Build { commit: Some(release.commit.clone()), ..Build::of_checkout() };
+    let programs = programs(&targets, &build, options.binaries.as_deref())?;
+    let artefacts = pack(&release, &programs)?;
     let output = options.output.unwrap_or_else(|| target_dir().join("dist"));
     write(&artefacts, &output)?;
     if !options.is_checked {
@@ -123,15 +124,23 @@ pub fn run(args: &[String]) -> Outcome {
     match options.binaries {
         Some(_) => {
             report_skip("dist: a second build", "the binaries are given");
-            check::compare(&artefacts, &pack(&release, &binaries)?)?;
+            check::compare(&artefacts, &pack(&release, &programs)?)?;
         }
         None => check::compare(&artefacts, &check::second_build(&release, &targets)?)?,
     }
-    install::check(&release, &binaries, &output)
+    install::check(&release, &programs.binaries, &output)
 }
 
-/// Builds the command for each target, or finds the builds that are given.
-fn binaries(targets: &[&'static Target], build: &Build, given: Option<&Path>) -> Outcome<Vec<Binary>> {
+/// The programs of a release.
+#[derive(Debug)]
+struct Programs {
+    binaries: Vec<Binary>,
+    /// The path of the module of the page, which is the same for all targets.
+    module: PathBuf,
+}
+
+/// Builds the command for each target, and the module, or finds the builds that are given.
+fn programs(targets: &[&'static Target], build: &Build, given: Option<&Path>) -> Outcome<Programs> {
     let binary = |target: &&'static Target| {
         let path = match given {
             Some(dir) => dir.join(target.triple).join("core-relo"),
@@ -141,19 +150,28 @@ fn binaries(targets: &[&'static Target], build: &Build, given: Option<&Path>) ->
             .ok_or_else(|| format!("{}: no names of packages", target.architecture))?;
         Ok(Binary { target, platform, path })
     };
-    targets.iter().map(binary).collect()
+    let binaries = targets.iter().map(binary).collect::<Outcome<_>>()?;
+    let module = match given {
+        Some(dir) => dir.join(site::TARGET).join(site::MODULE),
+        None => site::build(build)?,
+    };
+    Ok(Programs { binaries, module })
 }
 
-/// Packs the binaries.
-fn pack(release: &Release, binaries: &[Binary]) -> Outcome<Artefacts> {
-    let documents = Documents::print(&documents::runnable(binaries)?)?;
+/// Packs the programs.
+fn pack(release: &Release, programs: &Programs) -> Outcome<Artefacts> {
+    let read_program = |path: &Path| -> Outcome<Vec<u8>> {
+        fs::read(path).map_err(|error| format!("{}: {error}", path.display()).into())
+    };
+    let documents = Documents::print(&documents::runnable(&programs.binaries)?)?;
+    let module = read_program(&programs.module)?;
     let mut artefacts = Artefacts::new();
-    for binary in binaries {
+    for binary in &programs.binaries {
         let (target, platform) = (binary.target, binary.platform);
-        let command =
-            fs::read(&binary.path).map_err(|error| format!("{}: {error}", binary.path.display()))?;
+        let command = read_program(&binary.path)?;
         let dependencies = dependencies::read_dependencies(target)?;
-        let parts = Parts { licences: licences(&dependencies)?, documents: &documents, command: &command };
+        let licences = licences(&dependencies)?;
+        let parts = Parts { command: &command, module: &module, documents: &documents, licences };
         let name = archive_name(release, target);
         artefacts.insert(
             format!("{name}.tar.gz"),
@@ -162,7 +180,7 @@ fn pack(release: &Release, binaries: &[Binary]) -> Outcome<Artefacts> {
         artefacts.insert(format!("{name}.cdx.json"), sbom::sbom(release, target, &command, &dependencies)?);
         artefacts.insert(deb_name(release, platform), deb::package(release, platform, &parts.debian()?)?);
         artefacts.insert(rpm_name(release, platform), rpm::package(release, platform, &parts.rpm()?)?);
-        let (name, wheel) = wheel::wheel(release, platform, &command, &parts.licences)?;
+        let (name, wheel) = wheel::wheel(release, platform, &parts)?;
         artefacts.insert(name, wheel);
     }
     let line = |(name, bytes): (&String, &Vec<u8>)| format!("{}  {name}\n", sha256::sha256_hex(bytes));
@@ -197,14 +215,21 @@ fn licences(dependencies: &dependencies::Dependencies) -> Outcome<Vec<Document>>
 /// What archives and packages contain.
 struct Parts<'p> {
     command: &'p [u8],
+    module: &'p [u8],
     documents: &'p Documents,
     licences: Vec<Document>,
+}
+
+/// Returns the path of the module below a prefix, where the command finds it.
+fn module_path(prefix: &str) -> String {
+    format!("{prefix}share/core-relo/{}", site::MODULE)
 }
 
 impl Parts<'_> {
     fn archive(&self) -> Outcome<Files> {
         let mut files = Files::default();
         files.add_executable("core-relo", self.command);
+        files.add(module_path(""), self.module);
         for name in ["README.md", "CHANGELOG.md", "SECURITY.md"] {
             files.add(name, read(&root().join(name))?);
         }
@@ -229,6 +254,7 @@ impl Parts<'_> {
     fn installed(&self) -> Outcome<Files> {
         let mut files = Files::default();
         files.add_executable("usr/bin/core-relo", self.command);
+        files.add(module_path("usr/"), self.module);
         for Document { name, text } in &self.documents.manual_pages {
             files.add(format!("usr/share/man/man1/{name}.gz"), tar::gzip(text)?);
         }

@@ -4,12 +4,12 @@
 
 use std::process::Command;
 
-use super::documents::Document;
+use super::documents::{Document, Documents};
 use super::files::Files;
 use super::platform::Platform;
 use super::release::Release;
 use super::sha256::sha256_hex;
-use super::{deb, rpm, wheel};
+use super::{Parts, deb, rpm, tar, wheel};
 use crate::system::output;
 use core_relo_test_support::skip;
 
@@ -24,6 +24,19 @@ fn files() -> Files {
     files.add("usr/share/doc/core-relo/README.md", "text");
     files.add("usr/share/licenses/core-relo/LICENSE-MIT", "licence");
     files
+}
+
+fn documents() -> Documents {
+    let document = |name: &str| Document { name: name.to_owned(), text: name.as_bytes().to_vec() };
+    Documents {
+        manual_pages: vec![document("core-relo.1")],
+        completions: [document("core-relo.bash"), document("core-relo.fish"), document("_core-relo")],
+    }
+}
+
+fn parts(documents: &Documents) -> Parts<'_> {
+    let licences = vec![Document { name: "LICENSE-MIT".to_owned(), text: b"licence".to_vec() }];
+    Parts { command: b"command", module: b"module", documents, licences }
 }
 
 /// Writes bytes into a temporary file, and returns what a program prints about it.
@@ -90,8 +103,7 @@ fn rpm_reads_the_package() {
 #[test]
 fn python_reads_the_wheel() {
     let platform = Platform::find("riscv64").unwrap();
-    let licences = [Document { name: "LICENSE-MIT".to_owned(), text: b"licence".to_vec() }];
-    let (name, wheel) = wheel::wheel(&release(), platform, b"command", &licences).unwrap();
+    let (name, wheel) = wheel::wheel(&release(), platform, &parts(&documents())).unwrap();
     assert_eq!(name, "core_relo-0.1.0-py3-none-manylinux_2_31_riscv64.musllinux_1_2_riscv64.whl");
     let script = "import sys, zipfile\nwith zipfile.ZipFile(sys.argv[1]) as f:\n    assert f.testzip() is None\n\
                   \x20   for i in f.infolist(): print(i.filename, oct(i.external_attr >> 16), i.date_time)\n\
@@ -101,8 +113,28 @@ fn python_reads_the_wheel() {
     };
     let lines: Vec<_> = text.lines().collect();
     let time = "(2026, 1, 31, 14, 0, 0)";
-    assert_eq!(lines[0], format!("core_relo-0.1.0.data/scripts/core-relo 0o100755 {time}"));
-    assert_eq!(lines[1], format!("core_relo-0.1.0.dist-info/METADATA 0o100644 {time}"));
+    let module = "core_relo-0.1.0.data/data/share/core-relo/core-relo-web.wasm";
+    assert_eq!(lines[0], format!("{module} 0o100644 {time}"));
+    assert_eq!(lines[1], format!("core_relo-0.1.0.data/scripts/core-relo 0o100755 {time}"));
+    assert_eq!(lines[2], format!("core_relo-0.1.0.dist-info/METADATA 0o100644 {time}"));
     assert!(text.contains("core_relo-0.1.0.dist-info/licenses/LICENSE-MIT,sha256="), "{text}");
     assert!(text.contains("core_relo-0.1.0.dist-info/RECORD,,\n"), "{text}");
+}
+
+/// `core-relo site` looks for the module in `share/core-relo` and `../share/core-relo` from the command.
+#[test]
+fn archives_and_packages_have_the_module_where_the_command_looks() {
+    let documents = documents();
+    let parts = parts(&documents);
+    for (files, command, module) in [
+        (parts.archive().unwrap(), "core-relo", "share/core-relo/core-relo-web.wasm"),
+        (parts.debian().unwrap(), "usr/bin/core-relo", "usr/share/core-relo/core-relo-web.wasm"),
+        (parts.rpm().unwrap(), "usr/bin/core-relo", "usr/share/core-relo/core-relo-web.wasm"),
+    ] {
+        let find = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, file)| file.clone());
+        assert_eq!(find(command).unwrap().data, b"command");
+        let module = find(module).unwrap();
+        assert_eq!((module.data.as_slice(), module.is_executable), (b"module".as_slice(), false));
+        tar::tar(&files, "core-relo-0.1.0-powerpc64le-unknown-linux-gnu/", 0).unwrap();
+    }
 }

@@ -1,4 +1,4 @@
-//! Python wheels, with the command as a script (PEP 427, core metadata 2.4).
+//! Python wheels, with the command as a script and its module as data (PEP 427, core metadata 2.4).
 
 use super::documents::Document;
 use super::files::{Files, PackedFile};
@@ -6,26 +6,24 @@ use super::platform::Platform;
 use super::release::Release;
 use super::sha256::sha256;
 use super::zip::zip;
-use super::{DESCRIPTION, LICENCE, SUMMARY};
+use super::{DESCRIPTION, LICENCE, Parts, SUMMARY, module_path};
 use crate::system::Outcome;
 
 /// Returns the name of the file and its bytes.
-pub fn wheel(
-    release: &Release,
-    platform: &Platform,
-    command: &[u8],
-    licences: &[Document],
-) -> Outcome<(String, Vec<u8>)> {
+pub fn wheel(release: &Release, platform: &Platform, parts: &Parts<'_>) -> Outcome<(String, Vec<u8>)> {
     let version = &release.version;
     let name = format!("core_relo-{version}-py3-none-{}.whl", platform.wheel.join("."));
     let information = format!("core_relo-{version}.dist-info");
     let mut files = Files::default();
-    files.add_executable(format!("core_relo-{version}.data/scripts/core-relo"), command);
+    let placed = format!("core_relo-{version}.data");
+    files.add_executable(format!("{placed}/scripts/core-relo"), parts.command);
+    // The directory `data` is unpacked beside that of the scripts.
+    files.add(module_path(&format!("{placed}/data/")), parts.module);
     let tags: String = platform.wheel.iter().map(|tag| format!("Tag: py3-none-{tag}\n")).collect();
     let generator = "Generator: core-relo-xtask\nRoot-Is-Purelib: false\n";
     files.add(format!("{information}/WHEEL"), format!("Wheel-Version: 1.0\n{generator}{tags}"));
     let licence_files: String =
-        licences.iter().map(|licence| format!("License-File: {}\n", licence.name)).collect();
+        parts.licences.iter().map(|licence| format!("License-File: {}\n", licence.name)).collect();
     files.add(
         format!("{information}/METADATA"),
         format!(
@@ -35,7 +33,7 @@ pub fn wheel(
              Description-Content-Type: text/plain\n\n{DESCRIPTION}\n"
         ),
     );
-    for Document { name, text } in licences {
+    for Document { name, text } in &parts.licences {
         files.add(format!("{information}/licenses/{name}"), text.clone());
     }
     let record = format!("{information}/RECORD");

@@ -15,8 +15,9 @@ const MODULE_FILE: &str = "core-relo-web.wasm";
 /// The name of the module on a page.
 const PACKED_MODULE: &str = "core-relo-web.wasm.gz";
 
-/// The directory of data files, from that of the command.
-const SHARE: &str = "../share/core-relo";
+/// The directories of the module, from that of the command: in an unpacked archive, and where the command is
+/// installed in a directory `bin`.
+const SHARES: [&str; 2] = ["share/core-relo", "../share/core-relo"];
 
 /// The largest module, in bytes. The present one has about 2 MiB.
 const MODULE_BYTES: u64 = 64 << 20;
@@ -51,8 +52,11 @@ impl PageModule {
         let path = match given {
             Some(path) => path.to_path_buf(),
             None => installed().ok_or_else(|| {
-                let bad =
-                    BadInput::new(MODULE_FILE, format_args!("is neither beside this command nor in {SHARE}"));
+                let [unpacked, installed] = SHARES;
+                let what = format_args!(
+                    "is neither beside this command nor in {unpacked} or {installed} from there"
+                );
+                let bad = BadInput::new(MODULE_FILE, what);
                 bad.help(
                     "give --wasm FILE: release archives contain it, `cargo xtask site` builds it in a clone",
                 )
@@ -79,7 +83,8 @@ impl PageModule {
 fn installed() -> Option<PathBuf> {
     let command = env::current_exe().ok()?;
     let dir = command.parent()?;
-    [dir.join(MODULE_FILE), dir.join(SHARE).join(MODULE_FILE)].into_iter().find(|path| path.is_file())
+    let places = SHARES.iter().map(|share| dir.join(share).join(MODULE_FILE));
+    [dir.join(MODULE_FILE)].into_iter().chain(places).find(|path| path.is_file())
 }
 
 fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
