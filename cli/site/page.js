@@ -56,21 +56,23 @@
 
   class Judge {
     constructor() {
+      // In the order in which the worker answers them.
       this.calls = new Map();
       this.next = 0;
       this.worker = new Worker('worker.js');
       this.worker.addEventListener('message', ({ data: { id, answer } }) => this.settle(id, answer));
-      this.worker.addEventListener('error', event => this.end(event.message || 'the worker cannot be started'));
+      this.worker.addEventListener('error', event => this.endCall(event.message || 'the worker cannot be started'));
       this.isStarted = false;
       this.isEnded = false;
     }
-    // Returns the answer of the module. Fails if the module crashes, takes too long, or is stopped.
+    // Returns the answer of the module. Fails if the module crashes, takes too long, or is stopped. The error has
+    // `isOfOther` if another call was the reason.
     call(request, parts = []) {
       return new Promise((resolve, reject) => {
-        if (this.isEnded) return reject(new Error('the checker was stopped'));
+        if (this.isEnded) return reject(this.endError('it has to start again', true));
         const id = this.next++;
-        const timer = setTimeout(() => this.end(`no answer after ${CALL_SECONDS} s`), CALL_SECONDS * 1000);
-        this.calls.set(id, { resolve, reject, timer });
+        this.calls.set(id, { resolve, reject });
+        if (this.calls.size === 1) this.startTimer();
         const module = this.isStarted ? null : state.module;
         this.isStarted = true;
         this.worker.postMessage({ id, module, request, parts }, parts);
@@ -79,21 +81,32 @@
     settle(id, answer) {
       const call = this.calls.get(id);
       if (!call) return;
-      clearTimeout(call.timer);
+      if (answer.crash !== undefined) return this.endCall(answer.crash);
       this.calls.delete(id);
-      if (answer.crash !== undefined) {
-        call.reject(new Error(`the checker stopped: ${answer.crash}`));
-        this.end('it has to start again');
-      } else call.resolve(answer);
+      this.startTimer();
+      call.resolve(answer);
+    }
+    // Limits the time of the call in work, not the time that calls wait for it.
+    startTimer() {
+      clearTimeout(this.timer);
+      if (this.calls.size) this.timer = setTimeout(() => this.endCall(`no answer after ${CALL_SECONDS} s`), CALL_SECONDS * 1000);
+    }
+    endError(reason, isOfOther) {
+      return Object.assign(new Error(`the checker was stopped: ${reason}`), { isOfOther });
+    }
+    // Ends the worker because of the call in work.
+    endCall(reason) {
+      const [[id, call] = []] = this.calls;
+      this.calls.delete(id);
+      call?.reject(this.endError(reason, false));
+      this.end('it has to start again', true);
     }
     // Ends the worker, whatever it does.
-    end(reason) {
+    end(reason, isOfOther = false) {
       this.worker.terminate();
       this.isEnded = true;
-      for (const { reject, timer } of this.calls.values()) {
-        clearTimeout(timer);
-        reject(new Error(`the checker was stopped: ${reason}`));
-      }
+      clearTimeout(this.timer);
+      for (const { reject } of this.calls.values()) reject(this.endError(reason, isOfOther));
       this.calls.clear();
     }
   }
@@ -153,7 +166,7 @@
         else Object.assign(object, { bytes, number: answer.ok.object, description: answer.ok });
         return;
       } catch (error) {
-        if (stopped !== state.stopped && givenUp === state.givenUp) continue;
+        if ((error.isOfOther || stopped !== state.stopped) && givenUp === state.givenUp) continue;
         object.error = { message: error.message, help: null };
         return;
       }
@@ -199,19 +212,21 @@
       for (const object of objects) {
         if (!isCurrent() || !state.objects.includes(object)) return;
         const result = await checkObject(worker, kernel, object);
-        if (!isCurrent()) return;
+        // Without a result, the object is checked by the next worker.
+        if (!isCurrent() || !result) return;
         object.results.set(kernel, result);
         show();
         // An object that crashes the worker, or takes too long, is not given to the next one.
-        object.isStopped = worker.isEnded;
+        object.isStopped = result.isGivenUp;
         if (worker.isEnded) return;
       }
     } catch (error) {
-      if (isCurrent()) fail(error.message);
+      if (isCurrent() && !error.isOfOther) fail(error.message);
     }
     show();
   };
 
+  // Returns the result of a check, or null if the worker was ended because of another call.
   const checkObject = async (worker, kernel, object) => {
     const request = { request: 'check', object: object.number, loader: find('loader').value };
     try {
@@ -221,9 +236,9 @@
         const added = await worker.call({ request: 'modules' }, [await load(kernel.modules)]);
         answer = added.error ? added : await worker.call(request);
       }
-      return answer.error ? { error: answer.error } : { verdict: answer.ok };
+      return answer.error ? { error: answer.error, isGivenUp: false } : { verdict: answer.ok, isGivenUp: false };
     } catch (error) {
-      return { error: { message: error.message, help: null } };
+      return error.isOfOther ? null : { error: { message: error.message, help: null }, isGivenUp: error.isOfOther === false };
     }
   };
 
@@ -239,6 +254,7 @@
     const done = kernels.filter(kernel => pendingObjects(kernel).length === 0).length;
     find('progress').hidden = !isBusy;
     find('stop').hidden = !isBusy;
+    setSave();
     find('progress').max = Math.max(kernels.length, 1);
     find('progress').value = done;
     if (isBusy) find('status').textContent = `${kernel.facts.name}${what ? `: ${what}` : ''} (${done + 1} of ${kernels.length})`;
@@ -287,8 +303,11 @@
       const details = find(id);
       if (details) details.open = true;
     }
-    find('save').disabled = !state.objects.some(object => object.results.size);
+    setSave();
   };
+
+  // A report during the checks would lack verdicts.
+  const setSave = () => { find('save').disabled = state.isRunning || !state.objects.some(object => object.results.size); };
 
   const label = kernel => kernel.facts.label_version ?? kernel.facts.name;
 
@@ -572,14 +591,22 @@
     run();
   };
 
+  const requestReport = async () => {
+    try {
+      return await (await readyJudge()).call({ request: 'report' });
+    } catch (error) {
+      return { error };
+    }
+  };
+
   const save = async () => {
     if (!state.isReportComplete) {
       for (const object of state.objects.filter(object => !object.isStopped)) object.results.clear();
       state.isReportComplete = true;
       await run();
     }
-    const worker = await readyJudge();
-    const answer = await worker.call({ request: 'report' });
+    const answer = await requestReport();
+    if (answer.error) return showProblem('The report cannot be written', answer.error.message);
     const link = element('a', { href: URL.createObjectURL(new Blob([answer.ok], { type: 'text/html' })), download: 'core-relo.html' });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);

@@ -1,11 +1,12 @@
 'use strict';
 // Judges objects: passes messages to the module for WebAssembly. The page starts a new worker if this one takes too long.
 
-let instance;
+// A promise of the module, for which all messages wait in their order.
+let started;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-const call = (request, parts) => {
+const call = (instance, request, parts) => {
   const { memory, reserve, answer, answer_len: answerLen } = instance.exports;
   const line = encoder.encode(`${JSON.stringify(request)}\n`);
   const pieces = [line, ...parts.map(part => new Uint8Array(part))];
@@ -26,8 +27,8 @@ const call = (request, parts) => {
 addEventListener('message', async ({ data: { id, module, request, parts } }) => {
   let answer;
   try {
-    if (module) instance = await WebAssembly.instantiate(module, {});
-    answer = call(request, parts ?? []);
+    if (module) started = WebAssembly.instantiate(module, {});
+    answer = call(await started, request, parts ?? []);
   } catch (error) {
     // The module is in an unknown state.
     answer = { crash: String(error) };
