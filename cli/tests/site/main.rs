@@ -101,6 +101,22 @@ fn the_module_of_an_installation_is_found() {
     }
 }
 
+/// A warning names the file beside the kernel without its directory.
+#[test]
+fn warnings_have_no_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    let (kernels, site, module) =
+        (dir.path().join("the kernels"), dir.path().join("site"), stand_in(dir.path()));
+    fs::create_dir(&kernels).unwrap();
+    write_kernel(&kernels);
+    fs::write(kernels.join("config-6.1.0-9-test"), "no option").unwrap();
+    let written = write_site(&site, &module, &[text(&kernels)]);
+    assert_eq!(written.exit, 0, "{}", written.err);
+    let warning = &manifest(&site)["kernels"][0]["facts"]["warnings"][0];
+    let expected = "config-6.1.0-9-test is left out: it sets no option, expected a kernel's configuration";
+    assert_eq!(warning, expected);
+}
+
 #[test]
 fn kernels_must_be_named() {
     let dir = tempfile::tempdir().unwrap();

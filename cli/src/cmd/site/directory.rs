@@ -17,6 +17,9 @@ use std::{
 /// have names of their own.
 const MANIFEST: &str = "kernels.json";
 
+/// The list before it replaces the earlier one.
+const NEW_MANIFEST: &str = "kernels.json.new";
+
 /// The directory of the kernels' files.
 const KERNELS: &str = "kernels";
 
@@ -33,7 +36,7 @@ impl SiteDirectory {
     /// interrupted command has left: `files` are the names of the page's own files.
     pub(super) fn open(path: &Path, files: &[&str]) -> Result<Self, BadInput> {
         let kernels = path.join(KERNELS);
-        let is_own = |name: &str| name == KERNELS || files.contains(&name);
+        let is_own = |name: &str| [KERNELS, NEW_MANIFEST].contains(&name) || files.contains(&name);
         let is_foreign = |entry: fs::DirEntry| entry.file_name().to_str().is_none_or(|name| !is_own(name));
         let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
         if !path.join(MANIFEST).is_file() && entries.any(is_foreign) {
@@ -74,7 +77,7 @@ impl SiteDirectory {
     pub(super) fn finish(self, manifest: &SiteManifest) -> Result<(), BadInput> {
         let path = self.path.join(MANIFEST);
         let text = serde_json::to_vec(manifest).map_err(|e| BadInput::for_path(&path, e))?;
-        let new = self.path.join(format!("{MANIFEST}.new"));
+        let new = self.path.join(NEW_MANIFEST);
         let replaced = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
         replaced.map_err(|e| BadInput::new(escape_path(&path), e))?;
         let kernels = self.path.join(KERNELS);

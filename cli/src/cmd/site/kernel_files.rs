@@ -1,6 +1,6 @@
 //! The files of a kernel on a page: its BTF, its configuration, its symbols, its modules.
 
-use super::{SortKey, WANTED, directory::SiteDirectory, without_directory};
+use super::{SortKey, WANTED, directory::SiteDirectory, without_directories, without_directory};
 use crate::{
     error::BadInput,
     json::site::{PackedModule, SiteFacts, SiteKernel, SitePart},
@@ -58,6 +58,7 @@ impl<'k> KernelFiles<'k> {
         };
         let fleet = Fleet::<()>::default();
         let warnings = FleetJudge::new(&fleet).with_kernel(kernel, None, |case| case.warnings.clone());
+        let warnings = warnings.iter().map(|text| without_directories(text, &kernel.name)).collect();
         let origin = |origin: Option<Arc<str>>| origin.map(|origin| without_directory(&origin).to_owned());
         let facts = SiteFacts {
             name,

@@ -88,6 +88,18 @@ fn without_directory(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
+/// Returns a warning about a kernel and the files beside it, without the directories of this machine.
+fn without_directories(warning: &str, kernel: &str) -> String {
+    let warning = match kernel.rsplit_once('/') {
+        Some((directory, _)) => warning.replace(&format!("{directory}/"), ""),
+        None => warning.to_owned(),
+    };
+    // Fetched kernels have names that are no paths, and lie in a directory of the store.
+    let words = warning.split(' ');
+    let words = words.map(|word| if word.starts_with('/') { without_directory(word) } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Sorts kernels by architecture, version and name. Kernels of the same name get a number.
 fn sorted(mut kernels: Vec<(SortKey, SiteKernel)>) -> Vec<SiteKernel> {
     kernels.sort_by(|(key, kernel), (other_key, other)| {
