@@ -45,7 +45,7 @@ expand "${CORE_RELO_KERNELS:-core-relo.toml}"
 arguments=()
 for kernel in "${expanded[@]}"; do
   # A specification, such as debian:12/newest-of-each-series, is no path.
-  if [[ $kernel == core-relo.toml || $kernel == */core-relo.toml || ( $kernel =~ ^[a-z][a-z0-9]*:[^/] && ! -e $kernel ) ]]; then
+  if [[ $kernel == core-relo.toml || $kernel == */core-relo.toml || ( $kernel =~ ^[a-z][a-z0-9-]*:[^/] && ! -e $kernel ) ]]; then
     arguments+=("--kernels=$kernel")
   else
     arguments+=("--btf=$kernel")

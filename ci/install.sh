@@ -5,7 +5,7 @@
 # CORE_RELO_RELEASES: the address of the releases (https:, http: or file:), below which v0.1.0/core-relo-0.1.0-x86_64-unknown-linux-musl.tar.gz is
 #   (default: the releases of CORE_RELO_ACTION_REPOSITORY on CORE_RELO_ACTION_SERVER)
 # CORE_RELO_SHA256: the SHA-256 of the archive (default: that in SHA256SUMS beside the archive, which protects from damage, but not from the server)
-# CORE_RELO_BIN: the directory of the command (default: ~/.local/bin)
+# CORE_RELO_BIN: the directory of the command (default: ~/.local/bin); the module of `core-relo site` gets into ../share/core-relo
 set -euo pipefail
 
 sources=$(dirname "$(dirname "$(realpath -- "$0")")")
@@ -46,8 +46,11 @@ build() {
 
 # Downloads $1 of the release into the temporary directory. Returns 1 if the release has no such file.
 download() {
-  local address=$releases/v$version/$1 status=0 code
-  code=$(curl --silent --show-error --fail --location --retry 3 --proto '=https,http,file' --proto-redir '=https,http' \
+  local address=$releases/v$version/$1 redirects='=https' status=0 code
+  if [[ $releases == http:* ]]; then
+    redirects='=https,http'
+  fi
+  code=$(curl --silent --show-error --fail --location --retry 3 --proto '=https,http,file' --proto-redir "$redirects" \
     --output "$temporary/$1" --write-out '%{http_code}' -- "$address") || status=$?
   case $status in
     0) return 0 ;;

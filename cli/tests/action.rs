@@ -349,6 +349,10 @@ fn the_kernels_of_a_project_are_fetched() {
         assert!(log.contains("debian:12/6.1.0-2-amd64"), "{log}");
     }
     assert!(job.path("home/.cache/core-relo/kernels").is_dir(), "the directory that the action caches");
+    // The name of a distribution may have a hyphen.
+    let own = [("version", "0.1.0"), ("releases", &*releases), ("kernels", "centos-stream:0")];
+    let log = job.run_action(&[INPUTS[0], own[0], own[1], own[2]], &[]).unwrap_err();
+    assert!(log.contains("unknown release `0` of centos-stream"), "{log}");
 }
 
 /// The script lines and the variables of the job in the document.
