@@ -7,7 +7,7 @@ use std::process::Command;
 use super::release::Release;
 use super::{Binary, archive_name, deb_name, module_path, rpm_name};
 use crate::install;
-use crate::system::{Failure, Outcome, check as run, is_installed, output, report_skip, root};
+use crate::system::{Failure, Outcome, check as run, is_installed, output, report_skip, target_dir};
 
 /// The place of the command in packages, and its shell completion and page, as samples of the other files.
 const COMMAND: &str = "usr/bin/core-relo";
@@ -20,7 +20,7 @@ const INSTALLED: [&str; 4] = [
 
 /// Installs every file of a directory that fits a binary, and runs the command.
 pub fn check(release: &Release, binaries: &[Binary], directory: &Path) -> Outcome {
-    let mut checks = Checks { release, directory, roots: root().join("target/dist-roots"), count: 0 };
+    let mut checks = Checks { release, directory, roots: target_dir().join("dist-roots"), count: 0 };
     checks.sums()?;
     for binary in binaries {
         checks.archive(binary)?;
