@@ -191,6 +191,11 @@ impl FetchError {
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Mirror { defect: MirrorDefect::Status { code: 404 } | MirrorDefect::NoFile, .. })
     }
+
+    /// Returns whether the mirror refuses to send the file.
+    pub(crate) const fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Mirror { defect: MirrorDefect::Status { code: 403 }, .. })
+    }
 }
 
 /// The defect of a file on a mirror.

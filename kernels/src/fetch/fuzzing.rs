@@ -1,16 +1,23 @@
 //! Fuzzing entry points: the parsers of what mirrors send, and of specifications and lock files.
 
 use super::{
+    address::Address,
     apk::{head::PackageHead, index},
     apt::{
         clear_signed::ClearSigned,
         packages::{ListOrigin, find_kernels, retain_kernel_packages},
         release::Release,
     },
-    available::{AvailableKernel, Protection},
-    distribution::{Architecture, Distribution},
+    available::{AvailableKernel, Protection, is_file_name, is_relative},
+    distribution::{Architecture, Distribution, IndexFormat},
     lock_file::LockFile,
     pacman,
+    rpm_md::{
+        kernels::{ListOrigin as RpmListOrigin, find_kernels as find_rpm_kernels},
+        mirror_list::repository_path,
+        primary::read_packages,
+        repomd::find_primary,
+    },
     spec::KernelSpec,
 };
 
@@ -31,14 +38,18 @@ pub fn parse_indexes(bytes: &[u8]) -> Vec<AvailableKernel> {
     let _head = PackageHead::parse(bytes);
     let _signature = index::signature(bytes);
     for kernel in index::text(bytes).iter().flat_map(|text| index::find_kernels(text)) {
-        assert!(is_plain(&kernel.file_name()) && is_plain(&kernel.release()), "{kernel:?}");
+        assert!(is_file_name(&kernel.file_name()) && is_file_name(&kernel.release()), "{kernel:?}");
     }
     for kernel in index::find_kernels(&text) {
-        assert!(is_plain(&kernel.file_name()) && is_plain(&kernel.release()), "{kernel:?}");
+        assert!(is_file_name(&kernel.file_name()) && is_file_name(&kernel.release()), "{kernel:?}");
     }
     for kernel in pacman::find_kernels(bytes).iter().flatten() {
-        assert!(is_plain(&kernel.file_name) && is_plain(&kernel.release()), "{kernel:?}");
+        assert!(is_file_name(&kernel.file_name) && is_file_name(&kernel.release()), "{kernel:?}");
     }
+    let rpm_kernels = rpm_kernels(bytes);
+    assert!(rpm_kernels.iter().flatten().all(AvailableKernel::is_well_formed), "{rpm_kernels:?}");
+    let path = "http://a/b".parse().map(|mirror: Address| repository_path(&text, &mirror, "x86_64"));
+    assert!(!matches!(&path, Ok(Ok(path)) if !is_relative(path)), "{path:?}");
     kernels
 }
 
@@ -78,6 +89,15 @@ fn apt_kernels(list: &str) -> Vec<AvailableKernel> {
     find_kernels(&retain_kernel_packages(list), origin)
 }
 
-fn is_plain(name: &str) -> bool {
-    super::available::is_file_name(name)
+/// Parses an index and a list of an rpm-md repository, and returns the kernels in the list.
+fn rpm_kernels(bytes: &[u8]) -> Option<Vec<AvailableKernel>> {
+    let _primary = find_primary(bytes);
+    let packages = read_packages(bytes).ok()?;
+    let distribution = Distribution::from_name("rocky")?;
+    let IndexFormat::RpmMd(layout) = distribution.format else { return None };
+    let release = distribution.release("9")?;
+    let (suite, architecture) = release.suites.first().zip(Architecture::from_name("amd64"))?;
+    let (protection, path) = (&Protection::None, "9/BaseOS/x86_64/os");
+    let origin = RpmListOrigin { distribution, layout, release, suite, architecture, protection, path };
+    find_rpm_kernels(&packages, origin).ok()
 }

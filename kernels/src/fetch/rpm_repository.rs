@@ -108,6 +108,8 @@ impl Fetcher<'_> {
         let content = self.transport.read(&address, MAX_INDEX_BYTES)?;
         let signature = match self.transport.read(&address.with_ending(SIGNATURE_ENDING), MAX_INDEX_BYTES) {
             Err(error) if error.is_missing() => None,
+            // Some hosts answer so for files that they do not have.
+            Err(error) if error.is_forbidden() && !layout.requires_signature => None,
             signature => Some(signature?),
         };
         let is_verified = layout.requires_signature || signature.is_some();

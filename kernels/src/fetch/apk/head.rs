@@ -24,8 +24,8 @@ const HEAD_BYTES: u64 = 1 << 20;
 /// The number of bytes that are read before the first attempt to parse them. It doubles with each attempt.
 const FIRST_BYTES: u64 = 32 << 10;
 
-/// Returns a head that takes the place of the package's own one, which the hash of the files does not cover: a
-/// mirror could add files to it.
+/// Returns a head that takes the place of the package's own one, which the hash of the files does not
+/// cover: a mirror could add files to it.
 pub(crate) fn plain_head(package: &str) -> io::Result<Vec<u8>> {
     let mut info = format!("pkgname = {package}\n").into_bytes();
     let mut header = tar::Header::new_ustar();

@@ -2,7 +2,7 @@
 
 use super::{path::resolve, primary::ListedPackage};
 use crate::fetch::{
-    available::{AvailableKernel, KernelLine, KernelPackage, PackageRole, Protection, is_file_name},
+    available::{AvailableKernel, KernelLine, KernelPackage, PackageRole, Protection},
     distribution::{Architecture, Archive, Distribution, DistributionRelease, Suite},
     rpm_layout::{ImagePackage, PackageVersion, RpmLayout},
     rpm_md_defect::RpmMdDefect,
@@ -53,7 +53,8 @@ pub(in crate::fetch) fn find_kernels(
     Ok(kernels)
 }
 
-/// Creates the kernel of a package with an image. Returns `None` if its release is damaged.
+/// Creates the kernel of a package with an image. Returns `None` if its release,
+/// version or a name is damaged.
 fn kernel(
     package: &ListedPackage,
     image: &ImagePackage,
@@ -65,9 +66,6 @@ fn kernel(
     let package_version = PackageVersion { version, release: package_release, architecture: machine };
     let provided = package.kernel_release.clone();
     let kernel_release = provided.unwrap_or_else(|| layout.kernel_release(image, package_version));
-    if !is_file_name(&kernel_release) || !is_file_name(&package.name) {
-        return Ok(None);
-    }
     let version = package.full_version();
     let archive = suite.archive.mirror_key(distribution.name);
     let mut packages = vec![kernel_package(package, PackageRole::Image, &archive, path)?];
@@ -82,7 +80,7 @@ fn kernel(
         }
     }
     let is_additional = image.is_additional || layout.additional_suites.contains(&suite.name);
-    Ok(Some(AvailableKernel {
+    let kernel = AvailableKernel {
         distribution: distribution.name.to_owned(),
         distribution_release: release.number.to_owned(),
         release: kernel_release,
@@ -92,7 +90,8 @@ fn kernel(
         line: if is_additional { KernelLine::Additional } else { KernelLine::Default },
         packages,
         protection: protection.clone(),
-    }))
+    };
+    Ok(Some(kernel).filter(AvailableKernel::is_well_formed))
 }
 
 /// Finds the package with the debug information of a kernel in a list of packages.
