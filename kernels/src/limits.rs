@@ -112,7 +112,8 @@ pub(crate) const MAX_XML_FIELD_BYTES: usize = 1024;
 #[cfg(feature = "fetch")]
 pub(crate) const MAX_KERNEL_PACKAGES: usize = 1 << 14;
 
-/// The number of kernels in an index of apk, each of which takes a request. Alpine's have one of each flavour.
+/// The number of kernels in an index of apk, each of which takes a request. Alpine's have one of each
+/// flavour.
 #[cfg(feature = "fetch")]
 pub(crate) const MAX_APK_KERNELS: usize = 64;
 
