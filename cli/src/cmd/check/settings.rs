@@ -101,8 +101,8 @@ impl<'a> CheckSettings<'a> {
 /// Returns the hashes of the files with the baseline, for a run that may be resumed.
 fn baseline_hashes(args: &CheckArgs) -> Vec<String> {
     let files = args.baseline.baseline.iter().filter(|_| args.resume.is_some());
-    // A pipe was read, and cannot be read again. Its path decides.
-    let content =
-        |path: &PathBuf| fs::read(path).unwrap_or_else(|_| path.as_os_str().as_encoded_bytes().to_vec());
+    // A pipe was read, and cannot be read again: to open it would wait for another writer. Its path decides.
+    let file = |path: &PathBuf| path.is_file().then(|| fs::read(path).ok()).flatten();
+    let content = |path: &PathBuf| file(path).unwrap_or_else(|| path.as_os_str().as_encoded_bytes().to_vec());
     files.map(|path| format!("{:016x}", stable_hash(&content(path)))).collect()
 }
