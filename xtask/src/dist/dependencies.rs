@@ -30,10 +30,13 @@ pub type Dependencies = BTreeMap<CrateId, Dependency>;
 /// The package of the command.
 pub const COMMAND: &str = "core-relo-cli";
 
+/// The kinds of dependencies whose code is part of a program.
+const LINKED: &str = "normal,no-proc-macro";
+
 /// Reads the crates of the command for a target from cargo and its lock file.
 pub fn read_dependencies(target: &Target) -> Outcome<Dependencies> {
-    let mut dependencies = parse_tree(&tree(target, "normal,build")?)?;
-    let linked = parse_tree(&tree(target, "normal,no-proc-macro")?)?;
+    let mut dependencies = parse_tree(&tree(COMMAND, target.triple, "normal,build")?)?;
+    let linked = parse_tree(&tree(COMMAND, target.triple, LINKED)?)?;
     let lock = read(&root().join("Cargo.lock"))?;
     let hashes = parse_hashes(&lock);
     for (id, dependency) in &mut dependencies {
@@ -43,9 +46,9 @@ pub fn read_dependencies(target: &Target) -> Outcome<Dependencies> {
     Ok(dependencies)
 }
 
-fn tree(target: &Target, edges: &str) -> Outcome<String> {
+fn tree(package: &str, triple: &str, edges: &str) -> Outcome<String> {
     let mut tree = cargo();
-    tree.args(["tree", "--quiet", "--locked", "-p", COMMAND, "--all-features", "--target", target.triple]);
+    tree.args(["tree", "--quiet", "--locked", "-p", package, "--all-features", "--target", triple]);
     tree.args(["--edges", edges, "--prefix", "depth", "--format", "{p}|{l}"]);
     output(&mut tree).ok_or_else(|| Failure::from("cargo tree fails"))
 }
@@ -98,6 +101,7 @@ fn parse_hashes(lock: &str) -> BTreeMap<CrateId, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::static_binary::TARGETS;
 
     fn id(name: &str, version: &str) -> CrateId {
         CrateId { name: name.to_owned(), version: version.to_owned() }
@@ -114,6 +118,17 @@ mod tests {
         assert_eq!(uses(&id("c", "1.0.0")), [id("b", "2.0.0")]);
         assert_eq!(dependencies[&id("a", "1.0.0")].licence, "MIT OR Apache-2.0");
         assert!(parse_tree("1a|MIT\n").is_err());
+    }
+
+    /// So the licences and the bill of materials of the command are also those of the module.
+    #[test]
+    fn the_crates_of_the_module_are_among_those_of_the_command() {
+        const MODULE: &str = "core-relo-web";
+        let [target, ..] = &TARGETS;
+        let command = parse_tree(&tree(COMMAND, target.triple, LINKED).unwrap()).unwrap();
+        let module = parse_tree(&tree(MODULE, crate::site::TARGET, LINKED).unwrap()).unwrap();
+        let others: Vec<_> = module.keys().filter(|id| !command.contains_key(id)).collect();
+        assert_eq!(others.iter().map(|id| &*id.name).collect::<Vec<_>>(), [MODULE]);
     }
 
     #[test]
