@@ -1,14 +1,18 @@
 //! The target of relocation: the BTF of a kernel and of its modules.
 
-use crate::btf::{Btf, NameIndex};
-use alloc::{string::String, sync::Arc, vec::Vec};
+use crate::btf::{Btf, ModuleFilter, NameIndex};
+use alloc::{boxed::Box, collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
 /// The kernel against which an object is relocated.
 #[derive(Clone, Debug)]
 pub struct Target<'t> {
     vmlinux: TargetBtf<'t>,
     modules: Vec<TargetBtf<'t>>,
-    excluded_module_count: usize,
+    /// The names of the modules that a filter excluded.
+    excluded_modules: Vec<String>,
+    /// The names of types that the excluded modules do not have.
+    excluded_names: BTreeSet<Box<[u8]>>,
+    unread_module_count: usize,
 }
 
 /// The BTF of vmlinux or of a module, with its name and its index.
@@ -29,7 +33,9 @@ impl<'t> Target<'t> {
         Self {
             vmlinux: TargetBtf { name: name.into(), btf: vmlinux, index: None },
             modules: Vec::new(),
-            excluded_module_count: 0,
+            excluded_modules: Vec::new(),
+            excluded_names: BTreeSet::new(),
+            unread_module_count: 0,
         }
     }
 
@@ -40,11 +46,23 @@ impl<'t> Target<'t> {
         self
     }
 
-    /// Sets the number of modules that a [`ModuleFilter`](crate::btf::ModuleFilter) excluded. Explanations
-    /// print the number.
+    /// Sets the names of the modules that a filter excluded. They have no type of a name of the filter, so
+    /// they count as searched for these names, and for no others.
     #[must_use]
-    pub const fn with_excluded_modules(mut self, count: usize) -> Self {
-        self.excluded_module_count = count;
+    pub fn with_excluded_modules(
+        mut self,
+        modules: impl IntoIterator<Item = String>,
+        module_filter: &ModuleFilter<'_, '_>,
+    ) -> Self {
+        self.excluded_modules = modules.into_iter().collect();
+        self.excluded_names = module_filter.names().map(|name| name.as_bytes().into()).collect();
+        self
+    }
+
+    /// Sets the number of modules whose BTF cannot be read. They may have a type of any name.
+    #[must_use]
+    pub const fn with_unread_modules(mut self, count: usize) -> Self {
+        self.unread_module_count = count;
         self
     }
 
@@ -66,18 +84,26 @@ impl<'t> Target<'t> {
         &self.modules
     }
 
-    /// Returns the number of modules that a filter excluded.
-    pub const fn excluded_module_count(&self) -> usize {
-        self.excluded_module_count
+    /// Returns the names of the modules that a filter excluded.
+    pub fn excluded_modules(&self) -> &[String] {
+        &self.excluded_modules
+    }
+
+    /// Returns whether no excluded module has a type of this name, because the filter searched the name or
+    /// because there are no excluded modules.
+    pub fn excluded_modules_lack(&self, name: &[u8]) -> bool {
+        self.excluded_modules.is_empty() || self.excluded_names.contains(name)
+    }
+
+    /// Returns the number of modules whose BTF cannot be read.
+    pub const fn unread_module_count(&self) -> usize {
+        self.unread_module_count
     }
 
     /// Returns the number of modules, including the excluded ones.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a number for explanations, and the caller counts the excluded"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the lengths of two lists in memory, for explanations")]
     pub fn module_count(&self) -> usize {
-        self.modules.len().saturating_add(self.excluded_module_count)
+        self.modules.len().saturating_add(self.excluded_modules.len())
     }
 
     /// Returns a BTF by the index in a [`Candidate`](crate::resolve::Candidate): 0 is the vmlinux BTF, and

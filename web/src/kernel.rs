@@ -122,22 +122,26 @@ impl PageKernel {
     ) -> Option<Self> {
         let base = Arc::clone(&self.target.vmlinux().btf);
         let mut filter = ModuleFilter::new(&base, names);
-        let (mut needed, mut others) = (Vec::new(), 0usize);
+        let (mut needed, mut excluded, mut unread_count) = (Vec::new(), Vec::new(), 0usize);
         let mut warnings = self.warnings.clone();
         for module in modules {
             if !filter.may_contain(&module.btf) {
-                others = others.checked_add(1)?;
+                excluded.push(module.name.clone());
                 continue;
             }
             match Btf::parse_split(module.btf.clone(), Arc::clone(&base)) {
                 Ok(btf) => needed.push((module.name.clone(), Arc::new(btf))),
-                Err(error) => warnings.push(format!("the module {} is left out: {error}", module.name)),
+                Err(error) => {
+                    unread_count = unread_count.checked_add(1)?;
+                    warnings.push(format!("the module {} is left out: {error}", module.name));
+                }
             }
         }
-        if needed.is_empty() && others == 0 {
+        if needed.is_empty() && excluded.is_empty() && unread_count == 0 {
             return None;
         }
-        let target = self.target.clone().with_modules(needed).with_excluded_modules(others);
+        let target = self.target.clone().with_modules(needed);
+        let target = target.with_excluded_modules(excluded, &filter).with_unread_modules(unread_count);
         Some(Self { target, warnings, modules: PageModules::None, ..self.clone() })
     }
 }

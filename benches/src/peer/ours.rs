@@ -52,18 +52,19 @@ fn with_modules(
     dir: &Path,
     module_filter: &mut ModuleFilter<'_, '_>,
 ) -> Result<Target<'static>, String> {
-    let (mut modules, mut skipped) = (Vec::new(), 0);
+    let (mut modules, mut excluded) = (Vec::new(), Vec::new());
     let vmlinux = Arc::clone(&target.vmlinux().btf);
     for path in files_below(dir).into_iter().filter(|path| !path.ends_with("vmlinux")) {
         let file = BtfFile::open(&path).map_err(|e| e.to_string())?;
+        let name = path.to_string_lossy().into_owned();
         if file.may_contain(module_filter) {
             let btf = file.parse_unvalidated(Some(&vmlinux)).map_err(|e| e.to_string())?;
-            modules.push((path.to_string_lossy().into_owned(), Arc::new(btf)));
+            modules.push((name, Arc::new(btf)));
         } else {
-            skipped += 1;
+            excluded.push(name);
         }
     }
-    Ok(target.with_modules(modules).with_excluded_modules(skipped))
+    Ok(target.with_modules(modules).with_excluded_modules(excluded, module_filter))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

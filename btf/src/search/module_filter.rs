@@ -74,6 +74,11 @@ impl<'n, 'b> ModuleFilter<'n, 'b> {
         Self { base, names, unfiltered_bytes, offsets }
     }
 
+    /// Returns the names, sorted, each once.
+    pub fn names(&self) -> impl Iterator<Item = Name<'n>> {
+        self.names.iter().map(|name| Name::new(name))
+    }
+
     /// Returns whether this unparsed BTF may contain a type of one of the names.
     ///
     /// The filter accepts a damaged BTF, so that parsing reports the damage. It also accepts the first BTFs

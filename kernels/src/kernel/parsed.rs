@@ -169,19 +169,24 @@ impl Kernel {
         }
         let base = Arc::clone(&self.target.vmlinux().btf);
         let mut module_filter = ModuleFilter::new(&base, names);
-        let (mut modules, mut skipped_count) = (Vec::new(), 0usize);
+        let (mut modules, mut excluded, mut unread_count) = (Vec::new(), Vec::new(), 0usize);
         self.further_modules.visit(&mut |name, file| match file.may_contain(&mut module_filter) {
             true => match file.parse(Some(&base)) {
                 Ok(btf) => modules.push((name, Arc::new(btf))),
-                Err(e) => log::warn!("the module {name} is left out: {e}"),
+                Err(e) => {
+                    log::warn!("the module {name} is left out: {e}");
+                    unread_count += 1;
+                }
             },
-            false => skipped_count += 1,
+            false => excluded.push(name),
         });
-        log::info!("{}: {} modules are searched, {skipped_count} skipped", self.name, modules.len());
-        if modules.is_empty() && skipped_count == 0 {
+        let name = &self.name;
+        log::info!("{name}: {} modules are searched, {} excluded", modules.len(), excluded.len());
+        if modules.is_empty() && excluded.is_empty() && unread_count == 0 {
             return None;
         }
-        let target = self.target.clone().with_modules(modules).with_excluded_modules(skipped_count);
+        let target = self.target.clone().with_modules(modules);
+        let target = target.with_excluded_modules(excluded, &module_filter).with_unread_modules(unread_count);
         Some(Self { target, further_modules: FurtherModules::None, ..self.clone() })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     TargetError,
-    module_btf::ModuleBtf,
+    module_btf::{FilteredBtf, ModuleBtf},
     source::{KernelModule, ReadKernelBtf},
 };
 use crate::errno::Errno;
@@ -185,8 +185,8 @@ impl KernelBtf {
         let (Some(_), Ok(vmlinux)) = (modules.first(), self.vmlinux()) else { return Ok(None) };
         let mut module_filter = ModuleFilter::new(vmlinux, [Name::new(name)]);
         for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.name)) {
-            if let Some(ty) =
-                module.filtered_btf(&mut module_filter)?.and_then(|btf| btf.find_own(name, kind))
+            if let FilteredBtf::Accepted(btf) = module.filtered_btf(&mut module_filter)?
+                && let Some(ty) = btf.find_own(name, kind)
             {
                 return Ok(Some(KernelType { ty, module: Some(module) }));
             }
@@ -229,15 +229,17 @@ impl KernelBtf {
         &self,
         names: impl IntoIterator<Item = Name<'n>>,
     ) -> Result<Target<'static>, KernelBtfError> {
-        let (mut modules, mut excluded) = (Vec::new(), 0usize);
+        let (mut modules, mut excluded, mut unread_count) = (Vec::new(), Vec::new(), 0usize);
         let mut module_filter = ModuleFilter::new(self.vmlinux()?, names);
         for module in self.modules()? {
             match module.filtered_btf(&mut module_filter)? {
-                Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
-                None => excluded += 1,
+                FilteredBtf::Accepted(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
+                FilteredBtf::Excluded => excluded.push(module.name.clone()),
+                FilteredBtf::Unread => unread_count += 1,
             }
         }
-        Ok(self.target()?.with_modules(modules).with_excluded_modules(excluded))
+        let target = self.target()?.with_modules(modules);
+        Ok(target.with_excluded_modules(excluded, &module_filter).with_unread_modules(unread_count))
     }
 }
 

@@ -28,6 +28,17 @@ pub struct ModuleBtf {
     btf: OnceLock<Option<Arc<Btf<'static>>>>,
 }
 
+/// The BTF of a module behind a filter.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FilteredBtf<'m> {
+    /// The module may have a name of the filter.
+    Accepted(&'m Arc<Btf<'static>>),
+    /// The module has no name of the filter.
+    Excluded,
+    /// The module was unloaded before the read, or its BTF is damaged.
+    Unread,
+}
+
 impl ModuleBtf {
     /// Creates the BTF of a module of the running kernel, without reading it.
     ///
@@ -67,14 +78,11 @@ impl ModuleBtf {
     pub(super) fn filtered_btf(
         &self,
         module_filter: &mut ModuleFilter<'_, '_>,
-    ) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
-        if let Some(cached) = self.btf.get() {
-            return Ok(cached.as_ref());
+    ) -> Result<FilteredBtf<'_>, Errno> {
+        if self.btf.get().is_none() && self.bytes()?.is_some_and(|bytes| !module_filter.may_contain(bytes)) {
+            return Ok(FilteredBtf::Excluded);
         }
-        match self.bytes()? {
-            Some(bytes) if module_filter.may_contain(bytes) => self.btf(),
-            _ => Ok(None),
-        }
+        Ok(self.btf()?.map_or(FilteredBtf::Unread, FilteredBtf::Accepted))
     }
 
     fn bytes(&self) -> Result<Option<&Data<'static>>, Errno> {
@@ -138,10 +146,11 @@ mod tests {
         let module = module_with_bytes("m", Some(b.finish()), &base);
         let find = |name: &'static str| {
             let mut module_filter = ModuleFilter::new(&base, [Name::new(name.as_bytes())]);
-            module
-                .filtered_btf(&mut module_filter)
-                .unwrap()
-                .and_then(|btf| btf.find_own(name.as_bytes(), Kind::Struct))
+            match module.filtered_btf(&mut module_filter).unwrap() {
+                FilteredBtf::Accepted(btf) => btf.find_own(name.as_bytes(), Kind::Struct),
+                FilteredBtf::Excluded => None,
+                FilteredBtf::Unread => panic!("the module is not damaged"),
+            }
         };
         assert!(find("other").is_none() && module.btf.get().is_none());
         assert!(find("own").is_some() && module.btf.get().is_some());
@@ -154,9 +163,9 @@ mod tests {
         for bytes in [None, Some(b"\x9f\xeb\x01".to_vec())] {
             let module = module_with_bytes("m", bytes, &base);
             let mut module_filter = ModuleFilter::new(&base, [Name::new(b"own")]);
-            assert!(
-                module.filtered_btf(&mut module_filter).unwrap().is_none() && module.btf().unwrap().is_none()
-            );
+            // The module does not count as searched.
+            let filtered = module.filtered_btf(&mut module_filter).unwrap();
+            assert!(matches!(filtered, FilteredBtf::Unread) && module.btf().unwrap().is_none());
         }
     }
 }

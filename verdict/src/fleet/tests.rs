@@ -7,8 +7,8 @@ use crate::{
 };
 use alloc::sync::Arc;
 use core_relo::{
-    Endian, Name, Target,
-    btf::{Btf, Builder},
+    Endian, Name, Target, TypeId,
+    btf::{Btf, Builder, ModuleFilter},
 };
 use core_relo_object::{
     object::Object,
@@ -151,14 +151,30 @@ fn given_facts_take_precedence_over_those_of_a_kernel() {
     assert_eq!(inputs.kconfig.as_deref(), Some("CONFIG_BPF=y"));
 }
 
-/// A kernel whose module has `struct s`.
+/// A kernel with modules, which a filter selects.
 #[derive(Clone)]
-struct KernelWithModule {
+struct KernelWithModules {
     target: Target<'static>,
-    can_add_modules: bool,
+    modules: Vec<(&'static str, Vec<u8>)>,
 }
 
-impl JudgedKernel for KernelWithModule {
+impl KernelWithModules {
+    fn new(kernel: &Builder) -> Self {
+        let vmlinux = Arc::new(Btf::parse(kernel.finish()).unwrap());
+        Self { target: Target::new("vmlinux", vmlinux), modules: Vec::new() }
+    }
+
+    /// Adds a module that is so large that it is searched before it is parsed.
+    fn with_module(mut self, name: &'static str, add_types: impl FnOnce(&mut Builder)) -> Self {
+        let mut b = Builder::split(&self.target.vmlinux().btf);
+        b.structure(&"x".repeat(4096), 4, &[]);
+        add_types(&mut b);
+        self.modules.push((name, b.finish()));
+        self
+    }
+}
+
+impl JudgedKernel for KernelWithModules {
     fn target(&self) -> &Target<'static> {
         &self.target
     }
@@ -168,20 +184,22 @@ impl JudgedKernel for KernelWithModule {
     }
 
     fn can_add_modules(&self) -> bool {
-        self.can_add_modules
+        !self.modules.is_empty()
     }
 
     fn with_modules_for(&self, names: &mut dyn Iterator<Item = Name<'_>>) -> Option<Self> {
-        let names: Vec<_> = names.collect();
-        if !names.contains(&Name::new(b"s")) {
-            return None;
-        }
         let base = Arc::clone(&self.target.vmlinux().btf);
-        let mut b = Builder::split(&base);
-        b.structure("s", 4, &[("a", core_relo::TypeId(1), 0)]);
-        let module = Btf::parse_split(b.finish(), Arc::clone(&base)).unwrap();
-        let target = self.target.clone().with_modules([("m".to_owned(), Arc::new(module))]);
-        Some(Self { target, can_add_modules: false })
+        let mut module_filter = ModuleFilter::new(&base, names);
+        let (accepted, excluded): (Vec<_>, Vec<_>) =
+            self.modules.iter().partition(|(_, btf)| module_filter.may_contain(btf));
+        let accepted = accepted.into_iter().map(|(name, btf)| {
+            let btf = Btf::parse_split(btf.clone(), Arc::clone(&base)).unwrap();
+            ((*name).to_owned(), Arc::new(btf))
+        });
+        let excluded = excluded.into_iter().map(|(name, _)| (*name).to_owned());
+        let target = self.target.clone().with_modules(accepted);
+        let target = target.with_excluded_modules(excluded, &module_filter);
+        Some(Self { target, modules: Vec::new() })
     }
 }
 
@@ -189,10 +207,52 @@ impl JudgedKernel for KernelWithModule {
 fn modules_are_added_for_the_types_that_vmlinux_lacks() {
     let bytes = object("kprobe/foo");
     let object = Object::parse(&bytes).unwrap();
-    let target = kernel(Endian::native(), false).target;
-    let verdict = |can_add_modules| {
-        check(&object, &KernelWithModule { target: target.clone(), can_add_modules }).unwrap().verdict
+    let mut b = Builder::new(Endian::native());
+    add_kernel(&mut b, false);
+    let alone = KernelWithModules::new(&b);
+    assert_eq!(check(&object, &alone).unwrap().verdict, Verdict::Refused);
+    let with_module = alone.with_module("m", |b| {
+        b.structure("s", 4, &[("a", TypeId(1), 0)]);
+    });
+    assert_ne!(check(&object, &with_module).unwrap().verdict, Verdict::Refused);
+}
+
+/// Another object of the fleet may need modules that the object does not need.
+#[test]
+fn the_verdict_on_an_object_does_not_depend_on_the_other_objects() {
+    let mut b = Builder::new(Endian::native());
+    add_kernel(&mut b, true);
+    b.structure("btf_module", 4, &[]);
+    let function = |b: &mut Builder, name: &str| {
+        let proto = b.func_proto(TypeId(0), &[]);
+        b.func(name, proto, 1);
     };
-    assert_eq!(verdict(false), Verdict::Refused);
-    assert_ne!(verdict(true), Verdict::Refused);
+    for name in ["array_map_alloc", "htab_map_alloc", "bpf_check", "in_both"] {
+        function(&mut b, name);
+    }
+    let kernel = KernelWithModules::new(&b)
+        .with_module("xfs", |b| function(b, "in_module"))
+        .with_module("ext4", |b| function(b, "in_both"))
+        .with_module("btrfs", |_| {});
+    let sections = ["kprobe/foo", "fentry/absent", "fentry/in_module", "fentry/in_both", "raw_tp/absent"];
+    let bytes = sections.map(object);
+    let objects: Vec<_> = bytes.iter().map(|bytes| Object::parse(bytes).unwrap()).collect();
+    let mut fleet = Fleet::default();
+    for (object, section) in objects.iter().zip(sections) {
+        fleet.add(object, section).unwrap();
+    }
+    for (object, verdict) in FleetJudge::new(&fleet).verdicts(&kernel) {
+        let alone = check(object.object, &kernel).unwrap();
+        assert_eq!(reasons_and_evidence(&verdict.unwrap()), reasons_and_evidence(&alone), "{}", object.data);
+    }
+}
+
+/// Returns the verdict of each program, and its reasons with their evidence.
+fn reasons_and_evidence(verdict: &ObjectVerdict) -> Vec<String> {
+    let programs = verdict.programs.iter().map(|program| {
+        let reasons = program.reasons.iter().map(|reason| format!("{}: {:?}", reason.text, reason.evidence));
+        format!("{:?}: {:?}", program.verdict, reasons.collect::<Vec<_>>())
+    });
+    let warnings = verdict.warnings.iter().map(|warning| format!("{}: {:?}", warning.text, warning.target));
+    programs.chain(warnings).collect()
 }

@@ -165,7 +165,7 @@ impl KernelFacts<'_> {
         if compiled.is_present() {
             return compiled;
         }
-        if !self.given_modules.is_empty() || self.excluded_module_count != 0 {
+        if self.target.module_count() != 0 || self.target.unread_module_count() != 0 {
             let text = String::from("modules with BTF are given");
             return Answer::Present(Evidence { source: EvidenceSource::Btf, text });
         }

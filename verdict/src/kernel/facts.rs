@@ -17,7 +17,7 @@ use super::{
     symbol::KernelSymbol,
 };
 use core_relo::{
-    Target, TargetBtf,
+    Target,
     btf::{Btf, Kind, Type},
 };
 use core_relo_object::target::find_architecture;
@@ -34,9 +34,7 @@ pub struct KernelFacts<'k> {
     pub(super) vmlinux: KernelTypes<'k>,
     /// The modules' BTFs, searched when a name is not found in vmlinux.
     pub(super) modules: OnceLock<Vec<KernelTypes<'k>>>,
-    pub(super) given_modules: &'k [TargetBtf<'k>],
-    /// The number of modules that the target knows by number only.
-    pub(super) excluded_module_count: usize,
+    pub(super) target: &'k Target<'k>,
     pub(super) helpers: Enumeration<'k>,
     pub(super) map_types: Enumeration<'k>,
     pub(super) program_types: Enumeration<'k>,
@@ -79,8 +77,7 @@ impl<'k> KernelFacts<'k> {
         Self {
             inputs,
             modules: OnceLock::new(),
-            given_modules: target.modules(),
-            excluded_module_count: target.excluded_module_count(),
+            target,
             helpers: enumeration(Enum::bpf_func_id),
             map_types: enumeration(Enum::bpf_map_type),
             program_types: enumeration(Enum::bpf_prog_type),

@@ -50,14 +50,13 @@ impl<'k> KernelFacts<'k> {
             Kind::Typedef => format!("typedef {shown}"),
             kind => format!("{kind} {shown}"),
         };
-        let find_in = |types: &KernelTypes<'k>| types.find(name).is_some();
         match module {
-            Some("vmlinux") if find_in(&self.vmlinux) => return Answer::present_in_btf(named),
+            Some("vmlinux") if self.vmlinux.find(name).is_some() => return Answer::present_in_btf(named),
             Some("vmlinux") if self.describes_bpf_functions() => {
                 return Answer::absent_from_btf(format!("no {named} in vmlinux"));
             }
             Some("vmlinux") => {}
-            Some(module) => return self.answer_in_module(&named, module, find_in),
+            Some(module) => return self.answer_in_module(&named, name, module),
             None => {
                 if let Some((types, _)) = self.find_name(name) {
                     let is_vmlinux = core::ptr::eq(types, &raw const self.vmlinux);
@@ -69,16 +68,12 @@ impl<'k> KernelFacts<'k> {
         if !self.describes_bpf_functions() {
             return Answer::Unknown(format!("the kernel's BTF is incomplete and has no {named}"));
         }
-        let modules = match self.given_modules {
-            [] => String::new(),
-            [module] => format!(" and module {}", shortened(&module.name)),
-            modules => format!(" and {} modules", modules.len()),
-        };
-        let absence = format!("no {named} in vmlinux{modules}");
+        let absence = format!("no {named} in vmlinux{}", self.searched_modules(name));
         // Only vmlinux has hooks of LSM.
         let is_hook = name.id.kind == Kind::Func && name.starts_with(b"bpf_lsm_");
-        let may_have_others =
-            self.inputs.modules == ModuleCoverage::Partial || self.excluded_module_count != 0;
+        let may_have_others = self.inputs.modules == ModuleCoverage::Partial
+            || self.target.unread_module_count() != 0
+            || !self.target.excluded_modules_lack(name);
         if may_have_others && !is_hook && !matches!(self.module_btf(), Answer::Absent(_)) {
             return Answer::Unknown(format!(
                 "{absence}, but another module may have it: give its BTF (--module)"
@@ -89,7 +84,8 @@ impl<'k> KernelFacts<'k> {
 
     /// Answers whether the kernel has BTF of a module. A module that the target lacks is unknown.
     pub fn module(&self, module: &str) -> Answer {
-        if self.modules().any(|types| types.name == module) {
+        let is_excluded = self.target.excluded_modules().iter().any(|name| name == module);
+        if is_excluded || self.modules().any(|types| types.name == module) {
             return Answer::present_in_btf(format!("module {}", shortened(module)));
         }
         self.missing_module(module)
@@ -357,25 +353,39 @@ impl<'k> KernelFacts<'k> {
         // An iterator that ends in vmlinux does not search the modules.
         core::iter::once_with(|| {
             let new = || {
-                self.given_modules.iter().map(|module| KernelTypes::new(module, self.vmlinux.query)).collect()
+                let modules = self.target.modules().iter();
+                modules.map(|module| KernelTypes::new(module, self.vmlinux.query)).collect()
             };
             self.modules.get_or_init(new)
         })
         .flatten()
     }
 
-    fn answer_in_module(
-        &self,
-        named: &str,
-        module: &str,
-        find_in: impl Fn(&KernelTypes<'k>) -> bool,
-    ) -> Answer {
-        let shown = shortened(module);
-        if let Some(types) = self.modules().find(|types| types.name == module) {
-            let text = format!("{named} of module {shown}");
-            if find_in(types) {
-                return Answer::present_in_btf(text);
-            }
+    /// Returns the modules that were searched for a name, for evidence.
+    fn searched_modules(&self, name: &KernelName) -> String {
+        let excluded = self.target.excluded_modules().iter();
+        let excluded = excluded.filter(|_| self.target.excluded_modules_lack(name));
+        let searched: Vec<_> =
+            self.target.modules().iter().map(|module| &module.name).chain(excluded).collect();
+        match *searched {
+            [] => String::new(),
+            [module] => format!(" and module {}", shortened(module)),
+            _ => format!(" and {} modules", searched.len()),
+        }
+    }
+
+    /// Answers whether a module has a declaration, `named` in evidence.
+    fn answer_in_module(&self, named: &str, name: &KernelName, module: &str) -> Answer {
+        let text = format!("{named} of module {}", shortened(module));
+        let mut given = self.modules().filter(|types| types.name == module);
+        if let Some(types) = given.next() {
+            return match types.find(name) {
+                Some(_) => Answer::present_in_btf(text),
+                None => Answer::absent_from_btf(format!("no {text}")),
+            };
+        }
+        let is_excluded = self.target.excluded_modules().iter().any(|excluded| excluded == module);
+        if is_excluded && self.target.excluded_modules_lack(name) {
             return Answer::absent_from_btf(format!("no {text}"));
         }
         self.missing_module(module)

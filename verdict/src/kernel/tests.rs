@@ -4,8 +4,8 @@ use super::*;
 use alloc::sync::Arc;
 use core_relo::insn::Helper;
 use core_relo::{
-    Endian, Target, TypeId,
-    btf::{Btf, Builder, Kind},
+    Endian, Name, Target, TypeId,
+    btf::{Btf, Builder, Kind, ModuleFilter},
 };
 use core_relo_object::object::AttachType;
 
@@ -379,7 +379,7 @@ fn functions_of_modules_need_the_modules() {
             "unknown"
         );
     });
-    with_facts(&with_module.clone().with_excluded_modules(3), &complete, |facts| {
+    with_facts(&with_module.clone().with_unread_modules(1), &complete, |facts| {
         assert_eq!(text(&function(facts, b"absent", None)).0, "unknown");
     });
     let mut query = NameQuery::default();
@@ -388,6 +388,46 @@ fn functions_of_modules_need_the_modules() {
     }
     let vmlinux = VmlinuxNames::new(&alone, &query);
     assert_eq!(vmlinux.names_for_modules().map(|name| name.to_string()).collect::<Vec<_>>(), ["in_module"]);
+}
+
+/// The filter proves that the modules do not have the names that it searched, and proves nothing else.
+#[test]
+fn excluded_modules_count_as_searched_for_the_names_of_the_filter() {
+    let kernel = parse(&builder());
+    let module_filter = ModuleFilter::new(&kernel, [Name::new(b"absent")]);
+    let excluded = ["xfs", "ext4"].map(String::from);
+    let alone = Target::new("vmlinux", Arc::clone(&kernel));
+    let excluding =
+        |count| alone.clone().with_excluded_modules(excluded.iter().take(count).cloned(), &module_filter);
+    let inputs = KernelInputs::default();
+    with_facts(&excluding(2), &inputs, |facts| {
+        assert_eq!(
+            text(&function(facts, b"absent", None)),
+            ("absent", "no FUNC absent in vmlinux and 2 modules")
+        );
+        assert_eq!(
+            text(&function(facts, b"absent", Some("ext4"))),
+            ("absent", "no FUNC absent of module ext4")
+        );
+        assert_eq!(
+            text(&function(facts, b"tagged", None)),
+            ("unknown", "no FUNC tagged in vmlinux, but another module may have it: give its BTF (--module)")
+        );
+        for (name, module) in [("tagged", "ext4"), ("absent", "btrfs")] {
+            assert_eq!(text(&function(facts, name.as_bytes(), Some(module))).0, "unknown", "{name}");
+        }
+        assert_eq!(text(&facts.module("ext4")), ("present", "module ext4"));
+        assert_eq!(text(&facts.module("btrfs")).0, "unknown");
+    });
+    with_facts(&excluding(1), &inputs, |facts| {
+        assert_eq!(
+            text(&function(facts, b"absent", None)),
+            ("absent", "no FUNC absent in vmlinux and module xfs")
+        );
+    });
+    with_facts(&excluding(1).with_unread_modules(1), &inputs, |facts| {
+        assert_eq!(text(&function(facts, b"absent", None)).0, "unknown");
+    });
 }
 
 #[test]
