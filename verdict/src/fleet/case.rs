@@ -261,7 +261,8 @@ fn add_modules<K: JudgedKernel>(
     }
     let mut names = vmlinux.names_for_modules().peekable();
     let plans = plans.iter().flatten().map(PlanByLoad::plan);
-    if names.peek().is_none() && !plans.clone().any(Plan::needs_modules) {
+    let needs_modules = vmlinux.needs_modules() || names.peek().is_some();
+    if !needs_modules && !plans.clone().any(Plan::needs_modules) {
         return None;
     }
     kernel.with_modules_for(&mut plans.flat_map(Plan::names_for_modules).chain(names))

@@ -234,7 +234,17 @@ fn the_verdict_on_an_object_does_not_depend_on_the_other_objects() {
         .with_module("xfs", |b| function(b, "in_module"))
         .with_module("ext4", |b| function(b, "in_both"))
         .with_module("btrfs", |_| {});
-    let sections = ["kprobe/foo", "fentry/absent", "fentry/in_module", "fentry/in_both", "raw_tp/absent"];
+    let sections = [
+        "kprobe/foo",
+        "fentry/absent",
+        "fentry/in_module",
+        "fentry/in_both",
+        "fentry/ext4:in_both",
+        "fentry/xfs:in_both",
+        "kprobe.multi/xfs:in*",
+        "kprobe.multi/f2fs:*",
+        "raw_tp/absent",
+    ];
     let bytes = sections.map(object);
     let objects: Vec<_> = bytes.iter().map(|bytes| Object::parse(bytes).unwrap()).collect();
     let mut fleet = Fleet::default();

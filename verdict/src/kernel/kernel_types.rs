@@ -25,11 +25,22 @@ impl<'k> VmlinuxNames<'k> {
         Self { types: KernelTypes::new(target.vmlinux(), query) }
     }
 
-    /// Returns the functions and types that objects need and vmlinux lacks. A
-    /// [`ModuleFilter`](core_relo::btf::ModuleFilter) of these names selects the modules that may have them.
+    /// Returns the functions and types of objects that vmlinux lacks, and those of modules that the objects
+    /// name. A [`ModuleFilter`](core_relo::btf::ModuleFilter) of these names selects the modules that may
+    /// have them.
+    ///
+    /// The names of comparisons are among them, so that the comparison of an object does not depend on the
+    /// modules that other objects need.
     pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'k>> + use<'k, '_> {
-        let missing = self.types.query.needed_names().filter(|(id, _)| self.types.find(*id).is_none());
-        missing.map(|(_, name)| Name::new(name))
+        let query = self.types.query;
+        let wanted =
+            query.object_names().filter(|(id, _)| query.is_of_module(*id) || self.types.find(*id).is_none());
+        wanted.map(|(_, name)| Name::new(name))
+    }
+
+    /// Returns whether objects need modules by their names.
+    pub const fn needs_modules(&self) -> bool {
+        self.types.query.needs_modules()
     }
 
     /// Returns whether vmlinux has the function of a symbol.

@@ -23,6 +23,9 @@ pub struct NameQuery {
     fixed_count: usize,
     /// The names that objects are compared with, but do not need.
     compared: HashSet<NameId>,
+    /// The names that objects need of a module that they name.
+    of_modules: HashSet<NameId>,
+    needs_modules: bool,
 }
 
 /// A function or variable among the symbols of a kernel, in a [`NameQuery`].
@@ -68,7 +71,15 @@ impl Default for NameQuery {
         }
         let syscalls = SYSCALLS.map(|name| SymbolName::insert(&mut types, &mut symbols, name.as_bytes()));
         let fixed_count = types.len();
-        Self { types, symbols, syscalls, fixed_count, compared: HashSet::new() }
+        Self {
+            types,
+            symbols,
+            syscalls,
+            fixed_count,
+            compared: HashSet::new(),
+            of_modules: HashSet::new(),
+            needs_modules: false,
+        }
     }
 }
 
@@ -80,6 +91,19 @@ impl NameQuery {
         let needed = KernelName::insert(&mut self.types, name, kind);
         self.compared.remove(&needed.id);
         needed
+    }
+
+    /// Adds a declaration that objects need of a module that they name. The modules are searched for it
+    /// although vmlinux may have another one of the name.
+    pub fn module_declaration(&mut self, name: &[u8], kind: Kind) -> KernelName {
+        let needed = self.declaration(name, kind);
+        self.of_modules.insert(needed.id);
+        needed
+    }
+
+    /// Adds the need of a module by its name, for which the kernel's modules are listed.
+    pub const fn add_module_need(&mut self) {
+        self.needs_modules = true;
     }
 
     /// Adds a tracepoint, such as `sched_switch`.
@@ -139,12 +163,27 @@ impl NameQuery {
 
     /// Returns the names that objects need and their places.
     pub(super) fn needed_names(&self) -> impl Iterator<Item = (NameId, &[u8])> {
-        self.names().skip(self.fixed_count).filter(|(id, _)| !self.compared.contains(id))
+        self.object_names().filter(|(id, _)| !self.compared.contains(id))
+    }
+
+    /// Returns the names that objects need or are compared with, and their places.
+    pub(super) fn object_names(&self) -> impl Iterator<Item = (NameId, &[u8])> {
+        self.names().skip(self.fixed_count)
+    }
+
+    /// Returns whether objects need a declaration of a module that they name.
+    pub(super) fn is_of_module(&self, name: NameId) -> bool {
+        self.of_modules.contains(&name)
+    }
+
+    /// Returns whether objects need modules by their names.
+    pub(super) const fn needs_modules(&self) -> bool {
+        self.needs_modules
     }
 
     /// Returns whether objects look up functions.
     pub(super) fn has_functions(&self) -> bool {
-        self.names().skip(self.fixed_count).any(|(id, _)| id.kind == Kind::Func)
+        self.object_names().any(|(id, _)| id.kind == Kind::Func)
     }
 }
 

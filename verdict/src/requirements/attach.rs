@@ -73,6 +73,7 @@ impl AttachNeed {
             };
             let prefix = pattern.and_then(|pattern| pattern.split_once(':')).map(|(prefix, _)| prefix);
             if let Some(module) = prefix.and_then(module_of_prefix) {
+                table.names.add_module_need();
                 needs.push(table.add(Need::Module(module.into())));
             }
         }
@@ -91,7 +92,7 @@ impl AttachNeed {
             }
             let Some(target) = target else { return Self::NoTarget(needs) };
             let (module, name) = match target.split_once(':') {
-                Some((module, name)) => (Some(module.into()), name),
+                Some((module, name)) => (Some(Box::<str>::from(module)), name),
                 None => (None, target),
             };
             let kind = match def.attach_type {
@@ -102,7 +103,11 @@ impl AttachNeed {
             };
             let is_tracepoint = kind == TargetKind::Tracepoint;
             let type_kind = if is_tracepoint { Kind::Typedef } else { Kind::Func };
-            let declaration = table.names.declaration(kind.kernel_name(name).as_bytes(), type_kind);
+            let kernel_name = kind.kernel_name(name);
+            let declaration = match module.as_deref() {
+                None | Some("vmlinux") => table.names.declaration(kernel_name.as_bytes(), type_kind),
+                Some(_) => table.names.module_declaration(kernel_name.as_bytes(), type_kind),
+            };
             needs.push(table.add(Need::AttachTarget { kind, module, name: name.into(), declaration }));
             if matches!(def.attach_type, Some(AttachType::LsmMac)) || kind == TargetKind::Function {
                 needs.push(table.add(Need::Trampolines));
