@@ -210,6 +210,9 @@ fn files_of_modules_are_kept_on_demand() {
         "{}",
         missing.err
     );
+    let offline = project.run("kernels fetch debian:12@amd64 --modules no-such --offline");
+    assert_eq!(offline.exit, 2);
+    assert!(offline.err.contains("the store has no files of the modules no_such"), "{}", offline.err);
     // Nobody sees a file whose package has another hash than the index.
     assert_eq!(stored(), 1);
 }
