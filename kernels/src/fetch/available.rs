@@ -147,8 +147,8 @@ impl AvailableKernel {
         DistributionKernel::new(distribution, distribution_release, version, architecture)
     }
 
-    /// Returns the series in the distribution, of which the kernel is a version: `debian:12 x86_64 cloud`. The
-    /// lines of kernels in a release are series of their own: `ubuntu:22.04 x86_64 additional`.
+    /// Returns the series in the distribution, of which the kernel is a version: `debian:12 x86_64 cloud`.
+    /// The lines of kernels in a release are series of their own: `ubuntu:22.04 x86_64 additional`.
     pub fn distribution_series(&self) -> String {
         let mut series = format!("{}:{} {}", self.distribution, self.distribution_release, self.architecture);
         let flavour = Some(self.flavour.as_str()).filter(|flavour| *flavour != GENERIC);

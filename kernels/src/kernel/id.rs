@@ -24,8 +24,8 @@ pub enum KernelId {
     },
     /// The running kernel, by its release.
     Running(String),
-    /// A fetched kernel, by its name and architecture: `ubuntu:24.04/6.8.0-71-generic@aarch64`. The kernels of
-    /// several architectures may have the same name.
+    /// A fetched kernel, by its name and architecture: `ubuntu:24.04/6.8.0-71-generic@aarch64`. The kernels
+    /// of several architectures may have the same name.
     Fetched(String),
     /// A kernel that is part of this program.
     Embedded(String),
