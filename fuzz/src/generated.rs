@@ -7,7 +7,7 @@ use crate::{
 };
 use arbitrary::{Result, Unstructured};
 use core_relo::btf::{Btf, Builder};
-use core_relo_verdict::test_support::{check_reach, check_kernel_numbers};
+use core_relo_verdict::test_support::{check_kernel_numbers, check_reach};
 use std::sync::Arc;
 
 /// The result of a target. An error means that the input has too few bytes, and is not a failure of the
