@@ -34,7 +34,7 @@ const FETCH_EXAMPLES: &str = "Examples:
   core-relo kernels fetch                           the list [kernels] in core-relo.toml
   core-relo kernels fetch debian:12 --modules nf_conntrack,xfs
   core-relo kernels fetch debian:12 --mirror debian=file:///srv/debian
-  core-relo kernels fetch debian:12 --mirror debian=file:///net/cache/core-relo/kernels    from another store
+  core-relo kernels fetch debian:12 --mirror debian=file:///srv/kernels    from another store
   core-relo kernels fetch amazon:2/4.14 --from-debuginfo
 
 Debian's mirror is the one in the machine's apt configuration, unless --mirror or [mirrors] in core-relo.toml gives one.

@@ -44,7 +44,7 @@ The script calls `core-relo`, which must be in PATH. It completes commands, opti
   kinds of attach points, with their interfaces, cgroups, network namespaces and maps
   names of programs, maps and variables in the object of the line, for settings of user space
     (`--max-entries`, `--program-type` and the like), and names of types
-  releases of distributions, words of specifications, and fetched kernels (`--kernels`, `kernels fetch`)
+  releases of distributions, words of specifications, and fetched kernels (`--kernels`)
 Keys and values of maps are not completed. `link update` completes the link only.";
 
 /// The completed arguments by the names of their fields. `name` is completed only in commands with `--id`:
