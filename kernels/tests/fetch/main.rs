@@ -157,7 +157,7 @@ fn a_stored_kernel_has_its_configuration_and_its_modules() {
     let machine = Machine::new(&file_address(&repository.apt.archive()));
     let stored = machine.fetch(&machine.find("debian:12").unwrap()[0]).unwrap();
     let source = KernelSource::Fetched(stored.target());
-    assert_eq!(source.id().to_string(), "fetched:debian:12/6.1.0-2-amd64");
+    assert_eq!(source.id().to_string(), "fetched:debian:12/6.1.0-2-amd64@x86_64");
     let image = core_relo_kernels::OpenedKernel::open(&source, &[], core_relo_kernels::Limits::default());
     let wanted = WantedFacts { version_and_kconfig: true, ..WantedFacts::default() };
     let kernel: Kernel = image.unwrap().parse_with_facts(wanted).unwrap();
