@@ -94,7 +94,7 @@ impl<'s> KernelSet<'s> {
         let (available, missing) = (&kernel.manifest.kernel, Vec::from_iter(stored.missing));
         let (name, bytes) = (available.name(), available.download_bytes());
         if self.mode == FetchMode::Offline {
-            let what = format_args!("the store has no files of the modules {}", missing.join(", "));
+            let what = format!("the store has no files of the modules {}", missing.join(", "));
             let help = format!("fetch them with `core-relo kernels fetch --modules {}`", missing.join(","));
             return Err(BadInput::new(name, what).help(help));
         }
