@@ -129,10 +129,12 @@ fn package_tags(
     let texts = |text: &str| Value::Texts(items.iter().map(|_| text.to_owned()).collect());
     let split: Vec<_> = items.iter().map(Item::split).collect();
     let mut directories: Vec<_> = split.iter().map(|(directory, _)| directory.clone()).collect();
-    directories.dedup();
     directories.sort();
     directories.dedup();
-    let place = |directory: &String| directories.binary_search(directory).map_or(Ok(0), number);
+    let place = |directory: &String| match directories.binary_search(directory) {
+        Ok(place) => number(place),
+        Err(_) => Err(format!("rpm: the directory {directory} of a file is not in the list").into()),
+    };
     let places = split.iter().map(|(directory, _)| place(directory)).collect::<Outcome<Vec<_>>>()?;
     let sizes = items.iter().map(|item| number(item.data().len())).collect::<Outcome<Vec<_>>>()?;
     let total = sizes.iter().sum();
